@@ -6,10 +6,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from codex_replay.plugin.proxy.fixture import Exchange
 
 #: The maximum length of a value in a message.
 SHOWN = 600
+
+
+def with_env(env: Mapping[str, str]) -> str:
+    """Return the beginning of a sentence that names the variables which ask for something; empty if there are none."""
+    return f"With {', '.join(f'{name}={value}' for name, value in env.items())}, " if env else ""
 
 
 def must_be(where: str, got: Any, wanted: Any) -> None:

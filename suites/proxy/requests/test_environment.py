@@ -9,7 +9,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, OTHER_THAN_DEFAULT, tool
 from suites.proxy.instructions import sent
-from suites.proxy.saying import must_be, must_be_unset, must_have, must_lack
+from suites.proxy.saying import must_be, must_be_unset, must_have, must_lack, with_env
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
 
@@ -37,13 +37,22 @@ SET: list[Any] = [
     pytest.param("newConversation", "includeApplyPatchTool", True, id="apply-patch"),
 ]
 
+#: The variable that decides a field.
+VARIABLES = {
+    "cwd": "PROXY_CODEX_WORKDIR",
+    "approvalPolicy": "PROXY_APPROVAL_POLICY",
+    "sandbox": "PROXY_SANDBOX_MODE",
+    "includeApplyPatchTool": "PROXY_INCLUDE_APPLY_PATCH_TOOL",
+}
+
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize(("method", "field", "value"), SET)
 @pytest.mark.spec("env-field", "PAY-10", "PAY-27", "PAY-28", "PAY-29")
 def test_field(proxy: Proxy, endpoint: str, method: str, field: str, value: Any) -> None:
     """The value of each variable is in its field of the payload."""
-    must_be(f"{method}.{field}", proxy.post(endpoint, env=OTHER_THAN_DEFAULT).params(method)[field], value)
+    asked = with_env({VARIABLES[field]: OTHER_THAN_DEFAULT[VARIABLES[field]]})
+    must_be(f"{asked}{method}.{field}", proxy.post(endpoint, env=OTHER_THAN_DEFAULT).params(method)[field], value)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -52,7 +61,7 @@ def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
     """sendUserTurn.sandboxPolicy has the type that the variable names."""
     policy = proxy.post(endpoint, env=OTHER_THAN_DEFAULT).params("sendUserTurn")["sandboxPolicy"]
     assert isinstance(policy, dict), f"sendUserTurn.sandboxPolicy must be an object, not {policy!r}"
-    must_be("sendUserTurn.sandboxPolicy.type", policy["type"], "workspace-write")
+    must_be("With PROXY_SANDBOX_MODE=workspace-write, sendUserTurn.sandboxPolicy.type", policy["type"], "workspace-write")
 
 
 @pytest.mark.parametrize("env", LEGAL)
@@ -63,9 +72,9 @@ def test_each_policy_and_each_sandbox(proxy: Proxy, endpoint: str, env: dict[str
     done = proxy.post(endpoint, env=env)
     opened, turn = done.params("newConversation"), done.params("sendUserTurn")
     policies = [opened["approvalPolicy"], turn["approvalPolicy"]]
-    must_be("approvalPolicy of newConversation and of sendUserTurn", policies, [env["PROXY_APPROVAL_POLICY"]] * 2)
+    must_be(f"{with_env(env)}approvalPolicy of newConversation and of sendUserTurn", policies, [env["PROXY_APPROVAL_POLICY"]] * 2)
     boxes = [opened["sandbox"], turn["sandboxPolicy"]["type"]]
-    must_be("newConversation.sandbox and sendUserTurn.sandboxPolicy.type", boxes, [env["PROXY_SANDBOX_MODE"]] * 2)
+    must_be(f"{with_env(env)}newConversation.sandbox and sendUserTurn.sandboxPolicy.type", boxes, [env["PROXY_SANDBOX_MODE"]] * 2)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -73,7 +82,9 @@ def test_each_policy_and_each_sandbox(proxy: Proxy, endpoint: str, env: dict[str
 def test_apply_patch_false(proxy: Proxy, endpoint: str) -> None:
     """A variable with the value `false` counts as false, although it is set."""
     params = proxy.post(endpoint, env=EXPLICIT).params("newConversation")
-    must_be("newConversation.includeApplyPatchTool", params["includeApplyPatchTool"], False)
+    must_be(
+        "With PROXY_INCLUDE_APPLY_PATCH_TOOL=false, newConversation.includeApplyPatchTool", params["includeApplyPatchTool"], False
+    )
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)

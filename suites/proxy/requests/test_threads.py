@@ -12,7 +12,7 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
 from suites.proxy.expected import EFFECTIVE, ENDPOINTS, NOTE, SPEAKS_V2, SUM, TREE, format_of, native, tool
-from suites.proxy.saying import must_be, must_be_same, must_have, only
+from suites.proxy.saying import must_be, must_be_same, must_have, only, with_env
 
 pytestmark = [pytest.mark.proxy_profile(SPEAKS_V2), pytest.mark.model("Hi.")]
 
@@ -154,9 +154,9 @@ def test_the_sandbox(proxy: Proxy, endpoint: str, mode: str) -> None:
     policy, sandbox = done.params(TURN).get("sandboxPolicy"), done.params(START).get("sandbox")
     camel = {"read-only": "readOnly", "workspace-write": "workspaceWrite"}
     if policy is not None:
-        must_be(f"{TURN}.sandboxPolicy.type", policy.get("type"), camel[mode])
+        must_be(f"With PROXY_SANDBOX_MODE={mode}, {TURN}.sandboxPolicy.type", policy.get("type"), camel[mode])
     if sandbox is not None or policy is None:
-        must_be(f"{START}.sandbox", sandbox, mode)
+        must_be(f"With PROXY_SANDBOX_MODE={mode}, {START}.sandbox", sandbox, mode)
 
 
 #: A variable or a member of the request, and the member of thread/start or turn/start that it decides.
@@ -176,7 +176,7 @@ def test_the_settings(proxy: Proxy, endpoint: str, name: str) -> None:
     done = proxy.post(endpoint, body, env=env)
     of_turn = done.params(TURN).get(member)
     found = done.params(START).get(member) if of_turn is None else of_turn
-    must_be(f"{member} of {TURN}, else of {START},", found, wanted)
+    must_be(f"{with_env(env)}{member} of {TURN}, else of {START},", found, wanted)
 
 
 @BOTH

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -147,7 +148,11 @@ def test_a_proxy_with_a_defect_gets_a_gate_that_wants_a_reason_and_then_is_green
     known = tmp_path / "known-proxy.yaml"
     assert tree(tmp_path)[:2] == [".github/workflows/codex-replay.yml", "codex-replay.toml"]
     assert data["run"]["failed"] > 0
-    assert data["next"][0].startswith("Write a reason into known-proxy.yaml (")
+    steps = data["next"]
+    assert steps[0].startswith("Look at the report: codex-replay report open reports/proxy-")
+    assert steps[1].startswith("Fix what fails ")
+    assert [step for step in steps if step.startswith("Write a reason into known-proxy.yaml (1 entry)")]
+    assert data["run"]["passed"] + data["run"]["failed"] + data["run"]["skipped"] == data["run"]["cases"]
     listed = yaml.safe_load(known.read_text())
     assert {line["check"].partition("[")[0] for line in listed} == {"turn-choices"}
     # Without arguments, in that folder:
@@ -182,6 +187,9 @@ def test_a_client_that_passes_is_gated_at_once(verb: str, chosen: str, tmp_path:
     gate = run(tmp_path, "run", chosen=chosen)
     assert gate.returncode == 0, gate.stdout
     assert "VERIFIED" in gate.stdout
+    suite = {"lite": "lite_client", "editor": "editor_client"}[verb]
+    (name,) = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["codex-replay"][suite.replace("_", "-")]
+    assert [path.name for path in (tmp_path / "reports").iterdir()] == [f"{suite}-{name}"], "the name of its table"
 
 
 def test_a_subject_whose_first_cases_all_fail_gets_no_list(tmp_path: Path) -> None:

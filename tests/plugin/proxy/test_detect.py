@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from codex_replay.cli.init.found import find_proxy
 from codex_replay.plugin.proxy.detect import Answer, Observed, detect, table
 from codex_replay.plugin.proxy.fields import SPECIFIED
 from codex_replay.plugin.proxy.http import Exchange
@@ -40,6 +41,37 @@ def seen(answers: dict[str, Answer] | None = None, **given: Any) -> Observed:
 
 def without(*names: str) -> list[str]:
     return [name for name in CAPABILITIES if name not in names]
+
+
+DROPPED = Answer(problem="the connection closed before the end of the answer")
+
+
+def test_an_endpoint_that_drops_each_connection_is_no_capability() -> None:
+    found = detect(seen({"responses": DROPPED}))
+    assert found.capabilities == tuple(without("responses", "obsidian-xml", "title-intercept"))
+    assert found.lacks["responses"] == f"POST /v1/responses gets no answer ({DROPPED.problem})"
+    assert "POST /v1/chat/completions failed, " in detect(seen({"chat": DROPPED, "responses": DROPPED})).wrong
+
+
+@pytest.mark.parametrize(
+    ("status", "keyless", "line"),
+    [
+        (401, "", "needed (a request without a bearer is answered 401)"),
+        (400, "", "not needed (a request without a bearer is answered 400)"),
+        (0, DROPPED.problem, "no answer: the connection was closed, so it is unknown whether a key is needed"),
+        (
+            0,
+            "no complete answer within 5 s",
+            "no answer: no complete answer within 5 s, so it is unknown whether a key is needed",
+        ),
+    ],
+)
+def test_whether_a_key_is_needed_is_unknown_without_an_answer(
+    status: int, keyless: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codex_replay.plugin.proxy.probe.observe", lambda *_: seen(without_key=status, keyless=keyless))
+    found = find_proxy("http://127.0.0.1:9", ".", 1.0, lambda _: None)
+    assert dict(found.lines)["key"] == line
 
 
 def test_a_proxy_that_can_do_everything_needs_its_profile_alone() -> None:

@@ -53,6 +53,14 @@ def test_a_capability_is_missing_if_only_its_cases_fail(results: list[tuple[list
     assert all('capabilities = ["chat", "title-intercept"] into' in line for line in found)
 
 
+def test_the_advice_names_the_table_and_its_file() -> None:
+    table = "[tool.codex-replay.proxy.mine] of codex-replay.toml"
+    (missing,) = missing_capabilities(SUBJECT, [(["models"], False)] * LEAST + [([], True)], table)
+    (slow,) = not_ready(SUBJECT, [READY], table)
+    assert missing.endswith(f"into {table}.")
+    assert slow.endswith(f"in {table}.")
+
+
 def test_readiness_settings_are_named_for_a_proxy_that_was_not_ready() -> None:
     (line,) = not_ready(SUBJECT, ["Other.", READY])
     assert "(now /v1/models)" in line

@@ -13,7 +13,7 @@ from codex_replay.plugin.proxy.answer import placed
 from codex_replay.plugin.proxy.http import Exchange
 from codex_replay.shell.rpc.client import SubjectFailure
 from suites.proxy.answers import must_say, read
-from suites.proxy.saying import must_be, must_be_one_of, only
+from suites.proxy.saying import must_be, must_be_one_of, only, with_env
 
 VALUE: dict[str, Any] = {"choices": [{"message": {"content": "Hi."}}], "n": None}
 JSON = [("Content-Type", "application/json")]
@@ -65,6 +65,8 @@ def test_values_that_must_be() -> None:
     must_be("x", 1, 1)
     must_be_one_of("x", 1, (1, 2))
     assert only("item", [5]) == 5
+    assert with_env({}) == ""
+    assert with_env({"PROXY_A": "b", "PROXY_C": "d"}) == "With PROXY_A=b, PROXY_C=d, "
     with pytest.raises(AssertionError, match=r"^object must be 'chat', but it is None\.$"):
         must_be("object", None, "chat")
     with pytest.raises(AssertionError, match=r"^n must be 1 or 2, but it is 3\.$"):

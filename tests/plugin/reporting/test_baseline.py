@@ -215,6 +215,84 @@ def test_failures_of_one_cause_are_one_entry_with_one_reason(run_both, pytester:
     assert path.read_text(encoding="utf-8") == text.replace(UNEXPLAINED, "the end is lost, ticket 7")
 
 
+def test_cases_of_one_check_with_other_causes_are_other_entries(run, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.parametrize("n", ["a", "b", "c"])
+        @pytest.mark.spec("mixed", "PAY-01")
+        def test_mixed(n):
+            pytest.fail("the route is missing" if n == "a" else "the field is missing")
+        """
+    )
+    assert run(None, "--update-baseline").ret == 1
+    lines = parse((pytester.path / "known.yaml").read_text(encoding="utf-8"), "it")
+    assert [(line.check, line.cause, line.entry) for line in lines] == [
+        ("mixed[b]", "the field is missing", 0),
+        ("mixed[c]", "the field is missing", 0),
+        ("mixed[a]", "the route is missing", 1),
+    ]
+
+
+def test_entries_are_dropped_whose_cases_all_lack_a_capability(run_both, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        test_it="""
+        import pytest
+
+        def lacking(request):
+            request.node.user_properties.append(("codex-replay-proxy-unclaimed", "responses"))
+            pytest.skip("not declared")
+
+        @pytest.mark.parametrize("n", [1, 2])
+        @pytest.mark.spec("all-lack", "PAY-01")
+        def test_all(request, n):
+            lacking(request)
+
+        @pytest.mark.parametrize("n", [1, 2])
+        @pytest.mark.spec("one-lacks", "PAY-01")
+        def test_one(request, n):
+            if n == 1:
+                lacking(request)
+            assert False
+
+        @pytest.mark.spec("late", "PAY-01")
+        def test_late():
+            pytest.skip("not declared")
+
+        @pytest.mark.spec("other-skip", "PAY-01")
+        def test_other():
+            pytest.skip("no node here")
+        """
+    )
+    pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_runtest_makereport(item):
+            report = yield
+            if item.name == "test_late" and report.skipped:
+                report.user_properties.append(("codex-replay-proxy-unclaimed", "responses"))
+            return report
+        """
+    )
+    text = "".join(f"- {{check: {name}, reason: x}}\n" for name in ("all-lack", "late", "one-lacks", "other-skip"))
+    path = pytester.path / "known.yaml"
+    run_both(text, "--update-baseline", "-k", "all or one")
+    assert [line.check for line in parse(path.read_text(encoding="utf-8"), "it")] == [
+        "all-lack",
+        "late",
+        "one-lacks",
+        "other-skip",
+    ]
+    result = run_both(text, "--update-baseline")
+    assert [line.check for line in parse(path.read_text(encoding="utf-8"), "it")] == ["one-lacks", "other-skip"]
+    result.stdout.fnmatch_lines(
+        ["2 entries were dropped: every case was skipped, because the subject does not declare a capability."]
+    )
+
+
 def test_what_does_not_run_is_kept(run, pytester: pytest.Pytester) -> None:
     assert run(KNOWN, "-k", "good").ret == 0
     run(KNOWN, "-k", "good", "--update-baseline")

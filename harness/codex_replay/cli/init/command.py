@@ -120,7 +120,7 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
         from codex_replay.cli.init.first_run import first_run
 
         aside(f"running the suite {SUITE_OF[role]} once: a minute or two")
-        run = first_run(role, table.text, found.profile, _report_folder(folder, role, name))
+        run = first_run(role, table.text, table.path.name, found.profile, _report_folder(folder, role, name))
     listed = (run is not None and run.baseline is not None) or (dry_run and found.judged)
     if listed and table.action != "keep":
         found.row["baseline"] = known.name
@@ -227,11 +227,14 @@ def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list
     steps = list(found.steps)
     if files[0].action == "keep":
         steps.insert(0, f"Compare your [{TABLE}] in {files[0].path.name} with what was found.")
+    if run is not None and run.failed:
+        look = f"Look at the report: codex-replay report open {shlex.quote(os.path.relpath(run.report))}"
+        steps = [look, *run.steps, *steps]
     if run is not None and run.baseline is None:
         steps.insert(0, "No list of known failures was written: the first cases all fail for one cause. Fix that first.")
     elif run is not None and run.entries:
         many = f"{run.entries} {'entry' if run.entries == 1 else 'entries'}"
-        steps.insert(0, f"Write a reason into {known.name} ({many}): the gate refuses an entry without one.")
+        steps.append(f"Write a reason into {known.name} ({many}): the gate refuses an entry without one.")
     if not found.judged:
         steps.append("Run the suite: codex-replay run. It asks the proxy's own model some hundred times, which may cost money.")
     else:
@@ -257,7 +260,8 @@ def _finish(
 ) -> None:
     """Write the files, and print the findings and the written files."""
     if not as_json and run is not None:
-        _rows([("suite", f"{plural(run.cases, 'case')}, {run.failed} failed; report: {os.path.relpath(run.report)}")])
+        counts = f"{plural(run.cases, 'case')}: {run.passed} passed, {run.failed} failed, {run.skipped} skipped"
+        _rows([("suite", f"{counts}; report: {os.path.relpath(run.report)}")])
         _rows([("", cause) for cause in run.causes])
     for file in () if dry_run else files:
         write(file)
@@ -299,6 +303,9 @@ def _data(found: Found | None, verb: str, files: list[PlannedFile], run: Any, st
             for file in files
         ],
         "run": run
-        and {"verdict": run.verdict, "cases": run.cases, "failed": run.failed, "entries": run.entries, "report": str(run.report)},
+        and {
+            **{key: getattr(run, key) for key in ("verdict", "cases", "passed", "failed", "skipped", "entries")},
+            "report": str(run.report),
+        },
         "next": [step for step in steps if step],
     }

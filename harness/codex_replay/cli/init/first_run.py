@@ -16,7 +16,7 @@ from pathlib import Path
 
 from codex_replay.cli.io.console import Unable, progress
 from codex_replay.cli.run.child import started, wait
-from codex_replay.plugin.base.configuration import FILES, SUITE_OF
+from codex_replay.plugin.base.configuration import SUITE_OF
 from codex_replay.plugin.base.places import PACKAGED, installed_suites
 from codex_replay.plugin.base.progress import VARIABLE
 
@@ -26,23 +26,30 @@ JOBS = "2"
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """The result of a first run: `baseline` is the text of the list, None if the run stopped early; `causes` are sentences."""
+    """The result of a first run: `baseline` is the text of the list, None if the run stopped early; `causes` and `steps`, what
+    the report advises, are sentences.
+    """
 
     verdict: str
     cases: int
+    passed: int
     failed: int
+    skipped: int
     baseline: str | None
     entries: int
     report: Path
     causes: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
 
 
-def first_run(role: str, table: str, profile: str | None, report: Path) -> FirstRun:
-    """Run the suite of a role on the subject of `table` (the text of a configuration); raises `Unable`."""
+def first_run(role: str, table: str, file: str, profile: str | None, report: Path) -> FirstRun:
+    """Run the suite of a role on the subject of `table` (the text of a configuration, whose name will be `file`); raises
+    `Unable`.
+    """
     suite = SUITE_OF[role]
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         folder = Path(made)
-        (folder / FILES[-1]).write_text(table, encoding="utf-8")
+        (folder / file).write_text(table, encoding="utf-8")
         known = folder / "known.yaml"
         words = [sys.executable, "-P", "-m", "pytest", str(installed_suites() / suite), "-c", str(PACKAGED), "--rootdir", made]
         words += ["-q", "-n", JOBS, f"--report={report}", f"--baseline={known}", "--update-baseline"]
@@ -56,11 +63,14 @@ def first_run(role: str, table: str, profile: str | None, report: Path) -> First
             lines = printed.decode("utf-8", "replace").strip().splitlines()
             raise Unable(f"The suite {suite} could not run (status {status}): {lines[-1] if lines else 'it printed nothing'}")
         baseline = None if found.get("stopped_early") or not known.exists() else known.read_text(encoding="utf-8")
-    failed = sum(case["outcome"] == "failed" for case in found["cases"])
-    entries = 0 if baseline is None else sum(line.startswith("- check:") for line in baseline.splitlines())
+    passed, failed, skipped = (
+        sum(case["outcome"] == outcome for case in found["cases"]) for outcome in ("passed", "failed", "skipped")
+    )
+    entries = 0 if baseline is None else sum(line.startswith(("- check:", "- checks:")) for line in baseline.splitlines())
     from codex_replay.report.group_failures import sentences
 
-    return FirstRun(found["verdict"], len(found["cases"]), failed, baseline, entries, report, sentences(found["cases"]))
+    causes, steps = sentences(found["cases"]), list(found.get("next", []))
+    return FirstRun(found["verdict"], len(found["cases"]), passed, failed, skipped, baseline, entries, report, causes, steps)
 
 
 def _run(words: list[str], suite: str) -> tuple[int, bytes]:

@@ -55,10 +55,13 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     seen = observe(proxy, folder, wait, report_on)
     found = detect(seen)
     ready = ", ".join(f"{path} {seen.ready.get(path) or 'no answer'}" for path in READY_PATHS)
-    key = f"a request without a bearer is answered {seen.without_key or 'nothing'}"
+    key = f"{'' if found.needs_key else 'not '}needed (a request without a bearer is answered {seen.without_key})"
+    if not seen.without_key:
+        why = "the connection was closed" if any(w in seen.keyless for w in ("closed", "reset")) else seen.keyless
+        key = f"no answer: {why}, so it is unknown whether a key is needed"
     lines = [
         ("ready", f"after {seen.seconds:.1f} s ({ready})"),
-        ("key", f"needed ({key})" if found.needs_key else f"not needed ({key})"),
+        ("key", key),
         ("calls", ", ".join(found.calls) or ("not visible through a URL" if seen.attached else "none")),
         ("profile", _PROFILES.get(found.profile or "", found.profile or "unknown")),
         ("capable of", ", ".join(found.capabilities) or "nothing"),

@@ -127,6 +127,15 @@ def settings_of(config: pytest.Config) -> Settings:
     return config.stash[_SETTINGS] if _SETTINGS in config.stash else read_settings(config)
 
 
+def table_name(config: pytest.Config, role: str) -> str:
+    """Return the name of the table of the configuration that has the subject of a role; empty if no table has it."""
+    rows = configuration_of(config).subjects(role) if role in SUITE_OF else {}
+    given = config.getoption(_dest(role), None) if role in SUITE_OF else None
+    if given is None:
+        return next(iter(rows)) if len(rows) == 1 else ""
+    return str(given) if given in rows else ""
+
+
 def read_settings(config: pytest.Config) -> Settings:
     """Read the settings of a run, again if its options were changed; raises `pytest.UsageError` with a sentence."""
     own = configuration_of(config)

@@ -12,6 +12,8 @@ from codex_replay.plugin.proxy.subject import ProxySubject
 
 #: So many cases must need a capability before it is called missing.
 LEAST = 3
+#: Where the settings of a proxy stand that has no table yet.
+_TABLE = "[tool.codex-replay.proxy.NAME] of pyproject.toml or codex-replay.toml"
 _NOT_READY = "The proxy was not ready within"
 
 
@@ -26,8 +28,9 @@ def wrong_profile(rows: Mapping[str, Iterable[Sequence[Any]]]) -> list[str]:
     ]
 
 
-def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence[str], bool]]) -> list[str]:
-    """Return advice on capabilities that the proxy probably lacks; `results` are what each case needs and whether it passed.
+def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence[str], bool]], table: str = _TABLE) -> list[str]:
+    """Return advice on capabilities that the proxy probably lacks; `results` are what each case needs and whether it passed,
+    `table` names the table of the proxy and its file.
 
     A capability is missing if every case that needs it failed and other cases passed.
     """
@@ -43,18 +46,18 @@ def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence
             kept = [each for each in subject.capabilities if each != name]
             advice.append(
                 f"Every case that needs the capability {name} failed ({failed[name]}). If the proxy lacks it, put "
-                f"capabilities = {kept} into [tool.codex-replay.proxy.NAME] of pyproject.toml.".replace("'", '"')
+                f"capabilities = {kept} into {table}.".replace("'", '"')
             )
     return advice
 
 
-def not_ready(subject: ProxySubject, messages: Iterable[str]) -> list[str]:
-    """Return advice on the readiness settings, if a case failed since the proxy did not become ready."""
+def not_ready(subject: ProxySubject, messages: Iterable[str], table: str = _TABLE) -> list[str]:
+    """Return advice on the readiness settings in `table`, if a case failed since the proxy did not become ready."""
     if not any(message.startswith(_NOT_READY) for message in messages):
         return []
     if subject.url is not None:
         return [f"Start the proxy before the run, or correct the URL {subject.url}."]
     return [
         f"Set `ready` to a path that the proxy answers with a status below 500 once it is ready (now {subject.ready}), or "
-        f"`ready_seconds` to more than {subject.ready_seconds:g}, in [tool.codex-replay.proxy.NAME] of pyproject.toml."
+        f"`ready_seconds` to more than {subject.ready_seconds:g}, in {table}."
     ]

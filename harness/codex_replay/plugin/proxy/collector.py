@@ -7,16 +7,17 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from codex_replay.plugin.base.configuration import TABLE
 from codex_replay.plugin.base.options import configuration_of, settings_of
 from codex_replay.plugin.base.subjects import usage_errors
 from codex_replay.plugin.proxy.subject import ProxySubject, parse_proxy
-from codex_replay.plugin.reporting.session import SESSION
+from codex_replay.plugin.reporting.session import SESSION, UNCLAIMED
 
 if TYPE_CHECKING:
     import pytest
 
-#: The user properties of a case: the fields that it saw, the capabilities that it lacked, those that it needs.
-FIELDS, UNCLAIMED = "codex-replay-proxy-fields", "codex-replay-proxy-unclaimed"
+#: The user properties of a case: the fields that it saw, and the capabilities that it needs.
+FIELDS = "codex-replay-proxy-fields"
 NEEDS = "codex-replay-proxy-needs"
 
 
@@ -51,7 +52,15 @@ class Fields:
         failed = [case["message"] for case in session.verdict.cases.values() if case["outcome"] == "failed"] if session else []
         if not failed:
             return wrong_profile(self.rows)
-        return [*not_ready(subject, failed), *wrong_profile(self.rows), *missing_capabilities(subject, self.needs)]
+        own = configuration_of(self.config)
+        table = (
+            [f"[{TABLE}.proxy.{subject.name}] of {own.path.name}"] if own.path and subject.name in own.subjects("proxy") else []
+        )
+        return [
+            *not_ready(subject, failed, *table),
+            *wrong_profile(self.rows),
+            *missing_capabilities(subject, self.needs, *table),
+        ]
 
     def for_report(self) -> dict[str, Any]:
         """Return the fields for the report; empty if the proxy sent none."""

@@ -63,6 +63,7 @@ class Observed:
     specified: Mapping[str, Answer] = field(default_factory=dict)
     clients: Mapping[int, int] = field(default_factory=dict)
     stderr: str = ""
+    keyless: str = ""  # why a request without a bearer got no answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,8 @@ def _methods(answers: Mapping[str, Answer]) -> tuple[str, ...]:
 def _lacks(seen: Observed) -> dict[str, str]:
     """Return the capabilities of which the proxy shows no sign, each with the reason."""
     lacks = {name: f"{_route(name)} is answered {_shown(answer)}" for name, answer in _asked(seen) if answer.status in NO_ROUTE}
+    if any(answer.served for name, answer in _asked(seen) if name != "models"):  # else the proxy as a whole is broken
+        lacks |= {name: f"{_route(name)} gets no answer ({answer.problem})" for name, answer in _asked(seen) if not answer.status}
     if (stream := seen.answers.get("stream")) is not None and 0 < stream.status < 500 and not stream.stream:
         lacks["stream"] = f'a request with "stream": true is answered {stream.status}, not as an event stream'
     if (cors := seen.answers.get("cors")) is not None and not cors.allowed:
@@ -171,7 +174,7 @@ def _lacks(seen: Observed) -> dict[str, str]:
     if xml is not None and ("text-tools" in lacks or xml.calls or "<tool_call>" not in xml.text):
         lacks["obsidian-xml"] = "`x-proxy-output-mode: obsidian-xml` does not put the calls into the text"
     if "responses" in lacks:
-        lacks |= dict.fromkeys(("title-intercept", "obsidian-xml"), "it has no POST /v1/responses")
+        lacks |= dict.fromkeys(("title-intercept", "obsidian-xml"), "it needs POST /v1/responses")
     return {name: lacks[name] for name in CAPABILITIES if name in lacks}
 
 

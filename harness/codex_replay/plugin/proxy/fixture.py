@@ -21,7 +21,7 @@ import pytest
 from codex_replay.plugin.base.checking import has_bundle
 from codex_replay.plugin.base.options import settings_of
 from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
-from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, UNCLAIMED, Fields, needs_of, subject_of
+from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, Fields, needs_of, subject_of
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
 from codex_replay.plugin.proxy.no_end import no_end
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
@@ -30,6 +30,7 @@ from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not
 from codex_replay.plugin.proxy.timeline import proxy_frames, report_on
 from codex_replay.plugin.proxy.violations import Kind, violations
 from codex_replay.plugin.reporting.alone import is_alone
+from codex_replay.plugin.reporting.session import UNCLAIMED
 from codex_replay.plugin.reporting.trace import trace_frames_of
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.report.group_failures import EARLIER

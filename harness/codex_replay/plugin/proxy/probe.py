@@ -95,9 +95,10 @@ def _observe(probe: _Probe, report_on: Callable[[str], None]) -> Observed:
         answers[name] = probe.post(name, name)
     served = [name for name in ("responses", "chat") if answers[name].served]
     if not served:
-        return Observed(False, ready, probe.seconds, 0, answers, stderr=probe.stderr())
+        return Observed(False, ready, probe.seconds, answers=answers, stderr=probe.stderr())
     first = served[0]
-    seen = Observed(False, ready, probe.seconds, probe.without_key(first), answers)
+    keyless = probe.without_key(first)
+    seen = Observed(False, ready, probe.seconds, keyless.status, answers, keyless=keyless.problem)
     report_on("trying streams and tools")
     answers["stream"] = probe.post(first, "stream", lambda endpoint: {"stream": True})
     answers["text-tools"] = probe.post(first, "text-tools", _tools)
@@ -125,7 +126,8 @@ def _attached(probe: _Probe) -> Observed:
     answers["cors"] = probe.ask("OPTIONS", PATHS["responses"], None, _PREFLIGHT)
     ready = {path: probe.ask("GET", path).status for path in READY_PATHS}
     first = next((name for name in ("responses", "chat") if answers[name].served), "responses")
-    return Observed(True, ready, probe.seconds, probe.without_key(first), answers)
+    keyless = probe.without_key(first)
+    return Observed(True, ready, probe.seconds, keyless.status, answers, keyless=keyless.problem)
 
 
 def _endpoints(answers: Mapping[str, Answer]) -> list[str]:
@@ -165,9 +167,9 @@ class _Probe:
         body = {"messages": [{"role": "user", "content": text}]} if endpoint == "chat" else {"input": text}
         return self.ask("POST", PATHS[endpoint], {"model": "gpt-5.2", **body, **more(endpoint)}, headers)
 
-    def without_key(self, endpoint: str) -> int:
-        """Return the status that a request without a bearer gets; no model would answer it."""
-        return self.ask("POST", PATHS[endpoint], {}, key=False).status
+    def without_key(self, endpoint: str) -> Answer:
+        """Return the answer to a request without a bearer; no model would answer it."""
+        return self.ask("POST", PATHS[endpoint], {}, key=False)
 
     def at_once(self, endpoint: str, number: int) -> int:
         """Send a request from each of `number` clients at once; return the number of successful answers."""

@@ -25,7 +25,7 @@ from codex_replay.plugin.reporting.alone import Results, is_alone, run_alone
 from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, BadBaseline, Line, parse, render
 from codex_replay.plugin.reporting.changes import MOST, ONCE, Change, headline, plan, rerun
 from codex_replay.plugin.reporting.message import message_of
-from codex_replay.plugin.reporting.session import SESSION
+from codex_replay.plugin.reporting.session import SESSION, UNCLAIMED
 from codex_replay.report.group_failures import groups
 from codex_replay.shell.process.subject import CannotStart
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from codex_replay.report.data import Alone, Case
 
 PROPERTY = "codex-replay-baseline"
+#: The same of a case that was skipped; whether its subject lacks a capability is known once the report is complete.
+SKIPPED = "codex-replay-baseline-skipped"
 #: How many checks a sentence names.
 _LISTED = 5
 #: The key under which a worker of pytest-xdist reports to the controller why nothing may run.
@@ -144,6 +146,8 @@ class Gate:
         self.unchecked = ""  # why the changes were not run again
         self.entries = self.checks = self.unexplained = 0
         self.stopped = False  # the run stopped early
+        self.dropped = 0  # the entries whose cases all need a capability that the subject lacks
+        self._skipped: Counter[int] = Counter()  # how many cases of each line were skipped for that
         self._messages: dict[str, str] = {}
         self._failed: dict[str, list[pytest.TestReport]] = {}  # the reports of each case that count as failures, or as known
 
@@ -167,6 +171,8 @@ class Gate:
         """Let a listed failure pass; fail a listed check of one case that passes."""
         report = yield
         mine = self._of.get(item.nodeid, [])
+        if mine and report.skipped:
+            report.user_properties.append((SKIPPED, [[i, self._totals[i]] for i in mine]))
         if report.when == "teardown" or (report.when == "setup" and report.passed) or report.skipped:
             return report
         failed = report.failed
@@ -190,6 +196,9 @@ class Gate:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect the verdicts, in the process that ends the run."""
         for name, value in report.user_properties:
+            if name == SKIPPED and isinstance(value, list) and UNCLAIMED in dict(report.user_properties):
+                self._skipped.update(int(number) for number, _ in value)
+                self._totals |= Counter({int(number): int(total) for number, total in value})
             if name == PROPERTY and isinstance(value, list):
                 self.seen[report.nodeid] = (bool(value[0]), list(value[1]), list(value[2]))
                 self._totals |= Counter({int(number): int(total) for number, total in value[3]})
@@ -287,7 +296,10 @@ class Gate:
         return bool(verdicts) and not any(verdicts)
 
     def _write(self, config: pytest.Config) -> None:
-        kept = [line for i, line in enumerate(self.lines) if line.racy is not None or not self._passes(i)]
+        whole = not _selected(config)
+        lost = {i for i, many in self._skipped.items() if whole and many == self._totals[i]}
+        kept = [line for i, line in enumerate(self.lines) if i not in lost and (line.racy is not None or not self._passes(i))]
+        self.dropped = len({self.lines[i].entry for i in lost} - {line.entry for line in kept})
         lines = [*kept, *self._new_lines(config, 1 + max((line.entry for line in kept), default=0))]
         self.path.write_text(render(lines), encoding="utf-8")
         self.entries, self.checks = len({line.entry for line in lines}), len(lines)
@@ -304,9 +316,11 @@ class Gate:
         ):
             ours = {change.nodeid for change in group}
             taken = others | {name for nodeid, (_, names, _) in self.seen.items() if nodeid not in ours for name in names}
-            causes = [
-                (cause, {self._name(self.seen[c.nodeid][1], taken) for c in of}) for cause, of in self._by_cause(config, group)
-            ]
+            by_cause = self._by_cause(config, group)
+            # A name that cases of several causes have would give all of them the reason of one.
+            of_causes = Counter(name for _, of in by_cause for name in {n for c in of for n in self.seen[c.nodeid][1]})
+            taken |= {name for name, many in of_causes.items() if many > 1}
+            causes = [(cause, {self._name(self.seen[c.nodeid][1], taken) for c in of}) for cause, of in by_cause]
             placed: set[str] = set()
             for cause, names in sorted(
                 causes, key=lambda found: (-len(found[1]), sorted(found[1]))
@@ -356,6 +370,9 @@ class Gate:
             out.write_line(f"{self.path} was not updated: the run stopped early. Add --no-early-stop to update it.", red=True)
         elif self.update:
             out.write_line(f"{self.path} lists {plural(self.checks, 'check')} in {plural(self.entries, 'group')} now.")
+            if self.dropped:
+                many = "1 entry was" if self.dropped == 1 else f"{self.dropped} entries were"
+                out.write_line(f"{many} dropped: every case was skipped, because the subject does not declare a capability.")
             if self.unexplained:
                 many = plural(self.unexplained, "group")
                 out.write_line(f"{many} still need a reason in place of {UNEXPLAINED!r}; the gate refuses that text.")

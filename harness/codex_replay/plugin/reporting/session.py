@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Under which key the controller of pytest-xdist gives its workers the folder of the traces.
 TRACES = "codex_replay_traces"
+#: The user property of a case that was skipped: the capabilities that its subject lacks.
+UNCLAIMED = "codex-replay-proxy-unclaimed"
 
 
 def suites_of(args: list[str]) -> list[str] | None:
@@ -126,6 +128,7 @@ class Session:
     def _folder_name(self) -> str:
         """Return the name of the usual report folder: the suite and its subject; for other tests, the app-server."""
         from codex_replay.plugin.base.configuration import SUITE_OF
+        from codex_replay.plugin.base.options import table_name
         from codex_replay.plugin.base.subjects import slug
 
         suites = suites_of(self.config.args)
@@ -134,7 +137,8 @@ class Session:
         if len(suites) != 1:
             return f"{'-'.join(suites) or 'all'}-{self.subject.slug}"
         roles = {suite: role for role, suite in SUITE_OF.items()} | {"backend": "backend"}
-        name = self.verdict.others.get(roles.get(suites[0], ""), self.subject.name)
+        role = roles.get(suites[0], "")
+        name = table_name(self.config, role) or self.verdict.others.get(role, self.subject.name)
         return f"{suites[0]}-{slug(name)}"
 
     def close(self) -> None:
