@@ -26,8 +26,8 @@ OTHER_THAN_DEFAULT: dict[str, str] = {
     "PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false",
     "PROXY_RESPONSES_OMIT_TOOL_MANIFEST": "true",
 }
-#: For cases in which the model writes its calls as text and the proxy must find them there (docs/proxy.md, capabilities).
-IN_TEXT = pytest.mark.needs("text-tools")
+#: For cases in which the model writes its calls as `<tool_call>` and the proxy must find them there (docs/proxy.md, tool_calls).
+IN_TEXT = pytest.mark.needs("text-tools", "tool_call")
 #: The alias of the specification, the effort that the alias implies, and the model in the example of newConversation.
 ALIAS, IMPLIED, EFFECTIVE = "gpt-5.2-codev-l", "low", "gpt-5.2"
 

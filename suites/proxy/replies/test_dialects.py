@@ -15,10 +15,10 @@ from codex_replay.plugin.proxy.collector import subject_of
 from codex_replay.plugin.proxy.dialects import DIALECTS, Dialect, DialectVector, vectors
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import read
-from suites.proxy.expected import ENDPOINTS, IN_TEXT, NOTE, WORKS, tool
+from suites.proxy.expected import ENDPOINTS, NOTE, WORKS, tool
 from suites.proxy.saying import must_be, must_be_answered
 
-pytestmark = [pytest.mark.proxy_profile(WORKS), IN_TEXT]
+pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.needs("text-tools")]
 #: The vector that is cut at each of its characters.
 CUT = "text-around"
 

@@ -175,7 +175,7 @@ def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
     must_be("The calls that a client without tools gets", read(proxy.post(endpoint)).calls, [])
 
 
-@pytest.mark.needs("text-tools", "obsidian-xml")
+@pytest.mark.needs("text-tools", "tool_call", "obsidian-xml")
 @pytest.mark.parametrize(("by", "stream"), [("header", True), ("environment", False)], ids=["header-stream", "environment-whole"])
 @pytest.mark.parametrize("vector", cases(CALLING, [7]))
 @pytest.mark.spec("tool-calls-xml", "HAND-11", "HAND-12")
@@ -194,7 +194,7 @@ def test_obsidian_xml(proxy: Proxy, vector: str, stream: bool, by: str) -> None:
     must_be("The text without the calls", squeezed(text), squeezed(wanted.output))
 
 
-@pytest.mark.needs("text-tools", "obsidian-xml")
+@pytest.mark.needs("text-tools", "tool_call", "obsidian-xml")
 @pytest.mark.model(model_item(VECTORS["one"], 7))
 @pytest.mark.spec("tool-calls-header-wins", "HAND-13")
 def test_the_header_wins(proxy: Proxy) -> None:

@@ -109,7 +109,11 @@ def test_the_calls_to_the_app_server_show_the_profile(
         ({"stream": SERVED}, ["stream"], "not as an event stream"),
         ({"stream": Answer(400)}, ["stream"], "answered 400, not as"),
         ({"cors": Answer(204)}, ["cors"], "answered 204 without Access-Control-Allow-Origin"),
-        ({"text-tools": SERVED}, ["text-tools", "obsidian-xml"], "<tool_call> in its text does not reach the client"),
+        (
+            {"text-tools": SERVED},
+            ["text-tools", "obsidian-xml"],
+            "in its text (<tool_call>, <use_tool> or a fenced block) does not reach the client",
+        ),
         ({"native-tools": SERVED}, ["native-tools"], "natively does not reach the client"),
         ({"title-intercept": SERVED}, ["title-intercept"], "a request for a title sends thread/start"),
         ({"title-intercept": Answer(500)}, ["title-intercept"], "is answered 500"),
@@ -146,6 +150,15 @@ def test_several_dialects_of_calls_are_written() -> None:
     assert table(detect(seen(answers)))["tool_calls"] == ["tool_call", "fenced"]
     one = detect(seen({**answers, "dialect-fenced": SERVED}))
     assert (one.dialects, "tool_calls" in table(one)) == (("tool_call",), False)
+
+
+@pytest.mark.parametrize("dialect", ["use_tool", "fenced"])
+def test_a_proxy_of_another_dialect_alone_finds_calls_in_a_text(dialect: str) -> None:
+    answers = {"text-tools": SERVED, "dialect-tool_call": SERVED, "dialect-use_tool": SERVED, "dialect-fenced": SERVED}
+    found = detect(seen({**answers, f"dialect-{dialect}": CALLED}))
+    # What it does with the markup of another dialect is no sign of the mode in which calls are put back into the text.
+    assert list(found.lacks) == ["obsidian-xml"]
+    assert table(found)["tool_calls"] == [dialect]
 
 
 def test_text_tools_of_the_other_profile_count() -> None:

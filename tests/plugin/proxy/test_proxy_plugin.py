@@ -395,6 +395,20 @@ def test_who_finds_no_calls_in_a_text_says_so_and_is_not_judged_by_them(suite: p
         assert "FAILED: 1 of 7 cases, 3 skipped; proxy natively" in shown
 
 
+def test_a_proxy_of_another_dialect_gets_no_case_of_tool_call(suite: pytest.Pytester) -> None:
+    """Its own dialect is judged; the cases in which the model writes `<tool_call>` are skipped by that name."""
+    suite.path.joinpath("pyproject.toml").write_text(
+        "[tool.pytest.ini_options]\n[tool.codex-replay.proxy.other]\ntool_calls = ['use_tool']\n"
+        f"command = {json.dumps(shlex.join(command('calls-not-looked-for')))}\n"
+    )
+    replies = Path(__file__).parents[3] / "suites" / "proxy" / "replies"
+    here = ["-c", str(suite.path / "pyproject.toml"), "--rootdir", str(suite.path), "-rs", "--profile", "works-on-0.92"]
+    cases = [str(replies / name) for name in ("test_tool_calls.py", "test_dialects.py")]
+    result = run(suite, *here, *cases, "-k", "finish_reason or use_tool-one or use_tool-plain")
+    result.assert_outcomes(passed=10, skipped=2)
+    assert "not verified: other does not declare the capability tool_calls tool_call" in result.stdout.str()
+
+
 def test_of_a_url_where_nobody_listens_it_is_said_so(suite: pytest.Pytester) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     suite.path.joinpath("pyproject.toml").write_text(

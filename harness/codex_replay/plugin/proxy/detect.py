@@ -87,7 +87,8 @@ class FoundProxy:
 
 def detect(seen: Observed) -> FoundProxy:
     """Return the properties of the proxy; `wrong` is a sentence if the proxy cannot be judged."""
-    lacks = _lacks(seen)
+    dialects = _dialects(seen)
+    lacks = _lacks(seen, dialects)
     profile, calls = _profile(seen)
     return FoundProxy(
         profile,
@@ -99,8 +100,16 @@ def detect(seen: Observed) -> FoundProxy:
         seen.without_key in (401, 403),
         max((number for number, served in seen.clients.items() if served >= number), default=None),
         _wrong(seen, lacks, calls),
-        tuple(name for name in DIALECTS if (answer := seen.answers.get(f"dialect-{name}")) is not None and answer.calls),
+        dialects,
     )
+
+
+def _dialects(seen: Observed) -> tuple[str, ...]:
+    """Return the dialects in which the proxy finds calls; the calls of `text-tools`, in either profile, are in the first."""
+    first = next(iter(DIALECTS))
+    tried = {name: [seen.answers.get(f"dialect-{name}")] for name in DIALECTS}
+    tried[first] += [answers.get("text-tools") for answers in (seen.answers, seen.specified)]
+    return tuple(name for name, answers in tried.items() if any(answer is not None and answer.calls for answer in answers))
 
 
 def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> str:
@@ -153,7 +162,7 @@ def _methods(answers: Mapping[str, Answer]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(method for answer in answers.values() for method in answer.methods))
 
 
-def _lacks(seen: Observed) -> dict[str, str]:
+def _lacks(seen: Observed, dialects: Sequence[str]) -> dict[str, str]:
     """Return the capabilities of which the proxy shows no sign, each with the reason."""
     lacks = {name: f"{_route(name)} is answered {_shown(answer)}" for name, answer in _asked(seen) if answer.status in NO_ROUTE}
     if any(answer.served for name, answer in _asked(seen) if name != "models"):  # else the proxy as a whole is broken
@@ -162,16 +171,18 @@ def _lacks(seen: Observed) -> dict[str, str]:
         lacks["stream"] = f'a request with "stream": true is answered {stream.status}, not as an event stream'
     if (cors := seen.answers.get("cors")) is not None and not cors.allowed:
         lacks["cors"] = f"a preflight (OPTIONS) is answered {cors.status} without Access-Control-Allow-Origin"
-    for name, tried in (("text-tools", (seen.answers, seen.specified)), ("native-tools", (seen.answers,))):
-        answers = [answers[name] for answers in tried if name in answers]
-        if answers and not any(answer.calls or (name == "native-tools" and answer.native) for answer in answers):
-            lacks[name] = f"{_TOOLS[name]} does not reach the client as a call of a tool"
+    natively = seen.answers.get("native-tools")
+    absent = {
+        "text-tools": "text-tools" in seen.answers and not dialects,
+        "native-tools": natively is not None and not natively.calls and not natively.native,
+    }
+    lacks |= {name: f"{_TOOLS[name]} does not reach the client as a call of a tool" for name in absent if absent[name]}
     if (title := seen.answers.get("title-intercept")) is not None:
         asked = [method for method in title.methods if method in _OPENING]
         if asked or not title.served:
             lacks["title-intercept"] = f"a request for a title {f'sends {asked[0]}' if asked else f'is answered {_shown(title)}'}"
     xml = seen.answers.get("obsidian-xml")
-    if xml is not None and ("text-tools" in lacks or xml.calls or "<tool_call>" not in xml.text):
+    if xml is not None and ("tool_call" not in dialects or xml.calls or "<tool_call>" not in xml.text):
         lacks["obsidian-xml"] = "`x-proxy-output-mode: obsidian-xml` does not put the calls into the text"
     if "responses" in lacks:
         lacks |= dict.fromkeys(("title-intercept", "obsidian-xml"), "it needs POST /v1/responses")
@@ -179,7 +190,7 @@ def _lacks(seen: Observed) -> dict[str, str]:
 
 
 _TOOLS = {
-    "text-tools": "a call that the model writes as <tool_call> in its text",
+    "text-tools": "a call that the model writes in its text (<tool_call>, <use_tool> or a fenced block)",
     "native-tools": "a call that the model makes natively",
 }
 
@@ -203,7 +214,7 @@ def table(found: FoundProxy) -> dict[str, object]:
         keys["ready_seconds"] = found.ready_seconds
     if found.clients is not None and found.clients < CLIENTS:
         keys["clients"] = found.clients
-    if "tool_call" in found.dialects and len(found.dialects) > 1:
+    if found.dialects and found.dialects != ("tool_call",):
         keys["tool_calls"] = list(found.dialects)
     if found.lacks:
         keys["capabilities"] = list(found.capabilities)

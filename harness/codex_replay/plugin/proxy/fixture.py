@@ -228,7 +228,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "model(*items, turns=None): the reply of the model to this case's marker (docs/scripts.md)"
     )
     config.addinivalue_line("markers", "proxy_profile(*names): the case runs in these profiles only")
-    config.addinivalue_line("markers", "needs(*capabilities): the case is for proxies with these capabilities")
+    config.addinivalue_line("markers", "needs(*names): the case is for proxies with these capabilities and dialects of calls")
     subject_of(config)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Fields(config), "codex-replay-proxy-collector")
@@ -308,7 +308,7 @@ def proxy_pool(
 def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_pool: Pool) -> Proxy:
     """Ask the proxy that `--proxy` names."""
     settings = settings_of(request.config)
-    if lacking := [each for each in needs_of(request.node) if each not in proxy_subject.capabilities]:
+    if lacking := [each for each in needs_of(request.node) if each not in proxy_subject.able]:
         request.node.user_properties.append((UNCLAIMED, ", ".join(lacking)))
         pytest.skip(not_claimed(proxy_subject, lacking))
     if is_alone():

@@ -72,6 +72,11 @@ class ProxySubject:
     tool_calls: tuple[Dialect, ...] = (DIALECTS["tool_call"],)
     model_ms: float = MODEL_MS
 
+    @property
+    def able(self) -> tuple[str, ...]:
+        """What a case may need: the capabilities, and the dialects of calls by name."""
+        return (*self.capabilities, *(dialect.id for dialect in self.tool_calls))
+
 
 def capabilities_of(path: str, body: Any) -> list[str]:
     """Return the capabilities that a proxy needs to answer a request: its endpoint, and streaming if the body asks for it."""
@@ -82,8 +87,9 @@ def capabilities_of(path: str, body: Any) -> list[str]:
 
 
 def not_claimed(subject: ProxySubject, lacking: Iterable[str]) -> str:
-    """Return the reason for a skip."""
-    return f"not verified: {subject.name} does not declare the capability {', '.join(lacking)}"
+    """Return the reason for a skip; `lacking` are capabilities, and names of dialects of calls."""
+    names = [f"tool_calls {name}" if name in DIALECTS else name for name in lacking]
+    return f"not verified: {subject.name} does not declare the capability {', '.join(names)}"
 
 
 def parse_proxy(text: str | None, table: Mapping[str, Any], file: str = FILES[0]) -> ProxySubject:
