@@ -70,12 +70,12 @@ def test_known_failures_pass(run_both) -> None:
     result.stdout.fnmatch_lines(["4 known failures, 0 stale lines of 3."])
 
 
-def test_known_failures_are_one_line(run_both) -> None:
+def test_known_failures_are_one_line(run) -> None:
     """A green log of CI does not list them; -v does."""
-    said = run_both(KNOWN, "-ra").stdout.str()
+    said = run(KNOWN, "-ra").stdout.str()
     assert "XFAIL" not in said.replace("4 xfailed", "")
     assert "4 xfailed" in said
-    assert run_both(KNOWN, "-ra", "-v").stdout.str().count("\nXFAIL ") == 4
+    assert run(KNOWN, "-ra", "-v").stdout.str().count("\nXFAIL ") == 4
 
 
 def test_a_failure_that_is_not_listed_fails(run) -> None:
@@ -88,8 +88,8 @@ def test_globs_and_case_names(run) -> None:
     assert run('- {check: "*/test_it/some-?", reason: x}\n- {check: "bad-a*", reason: y}\n').ret == 0
 
 
-def test_a_line_of_one_case_that_passes_is_stale(run_both) -> None:
-    result = run_both(KNOWN + "- {check: good-one, reason: not any more}\n")
+def test_a_line_of_one_case_that_passes_is_stale(run) -> None:
+    result = run(KNOWN + "- {check: good-one, reason: not any more}\n")
     assert result.ret == 1
     result.assert_outcomes(passed=1, failed=1, xfailed=4)
     result.stdout.fnmatch_lines(["*Stale: 'good-one' passes now; remove its line from *known.yaml."])
@@ -128,15 +128,15 @@ def test_a_run_with_an_unmatched_line_is_never_verified(pytester: pytest.Pyteste
     assert not pytester.path.joinpath("reports").exists()
 
 
-def test_lines_of_what_is_not_asked_for_by_name_are_left_alone(run_both) -> None:
+def test_lines_of_what_is_not_asked_for_by_name_are_left_alone(run) -> None:
     """A shard, or one case that is looked at again, may have the list of the whole suite."""
     both = KNOWN + "- {check: of-another-module, reason: x}\n"
-    result = run_both(both, "test_it.py")
+    result = run(both, "test_it.py")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["4 known failures, 0 stale lines of 4."])
-    assert run_both(both, "test_it.py::test_all").ret == 0
-    assert run_both(both.replace("bad-all", "bad-nothing"), "test_it.py").ret == 1, "and a failure that is not listed fails"
-    assert run_both(both, ".").ret == pytest.ExitCode.USAGE_ERROR, "a folder is the whole of it"
+    assert run(both, "test_it.py::test_all").ret == 0
+    assert run(both.replace("bad-all", "bad-nothing"), "test_it.py").ret == 1, "and a failure that is not listed fails"
+    assert run(both, ".").ret == pytest.ExitCode.USAGE_ERROR, "a folder is the whole of it"
 
 
 def test_of_many_lines_a_few_are_named(run) -> None:
@@ -153,24 +153,24 @@ def test_a_list_that_is_not_there_is_told_with_what_makes_it(run) -> None:
     assert "(No such file or directory); --update-baseline creates it from the failures." in result.stderr.str()
 
 
-def test_a_reason_that_nobody_has_given_is_a_usage_error(run_both, pytester: pytest.Pytester) -> None:
+def test_a_reason_that_nobody_has_given_is_a_usage_error(run, pytester: pytest.Pytester) -> None:
     path = pytester.path / "known.yaml"
-    assert run_both(None, "--update-baseline").ret == 1
-    result = run_both(None)
+    assert run(None, "--update-baseline").ret == 1
+    result = run(None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "'bad-all', 'bad-some[1]', 'bad-some[3]' have no reason yet" in result.stderr.str()
     for part in (["-k", "some"], ["test_it.py"], ["test_it.py::test_all"]):
-        assert run_both(None, *part).ret in (0, 5), "a part of the cases may be looked at before every reason is written"
-    assert run_both(None, "--update-baseline").ret == 1, "the run that writes them may go on"
-    assert run_both(path.read_text(encoding="utf-8").replace(UNEXPLAINED, "ticket 12")).ret == 0
+        assert run(None, *part).ret in (0, 5), "a part of the cases may be looked at before every reason is written"
+    assert run(None, "--update-baseline").ret == 1, "the run that writes them may go on"
+    assert run(path.read_text(encoding="utf-8").replace(UNEXPLAINED, "ticket 12")).ret == 0
 
 
-def test_a_known_failure_that_is_named_alone_is_shown(run_both) -> None:
+def test_a_known_failure_that_is_named_alone_is_shown(run) -> None:
     """Whoever runs one case again wants to see how it fails; a whole run counts it only."""
-    shown = run_both(KNOWN, "test_it.py::test_all[1]")
+    shown = run(KNOWN, "test_it.py::test_all[1]")
     shown.assert_outcomes(xfailed=1)
     shown.stdout.fnmatch_lines(["*test_it.py::test_all[[]1[]] (known: all are wrong)*", "*assert False*"])
-    assert "assert False" not in run_both(KNOWN).stdout.str()
+    assert "assert False" not in run(KNOWN).stdout.str()
 
 
 def test_update_and_run_again(run_both, pytester: pytest.Pytester) -> None:
@@ -185,7 +185,7 @@ def test_update_and_run_again(run_both, pytester: pytest.Pytester) -> None:
     assert parse(path.read_text(encoding="utf-8"), "it") == parse(KNOWN, "it")
 
 
-def test_failures_of_one_cause_are_one_entry_with_one_reason(run_both, pytester: pytest.Pytester) -> None:
+def test_failures_of_one_cause_are_one_entry_with_one_reason(run, pytester: pytest.Pytester) -> None:
     """Messages that differ in values alone have one cause; an entry that stays keeps its checks together."""
     path = pytester.path / "known.yaml"
     pytester.makepyfile(
@@ -202,7 +202,7 @@ def test_failures_of_one_cause_are_one_entry_with_one_reason(run_both, pytester:
             pytest.fail("the field is missing")
         """
     )
-    assert run_both(None, "--update-baseline").ret == 1
+    assert run(None, "--update-baseline").ret == 1
     text = path.read_text(encoding="utf-8")
     assert text.count("reason:") == text.count("cause:") == 2
     lines = parse(text, "it")
@@ -210,8 +210,8 @@ def test_failures_of_one_cause_are_one_entry_with_one_reason(run_both, pytester:
     assert [line.entry for line in lines] == [0, 0, 0, 0, 1]
     assert "no end within" in lines[0].cause
     path.write_text(text.replace(UNEXPLAINED, "the end is lost, ticket 7"), encoding="utf-8")
-    assert run_both(None).ret == 0
-    run_both(None, "--update-baseline")
+    assert run(None).ret == 0
+    run(None, "--update-baseline")
     assert path.read_text(encoding="utf-8") == text.replace(UNEXPLAINED, "the end is lost, ticket 7")
 
 
@@ -299,10 +299,8 @@ def test_what_does_not_run_is_kept(run, pytester: pytest.Pytester) -> None:
     assert parse((pytester.path / "known.yaml").read_text(encoding="utf-8"), "it") == parse(KNOWN, "it")
 
 
-@pytest.mark.parametrize("distributed", [False, True], ids=["alone", "xdist"])
-def test_lines_of_the_other_profile_are_neither_stale_nor_unmatched(pytester: pytest.Pytester, distributed: bool) -> None:
+def test_lines_of_the_other_profile_are_neither_stale_nor_unmatched(run, pytester: pytest.Pytester) -> None:
     """One list can hold both profiles of the proxy suite; a run of one judges its own lines alone."""
-    run = runner(pytester, distributed)
     pytester.makepyfile(
         test_it="""
         import pytest
@@ -320,7 +318,7 @@ def test_lines_of_the_other_profile_are_neither_stale_nor_unmatched(pytester: py
     )
     both = "- {check: payload, reason: x}\n- {check: answer, reason: y}\n"
     run(both).assert_outcomes(xfailed=2)
-    for profile in ("works-on-0.92",) if distributed else ("as-specified", "works-on-0.92"):
+    for profile in ("as-specified", "works-on-0.92"):
         result = run(both, "--profile", profile)
         assert result.ret == 0
         result.stdout.fnmatch_lines(["1 known failure, 0 stale lines of 2."])

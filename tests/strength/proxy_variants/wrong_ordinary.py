@@ -3,7 +3,7 @@ and mistakes of the streaming handler alone."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from codex_replay.reference.proxy import app
@@ -81,7 +81,7 @@ def time_in_milliseconds() -> None:
         def time() -> float:
             return clock() * 1000
 
-    clock = chat.time.time
+    clock: Callable[[], float] = chat.time.time
     chat.time = responses.time = Milliseconds
 
 
