@@ -16,7 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from codex_replay.protocol.responses import items as responses
-from codex_replay.protocol.responses import steps
+from codex_replay.protocol.responses import settings, steps
 
 Event = dict[str, Any]
 VARIANTS: dict[str, Callable[[], None]] = {}
@@ -391,6 +391,8 @@ MODULES = {
     "play": "backend.play",
     "routes": "backend.routes",
     "server": "backend.server",
+    "state": "backend.state.answers",
+    "stored": "backend.state.stored",
     "table": "backend.rules.table",
     "tokens": "backend.rules.tokens",
 }
@@ -1054,6 +1056,214 @@ def usage_without_window() -> None:
 def usage_for_all() -> None:
     """Tells anyone the usage."""
     server.routes.AUTH_RULES = ()
+
+
+# what a response repeats of its request
+
+
+def echo(change: Callable[[Event, Event], Event]) -> Callable[[Event, Event], Event]:
+    """Enter a change of what a response repeats into the table: from the settings and the body of the request."""
+
+    def patch() -> None:
+        old = settings.settings
+        settings.settings = lambda body: change(old(body), dict(body))
+
+    patch.__doc__ = change.__doc__
+    VARIANTS[change.__name__.replace("_", "-")] = patch
+    return change
+
+
+@echo
+def echoes_defaults(found: Event, body: Event) -> Event:
+    """Has the default of every setting, whatever the request says."""
+    return {**settings.PLAIN, "tools": [], "text": {}, "reasoning": {"effort": None}}
+
+
+@echo
+def echoes_what_is_given(found: Event, body: Event) -> Event:
+    """Leaves the defaults out."""
+    return {name: value for name, value in found.items() if name in body}
+
+
+@echo
+def defaults_are_null(found: Event, body: Event) -> Event:
+    """Has null for what the request leaves out, and text for null."""
+    return {name: value if name in body else None if value is not None else "" for name, value in found.items()}
+
+
+@echo
+def completed_at_the_start(found: Event, body: Event) -> Event:
+    """Has the time of its end before it ends."""
+    return {**found, "completed_at": 1}
+
+
+@stream
+def echoes_at_the_start_only(events: list[Event]) -> Iterable[Event]:
+    """Forgets the settings at the end of the stream."""
+    for name in settings.READ:
+        events[-1].get("response", {}).pop(name, None)
+    return events
+
+
+# what is kept
+
+
+def _stored(change: Callable[..., bool]) -> Callable[..., bool]:
+    """Enter a handler of requests about a stored response into the table: it returns False to leave the request to the fake."""
+
+    def patch() -> None:
+        old = server.state._response
+
+        def respond(*given: Any) -> None:
+            if not change(*given):
+                old(*given)
+
+        server.state._response = respond
+
+    patch.__doc__ = change.__doc__
+    VARIANTS[change.__name__.replace("_", "-")] = patch
+    return change
+
+
+@variant
+def forgets_responses() -> None:
+    """Stores no response."""
+    server.stored.Responses.get = lambda self, id_: None
+
+
+@variant
+def stores_everything() -> None:
+    """Stores what must not be stored."""
+    old = server.play.play
+
+    async def play(exchange: Any, session: Any, entry: Any, turn: Any, label: str, body: Any) -> None:
+        session.responses.keep(turn, entry.body, label)
+        await old(exchange, session, entry, turn, label, body)
+
+    _replace_everywhere(old, play)
+
+
+@variant
+def stores_no_streams() -> None:
+    """Forgets a response that was streamed."""
+    old = server.stored.Responses.get
+
+    def get(self: Any, id_: str) -> Any:
+        stored = old(self, id_)
+        return None if stored is not None and stored.body.get("stream") else stored
+
+    server.stored.Responses.get = get
+
+
+@_stored
+def deletes_nothing(exchange: Any, session: Any, entry: Any, stored: Any, id_: str, asked: Any, options: Any) -> bool:
+    """Says that a response is deleted and keeps it."""
+    if asked == ("DELETE", ""):
+        server.state.respond_json(exchange, entry, 200, {"id": id_, "object": "response", "deleted": True})
+        return True
+    return False
+
+
+@_stored
+def cancels_anything(exchange: Any, session: Any, entry: Any, stored: Any, id_: str, asked: Any, options: Any) -> bool:
+    """Cancels a response that is complete already."""
+    if asked[1] == "/cancel" and stored.background is None:
+        server.state.respond_json(exchange, entry, 200, {**stored.response(), "status": "cancelled"})
+        return True
+    return False
+
+
+@_stored
+def resumes_from_the_start(exchange: Any, session: Any, entry: Any, stored: Any, id_: str, asked: Any, options: Any) -> bool:
+    """Does not read where a stream goes on."""
+    options.pop("starting_after", None)
+    return False
+
+
+@variant
+def cancels_nothing() -> None:
+    """Does not cancel a response in the background."""
+    server.stored.Stored.cancel = lambda self: None
+
+
+@variant
+def input_oldest_first() -> None:
+    """Lists every page in the wrong order."""
+    old = server.state.page
+    server.state.page = lambda items, options: old(
+        items, {**options, "order": "desc" if options.get("order") == "asc" else "asc"}
+    )
+
+
+@variant
+def nothing_is_unknown() -> None:
+    """Finds whatever it is asked for."""
+    old = server.state.refuse
+
+    def refuse(exchange: Any, entry: Any, violation: Any) -> None:
+        if violation.status == 404:
+            server.state.respond_json(exchange, entry, 200, {})
+        else:
+            old(exchange, entry, violation)
+
+    server.state.refuse = refuse
+
+
+@variant
+def continues_anything() -> None:
+    """Continues what it does not know."""
+    server.state.lost = lambda session, body: None
+
+
+@variant
+def previous_without_code() -> None:
+    """Refuses to continue an unknown response without the code of the error."""
+    from dataclasses import replace
+
+    old = server.state.lost
+
+    def lost(session: Any, body: Any) -> Any:
+        found = old(session, body)
+        return found and replace(found, code=None)
+
+    server.state.lost = lost
+
+
+@variant
+def forgets_calls() -> None:
+    """Does not know the calls of the responses that a request continues."""
+    server.stored.Responses.history = lambda self, body: []
+
+
+@variant
+def background_in_front() -> None:
+    """Answers a request in the background when the response is complete."""
+    old = server.play.play
+
+    async def play(exchange: Any, session: Any, entry: Any, turn: Any, label: str, body: Any) -> None:
+        await old(exchange, session, entry, turn, label, {**body, "background": False})
+
+    _replace_everywhere(old, play)
+
+
+@variant
+def metadata_never_changes() -> None:
+    """Does not update a conversation."""
+    old = server.state._conversation
+
+    def respond(exchange: Any, session: Any, entry: Any, conversation: Any, asked: Any, options: Any) -> None:
+        if asked == ("POST", ""):
+            server.state.respond_json(exchange, entry, 200, conversation.shown())
+        else:
+            old(exchange, session, entry, conversation, asked, options)
+
+    server.state._conversation = respond
+
+
+@variant
+def turns_outside_conversations() -> None:
+    """Adds no turn to its conversation."""
+    server.state.converse = lambda *given: None
 
 
 def main(argv: list[str]) -> int:

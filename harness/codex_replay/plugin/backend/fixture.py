@@ -63,6 +63,7 @@ def parse_backend(text: str) -> tuple[str, ...] | str:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected."""
+    config.addinivalue_line("markers", "keeps_state: the case needs a backend that stores responses or conversations")
     subject = parse_backend(settings_of(config).backend or "fake")
     if isinstance(subject, str) and not is_loopback(subject) and not config.getoption("backend_cost_ok"):
         raise pytest.UsageError(
