@@ -1,6 +1,7 @@
-"""What a proxy is as an HTTP service: connections that stay, earlier responses, and whether it is up.
+"""What a proxy is as an HTTP service: connections that stay, silent streams, earlier responses, and whether it is up.
 
-Source: RFC 9112, section 9.3; the Responses API reference. Health checks are those of common process managers.
+Source: RFC 9112, section 9.3; the HTML standard, section 9.2; the Responses API reference. Health checks are those of common
+process managers.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from urllib.parse import urlsplit
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
+from suites.proxy.answers import read
 from suites.proxy.expected import CALLS, ENDPOINTS, WORKS, asking
 from suites.proxy.reached import strings
-from suites.proxy.saying import must_be
+from suites.proxy.saying import must_be, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model(turns=[{"items": ["Hi."], "times": "always"}])]
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 HEALTH = ("/healthz", "/readyz")
+#: The model is silent before its first word, and again in the middle; a proxy may keep the connection alive meanwhile.
+SILENCE = {"type": "wait", "ms": 1500}
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -51,6 +55,24 @@ def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, strea
                 return
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.model(turns=[{"items": [SILENCE, "Still. ", SILENCE, "Here."], "times": "always"}])
+@pytest.mark.spec("keep-alive-comments", source="HTML standard, 9.2.7", says="a comment line (one starting with a ':' character)")
+def test_a_silent_stream_has_no_event_without_an_object(proxy: Proxy, endpoint: str) -> None:
+    """What keeps a silent stream alive is a comment: clients decode the data of each event, and fail where it is not JSON."""
+    done = proxy.post(endpoint, {"stream": True})
+    events = [event for event in done.events if event.data != "[DONE]"]
+    if wrong := [event.data for event in events if not isinstance(event.value, dict)]:
+        raise AssertionError(
+            f"While the model was silent, the stream had {len(wrong)} events whose data is no JSON object, the first "
+            f"{short(wrong[0])}: clients fail to decode it. To keep a connection alive, send a comment, a line that begins "
+            "with a colon (`: ping`)."
+        )
+    text = read(done).text
+    for part in ("Still. ", "Here."):
+        assert part in text, f"{part!r}, which the model said around a silence of 1.5 s, must be in the text {text!r}"
 
 
 @pytest.mark.spec(

@@ -409,6 +409,35 @@ def test_a_proxy_of_another_dialect_gets_no_case_of_tool_call(suite: pytest.Pyte
     assert "not verified: other does not declare the capability tool_calls tool_call" in result.stdout.str()
 
 
+#: The reference that sends something all the while between the events of its streams.
+KEEPS_ALIVE = """
+import sys
+from codex_replay.reference.proxy.__main__ import main
+from tests.strength.proxy_variants.wrong_http import keeps_alive
+
+keeps_alive(sys.argv[1].encode().decode("unicode_escape").encode(), 0.02)
+sys.exit(main([]))
+"""
+
+
+@pytest.mark.parametrize("said", [r": ping\n\n", r"data: ping\n\n", r"data:\n\n"])
+def test_comments_of_a_silent_stream_are_accepted_and_events_are_not(suite: pytest.Pytester, said: str) -> None:
+    root = Path(__file__).parents[3]
+    argv = ["env", f"PYTHONPATH={root}", sys.executable, "-P", "-c", KEEPS_ALIVE, said]
+    suite.path.joinpath("pyproject.toml").write_text(
+        f"[tool.pytest.ini_options]\n[tool.codex-replay.proxy.awake]\ncommand = {json.dumps(shlex.join(argv))}\n"
+    )
+    here = ["-c", str(suite.path / "pyproject.toml"), "--rootdir", str(suite.path), "--profile", "works-on-0.92"]
+    cases = [str(root / "suites" / "proxy" / "replies" / name) for name in ("test_service.py", "test_types.py")]
+    result = run(suite, *here, *cases, "-k", "silent_stream or (types_of_chat and stream)")
+    found, shown = result.parseoutcomes(), result.stdout.str()
+    if said.startswith(":"):
+        assert (found.get("failed", 0), found["passed"] >= 4) == (0, True), shown
+    else:
+        assert found["failed"] >= 2
+        assert "To keep a connection alive, send a comment" in shown
+
+
 def test_of_a_url_where_nobody_listens_it_is_said_so(suite: pytest.Pytester) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     suite.path.joinpath("pyproject.toml").write_text(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import Any
 
 from codex_replay.reference.proxy import app
 from codex_replay.reference.proxy.app import App
 from codex_replay.reference.proxy.errors import ProxyError
-from codex_replay.reference.proxy.wire.http import Answer
+from codex_replay.reference.proxy.wire.http import Answer, Disconnected
 from tests.strength.proxy_variants.patching import variant
 
 
@@ -234,6 +236,41 @@ def summaries_not_intercepted() -> None:
 def every_talk_of_titles_intercepted() -> None:
     old = app.intercepted
     app.intercepted = lambda asked: "New chat" if "title" in asked.items[0].value else old(asked)
+
+
+# -- streams that stay open
+
+
+def keeps_alive(message: bytes, seconds: float) -> None:
+    """Send this again and again between the events of a stream."""
+    start, end = Answer.start, Answer.end
+    pings: dict[Answer, asyncio.Task[None]] = {}
+
+    async def ping(answer: Answer) -> None:
+        with suppress(Disconnected):
+            while True:
+                await answer.write(message)
+                await asyncio.sleep(seconds)
+
+    async def begin(self: Answer, headers: Any) -> None:
+        await start(self, headers)
+        pings[self] = asyncio.create_task(ping(self))
+
+    async def finish(self: Answer) -> None:
+        pings.pop(self).cancel()
+        await end(self)
+
+    Answer.start, Answer.end = begin, finish
+
+
+@variant
+def keep_alives_that_are_events() -> None:
+    keeps_alive(b"data: ping\n\n", 0.5)
+
+
+@variant
+def keep_alives_without_data() -> None:
+    keeps_alive(b"data:\n\n", 0.5)
 
 
 # -- CORS
