@@ -162,7 +162,7 @@ def test_a_page_that_tells_a_drift_otherwise_would_be_seen(browser: Browser, alo
         ("NOTICED[item.mark](item.capability)", "NOTICED.behind(item.capability)"),
         ("item.mark = Object.keys(NOTICED).find(", 'item.mark = ["behind"].find('),
         ('clients${noticed(items, "breaking")}', "clients"),
-        ('is${noticed(items, "additive")}', "is"),
+        ('new${noticed(items, "additive")}', "new"),
         ("const without = marked.length - capable", "const without = marked.length"),
         ('item.mark ? `${item.mark} ${item.capability}` : "noticed by all"', '"noticed by all"'),
         ("item.mark, item.capability,", ""),
