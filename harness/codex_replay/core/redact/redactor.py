@@ -144,7 +144,7 @@ class Redactor:
 
     def _find(self, data: bytes) -> list[Span]:
         """Return all spans in order, without overlaps; offsets are into `data`."""
-        shadow = Shadow(data) if b"\\u00" in data or b"\\/" in data else None
+        shadow = Shadow(data) if b"\\" in data and (b"\\u00" in data or b"\\/" in data) else None
         text = data if shadow is None else shadow.text
         low = text.lower()
         spans = [span for find in self._triggers.finds(low) for span in find(text, low) if self._homes or span.kind != "home"]

@@ -1,13 +1,15 @@
 """Select the finders that can match a text: those whose trigger is in the text. A redactor spends most of its time here.
 
-Strategy. There are 150 triggers, and a frame contains hardly any; but most of a frame was seen before: the names of
+Strategy. There are some 370 triggers, and a frame contains hardly any; but most of a frame was seen before: the names of
 its members, its method, its kinds. So a text is split at its quotes, which no trigger contains, and the triggers of each part
 are remembered; only new parts are searched. Most triggers begin a key, and a key is a long word: these are
-searched for in the long words of a text alone, which are a small part of it.
+searched for in the long words of a text alone, which are a small part of it. The others are searched for in groups that share
+a piece: without the piece, none of the group is there. Most new parts are numbers and ids, and need only the first few pieces.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from codex_replay.core.redact.text import Finder, Span
@@ -17,6 +19,9 @@ _WORDS = bytes(byte if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte)
 _START = 3
 _HEX = b"0123456789abcdef-:.~"
 _DIGITS = b"0123456789"
+#: The pieces that triggers share; a trigger is in the group of the first that it contains. Signs first: words rarely have them.
+_PIECES = ("=", "/", " ", "%", "--", "user", "org", "openai", "device", "pass", "cli", "sql")
+_LETTER = re.compile("[g-z]")  # numbers, hashes and uuids have none of these
 MOST = 1 << 21  # characters of parts that are remembered; when there would be more, all are forgotten
 
 
@@ -25,7 +30,7 @@ class Triggers:
 
     def __init__(self, finders: Sequence[Finder]) -> None:
         self._finders = finders
-        self._anywhere = [(i, finder.trigger) for i, finder in enumerate(finders) if not finder.long]
+        self._signs, self._words = _grouped([(i, finder.trigger) for i, finder in enumerate(finders) if not finder.long])
         self._long = {i: finder.trigger.encode() for i, finder in enumerate(finders) if finder.long}
         self._starts: dict[bytes, list[int]] = {}  # of a long one's trigger, the first letters
         for i, trigger in self._long.items():
@@ -58,7 +63,7 @@ class Triggers:
 
     def _search(self, parts: list[str]) -> list[int]:
         text = '"'.join(parts)
-        found = [i for i, trigger in self._anywhere if trigger in text]
+        found = self._anywhere_in(text)
         found += self._keys_in(text)
         size = sum(map(len, parts))
         if self._size + size > MOST:
@@ -67,27 +72,49 @@ class Triggers:
             self._size = 0
         if size <= MOST:
             self._size += size
-            if len(parts) == 1:  # the usual new part of a frame: the text of a delta
-                if found:
-                    self._telling[text] = tuple(found)
-                else:
-                    self._clean.add(text)
-                return found
-            for part in parts:
-                telling = (*(i for i in found if i not in self._long and self._finders[i].trigger in part), *self._keys_in(part))
-                if telling:
-                    self._telling[part] = telling
-                else:
-                    self._clean.add(part)
+            if not found:
+                self._clean.update(parts)
+            elif len(parts) == 1:  # the usual new part of a frame: the text of a delta
+                self._telling[text] = tuple(found)
+            else:
+                for part in parts:
+                    telling = (
+                        *(i for i in found if i not in self._long and self._finders[i].trigger in part),
+                        *self._keys_in(part),
+                    )
+                    if telling:
+                        self._telling[part] = telling
+                    else:
+                        self._clean.add(part)
         return found
+
+    def _anywhere_in(self, text: str) -> list[int]:
+        """Return the finders, but those of keys, whose trigger is in a text."""
+        groups = [group for piece, group in self._signs if piece in text]
+        if _LETTER.search(text):
+            groups += [group for piece, group in self._words if piece in text]
+        return [i for group in groups for i, trigger in group if trigger in text]
 
     def _keys_in(self, text: str) -> list[int]:
         """Return the finders of keys whose trigger is in a long word of a text."""
-        words = keys(text)
+        words = keys(text) if len(text) >= LONG else b""
         if not words:
             return []
         starts = self._starts.keys() & {words[at : at + _START] for at in range(len(words) - _START + 1)}
         return [i for start in starts for i in self._starts[start] if self._long[i] in words]
+
+
+_Groups = list[tuple[str, list[tuple[int, str]]]]
+
+
+def _grouped(triggers: list[tuple[int, str]]) -> tuple[_Groups, _Groups]:
+    """Return the groups of triggers by the piece that they share: those of any text, and those of texts with a letter."""
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for i, trigger in triggers:
+        piece = next((piece for piece in _PIECES if piece in trigger), trigger)
+        groups.setdefault(piece, []).append((i, trigger))
+    signs = [(piece, group) for piece, group in groups.items() if not _LETTER.search(piece)]
+    return signs, [(piece, group) for piece, group in groups.items() if _LETTER.search(piece)]
 
 
 def keys(text: str) -> bytes:
