@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -44,3 +45,36 @@ def test_another_file_keeps_its_name() -> None:
     with pytest.raises(FileNotFoundError) as found, named("/a.draft", "/a"):
         raise FileNotFoundError(2, "No such file", "/other")
     assert found.value.filename == "/other"
+
+
+def test_what_reads_twice_refuses_a_pipe_and_what_reads_once_takes_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Without a writer: a program that opened the pipe would wait.
+    for words in (["lint", pipe], ["show", pipe, "--html", tmp_path / "page.html"]):
+        done = subprocess.run([PROGRAM, "cassette", *map(str, words)], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, "this is a pipe or a device" in done.stderr) == (2, True)
+    for words in (["stats", pipe], ["show", pipe], ["diff", CASSETTE, pipe], ["redact", pipe, "--out", tmp_path / "copy.ndjson"]):
+        with subprocess.Popen(["sh", "-c", 'exec cat "$1" > "$2"', "sh", CASSETTE, pipe]) as writer:
+            done = subprocess.run([PROGRAM, "cassette", *map(str, words)], capture_output=True, text=True, timeout=60)
+            writer.kill()
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="the system has no /dev/zero")
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("codex-replay cassette lint /dev/zero", "a pipe or a device"),
+        ("codex-replay cassette show /dev/zero", "this is a device, which may never end"),
+        ("codex-replay cassette diff /dev/zero /dev/zero", "this is a device, which may never end"),
+        ("codex-replay replay /dev/zero --app-server fake", "this is a device, which may never end"),
+        ("codex-replay serve --script /dev/zero", "longer than 64 MB"),
+        ("env FAKE_CODEX_SCRIPT=/dev/zero fake-codex app-server", "longer than 64 MB"),
+        ("env FAKE_CODEX_CASSETTE=/dev/zero fake-codex app-server", "this is a device, which may never end"),
+    ],
+)
+def test_a_file_without_end_is_a_sentence(words: str, reason: str) -> None:
+    environ = {**os.environ, "PATH": f"{Path(PROGRAM).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(words.split(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=environ)
+    assert (done.returncode, done.stderr.count("\n"), reason in done.stderr) == (2, 1, True), done.stderr

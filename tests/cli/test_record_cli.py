@@ -112,12 +112,14 @@ def test_a_disk_that_is_full_from_the_start_starts_nothing(tmp_path: Path) -> No
     assert "No space left" in sentence(done)
 
 
-@pytest.mark.parametrize(("program", "status"), [("no-such-program", 127), ("./none", 127), ("./plain", 126), (".", 126)])
+@pytest.mark.parametrize(
+    ("program", "status"), [("no-such-program", 127), ("", 127), ("./none", 127), ("./plain", 126), (".", 126)]
+)
 def test_a_command_that_cannot_be_started_leaves_a_shells_status_and_no_file(program: str, status: int, tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("not a program")
     done = record(tmp_path, "--out", "run.ndjson", "--", program, "app-server")
     assert (done.returncode, done.stdout) == (status, b"")
-    assert program in sentence(done)
+    assert (program or "an empty word") in sentence(done)
     assert os.listdir(tmp_path) == ["plain"]
 
 

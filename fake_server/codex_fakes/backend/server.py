@@ -40,6 +40,7 @@ from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.protocol.script.script import BadScript, Script
 
 DEFAULT_SESSION = "default"
+LONGEST_SCRIPT = 64 << 20  # bytes: a device goes on without end
 
 
 class Backend:
@@ -214,7 +215,10 @@ def main(argv: list[str] | None = None) -> int:
     if given["script"] is not None:
         try:
             with open(given["script"], "rb") as file:
-                script = load_script(file.read())
+                text = file.read(LONGEST_SCRIPT + 1)
+            if len(text) > LONGEST_SCRIPT:
+                return _fail(f"The script {given['script']} is longer than {LONGEST_SCRIPT >> 20} MB.")
+            script = load_script(text)
         except OSError as error:
             return _fail(f"The script {given['script']} cannot be read: {error.strerror}.")
         except BadScript as error:

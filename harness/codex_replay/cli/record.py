@@ -173,11 +173,13 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
             command, env = list(options.model.argv), options.model.environment(http.url)
     try:
         rpc = recorder.Recorder(command, log, env)
-    except (OSError, ValueError) as error:  # ValueError: an empty word, or one with a null character
+    except (OSError, ValueError) as error:  # ValueError: a word with a null character
         give_back(writer)
         missing = isinstance(error, FileNotFoundError)
         why = getattr(error, "strerror", None) or str(error)
-        options.stop(127 if missing else 126, f"{command[0]}: cannot be started ({why}); check the command after `--`.")
+        options.stop(
+            127 if missing else 126, f"{command[0] or 'an empty word'}: cannot be started ({why}); check the command after `--`."
+        )
     if http is not None:
         http.start()
     status = rpc.run()

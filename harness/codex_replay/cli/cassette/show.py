@@ -14,7 +14,7 @@ from codex_replay.cli.cassette.options import replacing
 from codex_replay.cli.io.console import PLAIN_WIDTH, Unable, aside, coloured, printable, progress, sentences
 from codex_replay.cli.io.stdout import disconnected
 from codex_replay.core.cassette.frames import Frame, Header
-from codex_replay.shell.cassettes.file import CassetteReader
+from codex_replay.shell.cassettes.file import CassetteReader, is_readable_once
 
 
 @click.command()
@@ -86,6 +86,8 @@ def _write_page(file: str, out: str) -> None:
 
     if out == "-" and sys.stdout.isatty():
         raise click.UsageError(f"an HTML page is not printed to a terminal; name a file: cassette show {file} --html OUT.html.")
+    if is_readable_once(file):
+        raise Unable(f"{file}: this is a pipe or a device, and a page needs a cassette that can be read twice; name a file.")
     with CassetteReader(file) as reader:
         header = reader.header
     if why := unmarked(header.codex):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from codex_replay.core.redact.placeholders import is_placeholder
 from codex_replay.core.redact.rules import (
-    NAME_WORDS,
     is_like_password,
     is_short_name,
     kind_of_name,
@@ -44,8 +44,18 @@ _NO_SECRET = re.compile(rb"\$\{[A-Za-z_]\w*\}|\$\(|<[\w .-]+>|\.{3}|\*+|(?i:none
 _VARIABLE = re.compile(rb"\$([A-Z_][A-Z0-9_]*)")
 
 
-def find_named(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the values under a name that marks a secret, for the names that `pattern` (of `NAMED`) finds by a word in them."""
+@cache
+def _pattern(word: str) -> re.Pattern[bytes]:
+    """Return the pattern of the names with a word: one for each, as a literal beginning is what makes a regex fast.
+
+    Compiled at the first need: all of them together take longer than the rest of the import of the redactor.
+    """
+    return re.compile((re.escape(word) + _AFTER_WORD).encode())
+
+
+def find_named(word: str, data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the values under a name that marks a secret, for the names with a word of `NAME_WORDS` in them."""
+    pattern = _pattern(word)
     at = 0
     while True:
         found = pattern.search(low, at)
@@ -72,8 +82,6 @@ def find_named(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[
                 yield from secret_parts(data, kind, first, last)
 
 
-# One pattern per word, as a literal beginning is what makes a regex fast.
-NAMED: dict[str, re.Pattern[bytes]] = {word: re.compile((re.escape(word) + _AFTER_WORD).encode()) for word in NAME_WORDS}
 _NAME_REST = re.compile(rb"[a-z0-9_-]{0,64}+")
 
 

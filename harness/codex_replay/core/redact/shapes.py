@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from codex_replay.core.redact.commands import COMMANDS
-from codex_replay.core.redact.named import NAMED, find_flags, find_named
+from codex_replay.core.redact.named import find_flags, find_named
 from codex_replay.core.redact.placeholders import is_home_placeholder, is_placeholder, is_redacted_jwt
-from codex_replay.core.redact.rules import JWT, is_sk_key
+from codex_replay.core.redact.rules import JWT, NAME_WORDS, is_sk_key
 from codex_replay.core.redact.services import SERVICES
 from codex_replay.core.redact.text import WORD, Finder, Span, word_start
 
@@ -136,7 +136,6 @@ _NAME = rb"(?P<name>(?:[a-z0-9._@+~$-]|[\x80-\xff]|\\+u(?!00[01])[0-9a-f]{4})++)
 _HOMES = {word: re.compile(word.encode() + rb"(?:/|(?P<slashes>\\{1,64}+)|%2f|%5c)" + _NAME) for word in ("home", "users")}
 _LETTER_ESCAPE = re.compile(rb"u(?!00[01])[0-9a-fA-F]{4}")
 _MORE_NAME = re.compile(rb"(?:[ ][A-Z][\w.-]*+){1,2}(?=\\\\|\\(?![nrt\"])|\")")  # C:\Users\Ann Lee\
-_HOME = re.compile(rb"(?i:home|users)(?:/|\\{1,64}|%2[Ff]|%5[Cc])" + _NAME)
 _ROOT = re.compile(rb"(?:/|%2[Ff])root(?![A-Za-z0-9_~-]|\.[A-Za-z0-9_])")
 # What may be before an absolute path: nothing, no letter of a path, the end of an escape, a compiler's flag, a known mount,
 # the sides of a diff (a//tmp/x b//tmp/x), a key of Codex's configuration (projects./tmp/x.trust_level).
@@ -187,7 +186,7 @@ def find_roots(data: bytes, low: bytes) -> Iterator[Span]:
 
 
 FINDERS: tuple[Finder, ...] = (
-    *(Finder(word, partial(find_named, pattern)) for word, pattern in NAMED.items()),
+    *(Finder(word, partial(find_named, word)) for word in NAME_WORDS),
     Finder("--", find_flags),
     Finder("sk-", find_sk_keys),
     *SERVICES,

@@ -11,7 +11,6 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from functools import cached_property
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
@@ -228,6 +227,9 @@ class Backend:
 
     def _send(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]) -> Answer:
         __tracebackhide__ = True
+        # Not needed by a run of other suites; it loads ssl.
+        from http.client import HTTPConnection, HTTPException, HTTPSConnection
+
         parts = urlsplit(self._url)
         make = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = make(parts.hostname or "", parts.port, timeout=self._wait)

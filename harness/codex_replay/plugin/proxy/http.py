@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import time
 from dataclasses import dataclass, field
@@ -161,6 +160,8 @@ def exchange(
 
     `body` is a value (sent as JSON), bytes unchanged, or None. After `stop_after` bytes of the answer the connection is cut.
     """
+    import http.client  # not needed by a run of other suites; it loads ssl
+
     done = Exchange(method, path, body, started=time.time())
     deadline = time.monotonic() + timeout
     parts = urlsplit(url)

@@ -19,8 +19,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 UNEXPLAINED = "failed when --update-baseline was run; add a reason"
 _KEYS = ("check", "checks", "reason", "racy", "cause")
 _RATE = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
@@ -73,6 +71,8 @@ class Line:
 
 def parse(text: str, where: str) -> list[Line]:
     """Read a baseline; raises `BadBaseline`."""
+    import yaml  # not needed by a run without a baseline
+
     try:
         rows = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -114,6 +114,8 @@ def _rate(given: Any, where: str) -> Rate:
 
 def one_line(line: Line) -> str:
     """Return a line as it can be pasted into a file."""
+    import yaml
+
     row = {"check": line.check, "reason": line.reason, **({"racy": str(line.racy)} if line.racy is not None else {})}
     return yaml.safe_dump([row], sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=True).strip()[1:-1]
 
@@ -123,6 +125,8 @@ def render(lines: Sequence[Line]) -> str:
     entries: dict[int, list[Line]] = {}
     for line in lines:
         entries.setdefault(line.entry, []).append(line)
+    import yaml
+
     rows = []
     for of in entries.values():
         first, checks = of[0], [line.check for line in of]

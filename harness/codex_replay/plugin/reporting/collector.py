@@ -18,7 +18,6 @@ from codex_replay.plugin.base.signals import Interrupts, block, unblock
 from codex_replay.plugin.reporting.case_result import CaseResult
 from codex_replay.plugin.reporting.message import message_of
 from codex_replay.plugin.reporting.session import TRACES, Session
-from codex_replay.plugin.reporting.terminal import guard
 from codex_replay.protocol.versions import DEFAULT
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ class Collector:
             result = CaseResult(name_of_node(report.nodeid, self.session.root))  # a worker died in it
         out = self.session.config.pluginmanager.get_plugin("terminalreporter")
         if result.role is None and out is not None and not self._guarded:
+            from codex_replay.plugin.reporting.terminal import guard  # with the redactor: the workers need no guard
+
             self._guarded = True
             guard(out)
         if report.outcome not in ("passed", "failed", "skipped"):

@@ -14,7 +14,6 @@ from typing import Any, NotRequired, TypedDict
 
 import pytest
 
-from codex_replay.core.redact.redactor import Redactor
 from codex_replay.report.data import Frame
 
 #: The limits of a trace of a passed case, and of a failed or live one: frames, and characters of one frame.
@@ -64,6 +63,8 @@ class TraceCollector:
     """Redact and shorten the traces of one process; one redactor serves all its cases."""
 
     def __init__(self, paths: dict[str, str] | None = None) -> None:
+        from codex_replay.core.redact.redactor import Redactor  # not needed by a run without traces
+
         self._redactor = Redactor(paths=paths)
         self._named: dict[str, str] = {}
 

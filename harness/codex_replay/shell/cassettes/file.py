@@ -6,6 +6,8 @@ nothing but the core.
 
 from __future__ import annotations
 
+from posix import fstat
+
 from codex_replay.core.cassette.frames import (
     BadLine,
     Footer,
@@ -42,6 +44,21 @@ def open_file(path: str) -> BinaryIO:
         from codex_replay.shell.files.archive import read
 
         return io.BytesIO(read(path))
+
+
+def is_readable_once(path: str) -> bool:
+    """Return True for a path of a pipe, a socket or a device, whose bytes cannot be read a second time."""
+    import os  # as below
+
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def is_device(file: BinaryIO) -> bool:
+    """Return True for an open file that is a device, as /dev/zero: such a one may go on without a line's end."""
+    try:
+        return fstat(file.fileno()).st_mode & 0o170000 in (0o020000, 0o060000)
+    except OSError:  # a file of an archive has no descriptor
+        return False
 
 
 def cassettes_in(folder: str) -> tuple[list[str], list[str]]:
@@ -91,6 +108,9 @@ class CassetteReader:
         self._line = 0
         try:
             self._file = open_file(self.path)  # closed by close()
+            if is_device(self._file):
+                self._file.close()
+                raise CassetteError(f"{self.path}: this is a device, which may never end; name a cassette file.")
         except OSError as error:
             if isinstance(error, IsADirectoryError):
                 raise CassetteError(f"{self.path} is a folder; name one cassette file (*.ndjson) in it.") from None

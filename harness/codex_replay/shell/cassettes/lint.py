@@ -22,7 +22,7 @@ from codex_replay.core.redact.streamed import Streams
 from codex_replay.core.wire.json_text import NotJson, loads
 from codex_replay.core.wire.jsonrpc import kind, label
 from codex_replay.protocol import data_tables
-from codex_replay.shell.cassettes.file import CassetteError, CassetteReader, cassettes_in, open_file
+from codex_replay.shell.cassettes.file import CassetteError, CassetteReader, cassettes_in, is_readable_once, open_file
 from codex_replay.shell.codex.origin import bundle_of
 
 
@@ -86,6 +86,9 @@ def lint(
     `checks` makes the further checks of a file from its header. What `redactor` would take out is a secret.
     """
     report = Report(path)
+    if is_readable_once(path):
+        report.unreadable = f"{path}: this is a pipe or a device, and lint reads a cassette twice; name a file."
+        return report
     try:
         with CassetteReader(path) as reader:
             _Linter(report, checks(reader.header), step, redactor or Redactor()).run(reader)

@@ -7,11 +7,17 @@ from pathlib import Path
 from codex_replay.core.wire import client_json
 from codex_replay.protocol.script.script import BadScript, parse
 
+LONGEST = 64 << 20  # bytes: a device goes on without end
+
 
 def read_script(path: Path) -> object:
     """Read a script from a JSON or YAML file; raises `BadScript` with a sentence when it is not one."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(LONGEST + 1)
+        if len(data) > LONGEST:
+            raise BadScript(f"The script {path} is longer than {LONGEST >> 20} MB; see docs/scripts.md.")
+        text = data.decode("utf-8")
     except OSError as error:
         raise BadScript(f"The script {path} cannot be read ({error.strerror}); check the path.") from None
     except UnicodeDecodeError:

@@ -6,6 +6,7 @@ tap does at its start, and a run of a suite starts a hundred taps.
 
 from __future__ import annotations
 
+import errno
 import os
 
 TYPE_CHECKING = False
@@ -37,6 +38,8 @@ class Child:
     ) -> None:
         if not command or any("\0" in word for word in command):
             raise ValueError("no command, or one with a null character")
+        if not command[0]:  # exec refuses it with an error that has no number; to a shell it is a command that it cannot find
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
         self.returncode: int | None = None
         why, report_on = os.pipe()  # closed by exec: what is read from it is why there was none
         self.pid = os.fork()
