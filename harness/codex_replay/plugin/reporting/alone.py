@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.text.truncate import shortened
 from codex_replay.plugin.base.progress import LAST_WORDS
 from codex_replay.plugin.base.progress import VARIABLE as PROGRESS
@@ -96,6 +95,8 @@ class Results:
         worst = min(phases, key=lambda phase: _WORST.index(phase.outcome))
         message = "" if worst.passed else message_of(worst)
         session = self._config.stash.get(SESSION, None)
+        from codex_replay.core.redact.redactor import Redactor  # not needed where no case fails
+
         clean = session.trace_collector().clean if session is not None else Redactor().text
         return {
             "outcome": worst.outcome,
