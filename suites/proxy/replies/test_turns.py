@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -26,6 +27,8 @@ SUBMISSIONS = ("sendUserTurn", "sendUserMessage", "turn/start", "turn/steer")
 PIECES = ["ha", "ha", "ha!", "ha! ", "1", "10", "100", " ", " 100", " 100", "\n", "\n\n", "end"]
 #: Seconds within which a proxy must serve again after its app-server has died; it may wait between two starts.
 BACK_OFF = 8.0
+#: Starts of an app-server that ends at once, a second; one more for each request is fair, too.
+STARTS = 5
 
 
 @BOTH
@@ -120,4 +123,40 @@ def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: s
         done = asked.result()
     must_be_at_once(done, killed, "the end of its app-server")
     assert failure(done), f"the failure that the answer tells of is empty: {done.body[-300:]!r}"
+    must_say(served_again(proxy, endpoint, script), "Again.")
+
+
+@BOTH
+@pytest.mark.model("")
+@pytest.mark.spec("server-death-at-start", "REAL-94")
+def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> None:
+    """A request fails at once with a server error, the proxy does not start app-servers in a tight loop, and it serves again."""
+    script = [{"items": ["Again."], "times": "always"}]
+    proxy.post(endpoint, script=script)
+    running = proxy.process(script=script)
+    began, before = time.monotonic(), len(proxy.exchanges)
+    with running.codex_ends_at_its_start() as starts:
+        for _ in range(2):  # a spare app-server, which the proxy has just started, shows itself a little later
+            time.sleep(0.3)
+            running.wire.update()
+            for child in {int(frame.child) for frame in running.wire.frames}:
+                with contextlib.suppress(ProcessLookupError):  # a proxy may end its app-server after each request
+                    os.kill(child, signal.SIGTERM)
+        time.sleep(0.2)
+        if not running.alive:
+            return  # it ends with its app-server, and leaves the next start to its process manager
+        done = proxy.post(endpoint, asking(endpoint, "And now?"), script=script, ok=False)
+        must_be_at_once(done, done.started, "the request, because the app-server ends at its start")
+        assert failure(done), f"the error in the answer is empty: {done.body[-300:]!r}"
+        assert done.status >= 500, (
+            f"{done.method} {done.path} must be answered a server's error (502 or 503) while the app-server ends at its start, "
+            f"but was answered {done.answered}: {done.body[:300]!r}"
+        )
+        time.sleep(1)
+        seconds, requests, number = time.monotonic() - began, len(proxy.exchanges) - before, starts()
+    if number > STARTS * seconds + requests:
+        raise AssertionError(
+            f"The proxy started its app-server {number} times in {seconds:.1f} s, for {requests} requests, although each ended "
+            f"at its start: wait between two starts, so that there are at most {STARTS} a second."
+        )
     must_say(served_again(proxy, endpoint, script), "Again.")

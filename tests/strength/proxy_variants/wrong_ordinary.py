@@ -1,8 +1,10 @@
 """Mistakes in what ordinary clients send and rely on: long bodies, bodies in pieces, a charset, white space, a null, the time,
-and mistakes of the streaming handler alone."""
+and mistakes of the streaming handler alone; and how an app-server is started that ends at once."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -120,3 +122,38 @@ def streamed_turn_is_never_skipped() -> None:
 @variant
 def streamed_sandbox_is_read_only() -> None:
     in_streamed("sendUserTurn", lambda params, _: params.update(sandboxPolicy={"type": "read-only"}))
+
+
+# -- an app-server that ends at its start
+
+
+def _starts(seconds: float, pause: float, then: Any) -> None:
+    """An app-server that does not start is started again and again, for so long, with a pause; then `then(error)` is raised."""
+    old = AppServer.start
+
+    async def start(cls: Any, codex: str, rpc_timeout: float) -> AppServer:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return await old(codex, rpc_timeout)
+            except ProxyError as error:
+                if time.monotonic() > deadline:
+                    raise then(error) from None
+                await asyncio.sleep(pause)
+
+    AppServer.start = classmethod(start)
+
+
+@variant
+def started_again_without_a_pause() -> None:
+    _starts(1.5, 0, lambda error: error)
+
+
+@variant
+def waits_for_an_app_server_that_does_not_start() -> None:
+    _starts(4, 0.5, lambda error: error)
+
+
+@variant
+def no_app_server_is_the_clients_fault() -> None:
+    _starts(0, 0, lambda error: ProxyError(429, error.message, code="no_app_server"))

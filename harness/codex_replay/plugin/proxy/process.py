@@ -13,7 +13,8 @@ import shlex
 import socket
 import threading
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,8 @@ MOST = 5
 PIECE = "CODEX_REPLAY_PIECE"
 #: The same: messages to put among those of its app-server, the JSON of `shell/rpc/inserting.py`.
 INSERT = "CODEX_REPLAY_INSERT"
+#: The file beside codex that ends it at its start, with status 1; each such start adds a line to it.
+ENDS = "ends-at-its-start"
 #: The one variable that every case sets.
 PROFILE = "PROXY_PROFILE"
 PROFILES = ("as-specified", "works-on-0.92", "speaks-v2")
@@ -105,7 +108,8 @@ class RunningProxy:
         where = shlex.quote(str(self.folder))
         path = self.folder / "codex"
         path.write_text(
-            f'#!/bin/sh\nexec env -i {settings} FAKE_CODEX_LEDGER={where}/ledger.$$ {MARK}="${{{MARK}-}}" '
+            f"#!/bin/sh\n[ -e {where}/{ENDS} ] && {{ echo >> {where}/{ENDS}; exit 1; }}\n"
+            f'exec env -i {settings} FAKE_CODEX_LEDGER={where}/ledger.$$ {MARK}="${{{MARK}-}}" '
             f'{tap} {where}/wire.$$ {piece} -- {shlex.join(argv)} "$@"\n',
             encoding="utf-8",
         )
@@ -190,6 +194,16 @@ class RunningProxy:
         if len(lines) == 1 and lines[0].strip() in why:
             lines = []  # the sentence has it already
         return SubjectFailure("\n".join([f"{why}{STDERR if lines else ''}", *lines]))
+
+    @contextmanager
+    def codex_ends_at_its_start(self) -> Iterator[Callable[[], int]]:
+        """Meanwhile each new app-server ends at once with status 1; yields a function that returns how many have."""
+        path = self.folder / ENDS
+        path.touch()
+        try:
+            yield lambda: path.read_bytes().count(b"\n")
+        finally:
+            path.unlink()
 
     @property
     def alive(self) -> bool:
