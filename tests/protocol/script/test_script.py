@@ -145,6 +145,7 @@ def test_expectations_that_hold(wanted: dict[str, Any]) -> None:
         ({"headers": {"x": None}}, "The header x was expected to be absent, but is '1'."),
         ({"outputs": {"c2": "5"}}, "The input has no output for the call c2."),
         ({"outputs": {"c1": "6"}}, "The output of the call c1 is '5', expected '6'."),
+        ({"outputs": {"c1": "Wall time: 0 seconds"}}, "The output of the call c1 is '5', expected 'Wall time: 0 seconds'."),
     ],
 )
 def test_expectations_that_fail_say_where(wanted: dict[str, Any], sentence: str) -> None:
@@ -193,3 +194,19 @@ def test_a_wrong_match_is_named(match: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadScript) as error:
         parse([{"match": match}])
     assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("sent", "equal"),
+    [
+        ("Exit code: 0\nWall time: 0 seconds\nOutput:\n1", True),
+        ("Exit code: 0\nWall time: 12.5 seconds\nOutput:\n1", True),
+        ("Exit code: 1\nWall time: 0 seconds\nOutput:\n1", False),
+        ("Exit code: 0\nWall time: 0 seconds\nOutput:\n2", False),
+        ("Exit code: 0\nOutput:\n1", False),
+    ],
+)
+def test_the_wall_time_of_a_command_is_not_compared(sent: str, equal: bool) -> None:
+    wanted = {"outputs": {"c1": "Exit code: 0\nWall time: 0.1 seconds\nOutput:\n1"}}
+    body = {"input": [{"type": "function_call_output", "call_id": "c1", "output": sent}]}
+    assert (mismatch(wanted, body, []) is None) is equal
