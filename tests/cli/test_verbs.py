@@ -94,6 +94,7 @@ def numbers() -> Iterator[tuple[str, str]]:
 
 
 NEEDED = {
+    "codex add": ("0.93.0",),
     "replay": (str(HANDSHAKE), "--app-server", "fake"),
     "cassette show": (str(HANDSHAKE),),
     "cassette diff": (str(HANDSHAKE), str(HANDSHAKE)),

@@ -28,7 +28,9 @@ SHOWN = 8
 @click.command("add")
 @click.argument("version")
 @click.option("--runs", default=2, show_default=True, type=click.IntRange(2, 20), help="How often the suite runs.")
-@click.option("--wait", default=3.0, show_default=True, type=click.FloatRange(0.5), help="Seconds that a case waits for a frame.")
+@click.option(
+    "--wait", default=3.0, show_default=True, type=click.FloatRange(0.5, 600), help="Seconds that a case waits for a frame."
+)
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="How many cases run at a time.")
 @click.option("-k", "chosen", default="", metavar="EXPR", help="Run only the cases that match, as in pytest.")
 @click.option("--json", "as_json", is_flag=True, help="Print learnt.json.")
@@ -60,8 +62,9 @@ def command(version: str, runs: int, wait: float, jobs: int, chosen: str, as_jso
 
 @click.command("remove")
 @click.argument("version")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @sentences
-def remove(version: str) -> None:
+def remove(version: str, as_json: bool) -> None:
     """Remove what `codex add` made of VERSION; the installed binary and the kept runs stay in the cache."""
     try:
         check_version(version)
@@ -71,7 +74,10 @@ def remove(version: str) -> None:
         raise Unable(f"Codex {version} is packaged with codex-replay and cannot be removed.")
     if not adding.remove(version):
         raise Unable(f"Codex {version} has not been added; `codex-replay codex list` lists the versions.")
-    click.echo(f"Codex {version} is removed from {version_data.added_folder()}.")
+    if as_json:
+        for_programs(json.dumps({"version": version, "folder": str(version_data.added_folder())}))
+    else:
+        click.echo(f"Codex {version} is removed from {version_data.added_folder()}.")
 
 
 def state(version: str) -> str:

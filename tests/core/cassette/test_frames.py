@@ -350,7 +350,7 @@ def test_a_file_that_is_no_cassette_is_refused_in_a_sentence(tmp_path: Path, nam
 
 def test_a_missing_file_and_a_folder_are_refused_in_a_sentence(tmp_path: Path) -> None:
     for path in (tmp_path / "nowhere.ndjson", tmp_path):
-        with pytest.raises(CassetteError, match=r"cannot be (opened|read)"):
+        with pytest.raises(CassetteError, match=r"cannot be opened|is a folder"):
             CassetteReader(path)
     with pytest.raises(CassetteError, match="cannot be written"):
         CassetteWriter(tmp_path / "no" / "where", HEADER)

@@ -90,8 +90,8 @@ class BlindRedactor(redactor.Redactor):
 class ForgetsLiterals(redactor.Redactor):
     """Knows no secrets but those that have a form."""
 
-    def __init__(self, *, paths: Any = None, literals: Any = None) -> None:
-        super().__init__(paths=paths)
+    def __init__(self, *, paths: Any = None, literals: Any = None, homes: bool = True) -> None:
+        super().__init__(paths=paths, homes=homes)
 
 
 class ForgetsHalfEvents(bodies.EventBody):
