@@ -116,6 +116,9 @@ _turn_models = st.fixed_dictionaries(
 
 
 def _models(model: str, config: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    if "collaborationMode" in params:  # another model there: the window is one of the known differences (docs/fake-codex.md)
+        mode = params["collaborationMode"]
+        params = {**params, "collaborationMode": {**mode, "settings": {**mode["settings"], "model": model}}}
     steps = [GO, {**NEXT, "params": params}, NEXT]
     return conversation([GREETING] * 3, steps, settings={"model": model, "config": config})
 

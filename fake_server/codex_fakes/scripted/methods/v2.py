@@ -139,8 +139,11 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
 
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Show a loaded thread."""
-    thread = session.thread(params["threadId"], missing="thread not loaded:")
+    """Show a thread that is loaded, or kept without being loaded, as it is after `thread/unarchive`."""
+    kept = session.threads.get(params["threadId"].lower())
+    if kept is None or kept.loaded or kept.archived:
+        kept = session.thread(params["threadId"], missing="thread not loaded:")
+    thread = kept
     if thread.ephemeral and params.get("includeTurns"):
         raise Refused("ephemeral threads do not support includeTurns")
     session.answer(request, {"thread": thread.as_v2(bool(params.get("includeTurns")))})

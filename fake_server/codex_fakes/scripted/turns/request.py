@@ -34,7 +34,7 @@ def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[
         "include": ["reasoning.encrypted_content"] if reasons else [],
         "prompt_cache_key": thread.id,
     }
-    verbosity = able.get("verbosity") and (config.get("model_verbosity") or able["verbosity"])
+    verbosity = "verbosity" in able and (config.get("model_verbosity") or able["verbosity"])
     text: dict[str, Any] = {"verbosity": verbosity} if verbosity else {}
     if schema is not None:
         text["format"] = {"type": "json_schema", "strict": True, "schema": schema, "name": "codex_output_schema"}
@@ -84,7 +84,8 @@ def _tools(settings: Settings, kind: str) -> list[dict[str, Any]]:
 def _live(settings: Settings) -> bool:
     tools = settings.config.get("tools")
     asked = isinstance(tools, dict) and tools.get("web_search") is True
-    return asked or settings.feature("web_search_request") or settings.config.get("web_search") == "live"
+    mode = settings.config.get("web_search")  # if it is given, the others do not count
+    return bool(asked or settings.feature("web_search_request")) if mode is None else mode == "live"
 
 
 def _dynamic(tool: dict[str, Any]) -> dict[str, Any]:
