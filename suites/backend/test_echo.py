@@ -70,6 +70,7 @@ def test_a_setting_comes_back(backend: Backend, name: str, streamed: bool) -> No
     if name == "tools":  # a service may add keys with their defaults
         found = [{"tools": [{key: tool.get(key) for key in FUNCTION_TOOL} for tool in each.get("tools", ())]} for each in found]
     assert [each.get(name) for each in found] == [GIVEN[name]] * len(found), found[-1]
+    assert {type(each.get(name)) for each in found} == {type(GIVEN[name])}, "0 and 1 are not booleans"
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
@@ -79,6 +80,7 @@ def test_a_setting_that_is_left_out_has_its_default(backend: Backend, name: str)
     for each in responses(backend, True):
         assert name in each, f"expected {name}: {DEFAULTS[name]!r} in the response, got no such key"
         assert each[name] == DEFAULTS[name]
+        assert type(each[name]) is type(DEFAULTS[name]), f"expected {DEFAULTS[name]!r}, got {each[name]!r}"
 
 
 @pytest.mark.spec("echo-text", source="openai 3.52.0, the type ResponseTextConfig", says="format, verbosity")

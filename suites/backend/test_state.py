@@ -16,7 +16,7 @@ from suites.backend.expected import HELLO, OUTPUT, refused, user
 
 pytestmark = pytest.mark.keeps_state
 
-CALL_ITEM = {"type": "function_call", "name": "add", "call_id": "call_1", "arguments": {"a": 2, "b": 3}}
+CALL_ITEM = {"type": "function_call", "name": "add", "call_id": "call_1", "arguments": '{"a": 2, "b": 3}'}
 
 
 def send(backend: Backend, path: str = "/responses", method: str = "POST", **body: Any) -> Answer:
@@ -28,6 +28,8 @@ def found(answer: Answer) -> dict[str, Any]:
     """Check that a request succeeded; return the object of its body."""
     assert answer.status == 200, f"expected status 200 for a valid request, got {answer.status}\n{answer.report_on()}"
     assert isinstance(answer.value, dict), f"expected a JSON object\n{answer.report_on()}"
+    kind = answer.header("content-type").partition(";")[0]
+    assert kind == "application/json", f"expected the content type application/json, got {kind!r}"
     return answer.value
 
 
@@ -110,6 +112,7 @@ def test_the_input_is_listed(backend: Backend) -> None:
 def test_a_response_is_continued(backend: Backend) -> None:
     """The next turn names the response before it, and may answer its calls."""
     first = made(backend, CALL_ITEM)
+    assert [{key: item[key] for key in CALL_ITEM} for item in first["output"]] == [CALL_ITEM]
     second = found(send(backend, model="gpt-5.2", input=[OUTPUT], previous_response_id=first["id"]))
     assert second["previous_response_id"] == first["id"]
     assert second["id"] != first["id"]
@@ -137,7 +140,8 @@ def test_an_output_of_another_conversation_is_refused(backend: Backend) -> None:
 def test_a_response_in_the_background_is_polled(backend: Backend) -> None:
     """The answer is a queued response without output; GET shows it completed later."""
     response = made(backend, "Hello.", background=True)
-    assert (response["status"], response["output"], response["background"]) == ("queued", [], True)
+    assert (response["status"], response["output"]) == ("queued", [])
+    assert response["background"] is True
     end = time.monotonic() + 10
     while (now := found(backend.get(f"/v1/responses/{response['id']}")))["status"] in ("queued", "in_progress"):
         assert time.monotonic() < end, "the response was not completed within 10 s"
