@@ -74,7 +74,7 @@ real: $(STAMP) ## the suites and the real-binary tests on codex@$(CODEX), offlin
 	$(gate) suites/proxy/requests/test_threads.py $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --report reports/proxy-$(CODEX)-speaks-v2
 	@# The tool-call vectors judge the proxy's parser alone; they have run in the profile before.
 	$(gate) suites/proxy $(LEAN) -n $(JOBS) --app-server codex@$(CODEX) --profile as-specified --report reports/proxy-$(CODEX)-as-specified --ignore suites/proxy/replies/test_tool_calls.py
-	$(gate) tests/real
+	$(gate) tests/real $(SHARED)
 
 browser: $(STAMP) ## the report page in a headless Chromium (Debian: chromium, chromium-driver)
 	$(gate) tests/browser -n $(JOBS)

@@ -1,6 +1,6 @@
 """Five tests of one agent, written with `codex_backend`, respx, vcrpy and aimock: lines, and CPU and time of a run, alternating.
 
-The packages go into an environment in the cache, made once. vcrpy's cassettes are recorded anew from our backend. The client is
+The packages go into an environment in the cache, made once. vcrpy records its cassettes again, from our backend. The client is
 openai 2, because respx 0.23.1 does not see the requests of openai 3, which uses httpx2.
 """
 

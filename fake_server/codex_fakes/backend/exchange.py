@@ -195,7 +195,7 @@ class MessageExchange(Exchange):
         raise NotImplementedError
 
     def note(self, event: Any) -> None:
-        """Take note of what the client is told, which it may continue."""
+        """Remember the response that the client receives: its next message may continue it."""
         raise NotImplementedError
 
     def finish(self) -> None:

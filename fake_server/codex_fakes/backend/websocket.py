@@ -366,7 +366,7 @@ class WebSocketExchange(MessageExchange):
         self._send(data)
 
     def note(self, event: Any) -> None:
-        """Take note of what the client is told, which it may continue."""
+        """Remember the response that the client receives: its next message may continue it."""
         if self._channel.continues:
             self._channel.increments.take_event(event)
 

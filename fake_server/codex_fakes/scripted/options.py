@@ -11,7 +11,7 @@ _LISTEN = (
 
 
 def refused(options: list[tuple[str, str]]) -> tuple[str, int]:
-    """Return the real server's message and exit status for the first bad option; an empty message if there is none."""
+    """Return the real server's message and exit status for the first bad option; the message is empty if all are good."""
     if any(name == "--listen" for name, _ in options):
         return _LISTEN, 2
     settings = load_table()["settings"]

@@ -237,7 +237,7 @@ class Session:
         return thread
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Return the loaded thread with this id; refuse the request as the real server does if there is none."""
+        """Return the loaded thread with this id; without one, refuse the request as the real server does."""
         error = uuid_error(text)
         if error is not None:
             raise Refused(("invalid thread id: " if api == "v2" else "Invalid request: ") + error)

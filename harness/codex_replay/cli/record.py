@@ -95,7 +95,7 @@ def header_for(options: Options, redactor: Redactor) -> Header:
     argv = [os.fsencode(word).decode("utf-8", "replace") for word in redactor.argv(options.command)]
     origin = {"rpc": "recorded"} if options.command else {}
     if is_fake(options.command):
-        origin["rpc.server"] = "authored"  # by a script, or by whoever made the cassette that it replays
+        origin["rpc.server"] = "authored"  # a script or a cassette gave fake-codex its frames
     if options.upstream is not None:
         origin |= {"http.client": "recorded", "http.server": "recorded"}
     case = redactor.text(options.case or case_of(options.out))

@@ -7,12 +7,15 @@ The clients are no dependency of ours, and two versions of one package cannot li
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +30,34 @@ def python_with(name: str) -> str:
     tag = f"{sys.version_info.major}.{sys.version_info.minor} {hashlib.sha256(wanted.read_bytes()).hexdigest()}"
     folder = ROOT / ".venv-clients" / name
     python, stamp = folder / "bin" / "python", folder / "made-of"
-    if stamp.exists() and stamp.read_text() == tag and python.exists():
-        return str(python)
-    shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, stdin=subprocess.DEVNULL)
-    argv = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", str(wanted)]
-    _fetch(argv, f"The environment for {name} could not be made", env={**os.environ, "PIP_NO_INPUT": "1"})
-    stamp.write_text(tag)
+    with _locked(name):
+        if stamp.exists() and stamp.read_text() == tag and python.exists():
+            return str(python)
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, stdin=subprocess.DEVNULL)
+        argv = [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--require-hashes",
+            "-r",
+            str(wanted),
+        ]
+        _fetch(argv, f"The environment for {name} could not be made", env={**os.environ, "PIP_NO_INPUT": "1"})
+        stamp.write_text(tag)
     return str(python)
+
+
+@contextlib.contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """Let one process at a time make an environment: the workers of a run share it."""
+    (ROOT / ".venv-clients").mkdir(exist_ok=True)
+    with open(ROOT / ".venv-clients" / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _fetch(argv: list[str], failed: str, **how: Any) -> None:
@@ -57,13 +80,14 @@ def node_modules(name: str) -> Path:
     tag = hashlib.sha256((wanted / "package-lock.json").read_bytes()).hexdigest()
     folder = ROOT / ".venv-clients" / name
     stamp = folder / "made-of"
-    if stamp.exists() and stamp.read_text() == tag:
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for file in ("package.json", "package-lock.json"):
-        shutil.copy(wanted / file, folder)
-    argv = ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"]
-    _fetch(argv, f"The packages for {name} could not be installed", cwd=folder)
-    stamp.write_text(tag)
+    with _locked(name):
+        if stamp.exists() and stamp.read_text() == tag:
+            return folder
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for file in ("package.json", "package-lock.json"):
+            shutil.copy(wanted / file, folder)
+        argv = ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"]
+        _fetch(argv, f"The packages for {name} could not be installed", cwd=folder)
+        stamp.write_text(tag)
     return folder

@@ -121,7 +121,7 @@ class Responses:
 
 
 def unknown_call(body: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the id of an output's call that neither the input nor the conversation before it has, None if there is none."""
+    """Return the call id of the first output without a call in the input or the earlier conversation, or None."""
     items = input_items(body)
     wanted = [str(item.get("call_id")) for item in items if str(item.get("type")).endswith("_call_output")]
     called = {str(item.get("call_id")) for item in (*earlier, *items) if not str(item.get("type")).endswith("_call_output")}

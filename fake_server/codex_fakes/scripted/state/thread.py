@@ -40,7 +40,7 @@ _SLICE = 200  # events between two checks of the client
 
 
 def beginning(settings: Settings) -> list[dict[str, Any]]:
-    """Return what the model is told first, without the texts that only the real binary has."""
+    """Return the first items of a request to the model, without the texts that only the real binary has."""
     place = f"<environment_context>\n  <cwd>{settings.cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>"
     report = (("developer", settings.developer_instructions), ("user", place))
     return [{"type": "message", "role": r, "content": [{"type": "input_text", "text": text}]} for r, text in report if text]
@@ -151,7 +151,7 @@ class Thread:
                 self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
 
     def open(self) -> None:
-        """Add what the model is told of a thread that begins or is loaded: the developer's words, and the place."""
+        """Add the items that open a new or newly loaded thread: the developer's instructions and the environment."""
         self.history += beginning(self.settings)
 
     def open_raw(self, turn: str | None = None) -> None:

@@ -67,7 +67,7 @@ class Calls:
             if type(rule) is not list or any(type(word) is not str for word in rule) or not v1_or_command:
                 return str(decisions["*"]), None
             return decision, rule
-        # A word may be the one key of an object, with nothing in it.
+        # A decision may be an object with one key and a null: it means the same as the text of that key.
         return (decision if detail is None else str(decisions["*"])), None
 
     def refused(self, decision: str, text: str) -> str:

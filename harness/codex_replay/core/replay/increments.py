@@ -24,7 +24,7 @@ class Increments:
     def __init__(self) -> None:
         self._body: Mapping[str, Any] = {}
         self._items: list[Any] = []
-        #: The response that can be continued, None if there is none.
+        #: The response that the client may continue, None before the first.
         self.id: str | None = None
 
     def full(self, message: Mapping[str, Any]) -> dict[str, Any]:
