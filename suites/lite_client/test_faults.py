@@ -35,6 +35,7 @@ def test_a_backend_that_never_answers(lite_client: LiteClient) -> None:
     lite_client(script=always(items=[TEXT], gate="never"), env=SHORTER).failure()
 
 
+@pytest.mark.expects_failure
 @pytest.mark.spec("fault-unreachable", "REAL-98")
 def test_a_backend_that_is_not_there(lite_client: LiteClient) -> None:
     """The client reports a backend that does not listen at the base URL."""

@@ -9,6 +9,12 @@ from codex_replay.plugin.proxy.no_end import ends_turn
 
 #: The maximum seconds between a failure and the answer that reports it. A proxy that waits for an idle timeout takes longer.
 AT_ONCE = 2.0
+#: The calls that end a turn before its own end.
+INTERRUPTS = ("turn/interrupt", "interruptConversation")
+#: Keys of a turn that fails: the model thinks for 300 ms, so that a proxy that answers before the fault is clearly too early.
+THINKS: dict[str, Any] = {"first_delay_ms": 300}
+#: Seconds between the beginning of a turn and the end of its app-server, for the same reason.
+WATCHED = 0.3
 
 
 def failure(done: Exchange) -> Any:
@@ -40,7 +46,10 @@ def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
             f"{answered}, but the model was never asked: the proxy must send the request to its app-server, and report the "
             f"model's fault: {done.body[:300]!r}"
         )
-    ends = [frame.t for frame in done.frames if frame.sender == "server" and ends_turn(frame.value) and frame.t <= done.ended]
+    # A proxy that gives up interrupts the turn, and the end that follows is its own doing.
+    sent = [frame for frame in done.frames if frame.sender == "client" and frame.kind == "request"]
+    until = min([done.ended, *(frame.t for frame in sent if frame.value["method"] in INTERRUPTS)])
+    ends = [frame.t for frame in done.frames if frame.sender == "server" and ends_turn(frame.value) and frame.t <= until]
     if not ends:
         raise AssertionError(
             f"{answered} before its app-server had reported the end of the turn: the proxy must wait for "
@@ -50,9 +59,14 @@ def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
 
 
 def must_be_at_once(done: Exchange, since: float, what: str) -> None:
-    """Check that the answer ended at most `AT_ONCE` seconds after `since` (seconds since the epoch), the time of `what`."""
+    """Check that the answer ended after `what`, and within `AT_ONCE` seconds; `since` is its time (seconds since the epoch)."""
     __tracebackhide__ = True
     late = done.ended - since
+    if late < 0:
+        raise AssertionError(
+            f"{done.method} {done.path} was answered {done.answered} {-late:.2f} s before {what}: the proxy must answer when the "
+            f"failure comes, and not before it: {done.body[:300]!r}"
+        )
     if late > AT_ONCE:
         raise AssertionError(
             f"The answer to {done.method} {done.path} must end within {AT_ONCE:g} s after {what}, but it ended after "

@@ -68,6 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
         plugins.register(fixtures, USER_FIXTURES)
     config.addinivalue_line("markers", "profile(*names): the case belongs to these profiles only")
     config.addinivalue_line("markers", "live_only(reason): no recording can show it; skipped with this reason on a fake")
+    config.addinivalue_line("markers", "expects_failure: the case passes if the subject fails, for whatever reason")
     settings = settings_of(config)
     try:
         subject = parse_app_server(settings.app_server)

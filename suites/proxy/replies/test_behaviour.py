@@ -15,7 +15,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import arguments, must_say, read
 from suites.proxy.expected import ENDPOINTS, WORKS, asking, native, tool
-from suites.proxy.failures import failure, must_be_at_once, must_come_of_the_fault
+from suites.proxy.failures import THINKS, WATCHED, failure, must_be_at_once, must_come_of_the_fault
 from suites.proxy.reached import model_bodies
 from suites.proxy.saying import must_be, must_be_one_of, usage_of
 
@@ -87,11 +87,9 @@ def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: s
     must_say(done, CHUNKS[size][0])
 
 
-THINKS = {"type": "wait", "ms": 300}
 ERRORS: list[Any] = [
     pytest.param({"status": 429, "error": {"message": "slow down"}}, 429, id="429"),
-    # The model waits a while, so that a proxy that answers before the fault is clearly too early.
-    pytest.param({"items": [THINKS, {"type": "failed", "code": "insufficient_quota", "message": "no money"}]}, 429, id="quota"),
+    pytest.param({"items": [{"type": "failed", "code": "insufficient_quota", "message": "no money"}]}, 429, id="quota"),
     pytest.param({"items": [{"type": "failed", "code": "context_length_exceeded", "message": "too long"}]}, 400, id="context"),
     pytest.param({"status": 500, "error": {"message": "oops"}}, 502, id="500"),
     pytest.param({"items": [{"type": "incomplete", "reason": "max_output_tokens"}]}, 502, id="incomplete"),
@@ -102,7 +100,7 @@ ERRORS: list[Any] = [
 def with_model(cases: list[Any]) -> list[Any]:
     """Return the same cases, each with its turn as the model's script."""
     return [
-        pytest.param(case.values[1], id=case.id, marks=pytest.mark.model(turns=[{**case.values[0], "times": "always"}]))
+        pytest.param(case.values[1], id=case.id, marks=pytest.mark.model(turns=[{**case.values[0], **THINKS, "times": "always"}]))
         for case in cases
     ]
 
@@ -153,14 +151,14 @@ def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
 @BOTH
 @pytest.mark.model(
     turns=[
-        {"match": "Fail.", "status": 500, "error": {"message": "oops"}, "times": "always"},
+        {"match": "Fail.", "status": 500, "error": {"message": "oops"}, **THINKS, "times": "always"},
         {"match": "Succeed.", "items": ["Better."], "times": "always"},
     ]
 )
 @pytest.mark.spec("fault-then-good", "REAL-98")
 def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
     """The request after a failed turn succeeds."""
-    proxy.post(endpoint, asking(endpoint, proxy.prompt("Fail.")), ok=False)
+    must_come_of_the_fault(proxy, proxy.post(endpoint, asking(endpoint, proxy.prompt("Fail.")), ok=False))
     must_say(proxy.post(endpoint, asking(endpoint, proxy.prompt("Succeed."))), "Better.")
 
 
@@ -272,6 +270,7 @@ def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[A
             assert time.monotonic() < deadline, "The proxy's app-server must start the turn within 10 s, but it did not."
             running.wire.update()
             time.sleep(0.02)
+        time.sleep(WATCHED)
         killed = time.time()
         os.kill(int(begun[0].child), signal.SIGTERM)
         done = asked.result()

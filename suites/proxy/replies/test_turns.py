@@ -14,7 +14,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import must_say, read
 from suites.proxy.expected import ENDPOINTS, WORKS, asking
-from suites.proxy.failures import failure, must_be_at_once, must_come_of_the_fault
+from suites.proxy.failures import THINKS, WATCHED, failure, must_be_at_once, must_come_of_the_fault
 from suites.proxy.saying import short
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
@@ -64,7 +64,7 @@ def test_deltas_that_repeat_what_was_said(proxy: Proxy, endpoint: str, stream: b
 
 @BOTH
 @STREAM
-@pytest.mark.model(turns=[{"status": 401, "error": {"message": "no access"}, "times": "always"}])
+@pytest.mark.model(turns=[{"status": 401, "error": {"message": "no access"}, **THINKS, "times": "always"}])
 @pytest.mark.spec("fault-401", "REAL-98")
 def test_a_backend_that_refuses_the_login(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """The login of the proxy's own Codex is not accepted: 401 or a server error, at once and with a message."""
@@ -118,6 +118,7 @@ def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: s
                 )
             running.wire.update()
             time.sleep(0.02)
+        time.sleep(WATCHED)
         killed = time.time()
         os.kill(int(begun[-1].child), signal.SIGTERM)
         done = asked.result()

@@ -78,6 +78,17 @@ def test_a_run_in_which_something_else_happened_goes_on(pytester: pytest.Pyteste
     assert len(report["cases"]) == 3 * FAILURES
 
 
+@WORKERS
+def test_a_case_that_expects_a_failure_shows_nothing_by_its_pass(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    suite(pytester, "assert n % 5 == 0, 'wrong'")
+    path = pytester.path / "suites" / "mine" / "test_it.py"
+    each = "[pytest.param(n, marks=[pytest.mark.expects_failure] * (n % 5 == 0)) for n in range(200)]"
+    path.write_text(path.read_text().replace("range(200)", each))
+    _, report = run(pytester, *workers)
+    assert FAILURES <= len(report["cases"]) < MANY
+    assert {case["outcome"] for case in report["cases"]} == {"passed", "failed"}
+
+
 def test_a_run_with_few_cases_left_goes_on(pytester: pytest.Pytester) -> None:
     suite(pytester, "assert False, 'wrong'", 2 * FAILURES - 1)
     _, report = run(pytester)

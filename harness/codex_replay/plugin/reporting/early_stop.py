@@ -1,7 +1,8 @@
 """Stop a run whose first cases all fail for one cause: a wrong proxy then fails in seconds and not in minutes.
 
 A run may stop only while nothing works: a case that passed, a known failure of the baseline, a second cause, a test of the user's
-own or a worker that died ends the watch for the whole run. A run also continues if fewer cases are left than have failed.
+own or a worker that died ends the watch for the whole run. The pass of a case that expects a failure shows nothing: a
+subject that always fails passes it. A run also continues if fewer cases are left than have failed.
 
 The controller of pytest-xdist decides. Its workers do not read messages between two cases, so it puts a file into the folder
 of the traces, which each worker looks for after each case.
@@ -29,6 +30,8 @@ FAILURES = 20
 #: A timeout counts as so many failures: a subject that hangs costs ten seconds per case.
 WAITED = 4
 _WAITED = re.compile(r"\bwithin [\d.]+ s\b")
+#: The marker of a case that passes if the subject fails. With pytest-xdist, such cases may be among the first ones.
+EXPECTS_FAILURE = "expects_failure"
 #: The file that stops the workers.
 STOP = "stop"
 
@@ -68,7 +71,7 @@ class EarlyStop:
             self._watching = False
         elif report.failed:
             self._failure(report.nodeid, message_of(report))
-        elif (report.passed and report.when == "call") or hasattr(report, "wasxfail"):
+        elif hasattr(report, "wasxfail") or (report.passed and report.when == "call" and EXPECTS_FAILURE not in report.keywords):
             self._watching = False
 
     def _failure(self, nodeid: str, message: str) -> None:
