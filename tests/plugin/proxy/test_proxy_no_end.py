@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.http import Exchange
-from codex_replay.plugin.proxy.no_end import ends_turn, no_end
+from codex_replay.plugin.proxy.no_end import ends_turn, no_end, turn_is_open
 from codex_replay.plugin.proxy.wire import WireFrame
 
 ASKED = {"id": 2, "method": "turn/start", "params": {}}
@@ -19,8 +19,15 @@ DELTA = {"method": "item/agentMessage/delta", "params": {}}
 COMPLETED = {"method": "turn/completed", "params": {}}
 
 
+V1_END = {"method": "codex/event/task_complete", "params": {}}
+
+
+def frames_of(*sent: tuple[str, Any]) -> list[WireFrame]:
+    return [WireFrame(n, "7", sender, json.dumps(json.dumps(value)).encode()) for n, (sender, value) in enumerate(sent)]
+
+
 def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
-    frames = [WireFrame(n, "7", sender, json.dumps(json.dumps(value)).encode()) for n, (sender, value) in enumerate(sent)]
+    frames = frames_of(*sent)
     problem = "no complete answer within 10 s"
     done = Exchange("POST", "/v1/responses", {}, status, body=body, ended=10.0, problem=problem, frames=frames)
     return no_end(done, attached=False)
@@ -81,3 +88,21 @@ def test_of_a_proxy_that_is_attached_no_cause_is_known() -> None:
 )
 def test_what_ends_a_turn(message: Any, ends: bool) -> None:
     assert ends_turn(message) is ends
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_open"),
+    [
+        ([], False),
+        ([("client", ASKED)], True),
+        ([("client", ASKED), ("server", ACCEPTED), ("server", DELTA)], True),
+        ([("client", ASKED), ("server", COMPLETED)], False),
+        # A thread's turn is reported in both spellings: that is one end, not two.
+        ([("client", ASKED), ("client", ASKED), ("server", V1_END), ("server", COMPLETED)], True),
+        ([("client", {"id": 3, "method": "sendUserTurn", "params": {}}), ("server", V1_END)], False),
+        # What a client says of itself ends nothing.
+        ([("client", ASKED), ("client", COMPLETED)], True),
+    ],
+)
+def test_a_turn_is_open_until_the_server_ends_it(sent: list[tuple[str, Any]], is_open: bool) -> None:
+    assert turn_is_open(frames_of(*sent)) is is_open

@@ -23,7 +23,7 @@ from codex_replay.plugin.base.options import settings_of
 from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
 from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, Fields, needs_of, subject_of
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
-from codex_replay.plugin.proxy.no_end import no_end
+from codex_replay.plugin.proxy.no_end import no_end, turn_is_open
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
 from codex_replay.plugin.proxy.script import marker_of, profile_of, script_of, with_latency
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
@@ -199,6 +199,17 @@ class Proxy:
         running.wire.update()
         return violations(running.wire.frames, kind, self._version)
 
+    def leave(self) -> None:
+        """After a failure: retire the process if a turn of this case still runs, so that the turn does not reach another case.
+
+        Does nothing to a proxy that is given as a URL: its frames cannot be seen and its process is not ours.
+        """
+        if self.running is None or self.attached:
+            return
+        frames = [frame for done in self.exchanges for frame in done.frames]
+        if turn_is_open([*frames, *self.running.wire.update()]):
+            self._pool.retire(self.running)
+
     def eventually(self, sent: Callable[[list[Any]], bool], seconds: float = 5.0, what: str = "What was waited for") -> list[Any]:
         """Wait until the frames that passed since the last request make `sent` true; return them.
 
@@ -271,6 +282,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         if report.failed and proxy.exchanges:
             stderr = proxy.stderr()
             report.sections.append(("HTTP and JSON-RPC", report_on(proxy.exchanges, stderr)))
+            proxy.leave()
     return report
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 #: The notifications that end a turn, those of conversations (v1) and those of threads (v2).
 ENDS = ("turn/completed", "error", "codex/event/error", "codex/event/task_complete", "codex/event/turn_aborted")
+#: The requests that start a turn, and the notifications of conversations (v1) of which each turn has exactly one at its end.
+SUBMISSIONS = ("turn/start", "sendUserTurn", "sendUserMessage")
+ENDS_OF_V1 = ("codex/event/task_complete", "codex/event/turn_aborted")
 
 
 def ends_turn(message: Any) -> bool:
@@ -25,6 +28,18 @@ def ends_turn(message: Any) -> bool:
         return False
     params = message.get("params")
     return not (isinstance(params, dict) and message["method"] == "error" and params.get("willRetry") is True)
+
+
+def turn_is_open(frames: Sequence[WireFrame]) -> bool:
+    """Return True if the client started more turns than the server has ended.
+
+    A thread (v2) is also sent the notifications of v1, so that the larger of the two counts is the number of ended turns.
+    """
+    methods = [(frame.sender, frame.value.get("method")) for frame in frames if frame.kind in ("request", "notification")]
+    started = sum(sender == "client" and method in SUBMISSIONS for sender, method in methods)
+    v2 = sum(sender == "server" and method == "turn/completed" for sender, method in methods)
+    v1 = sum(sender == "server" and method in ENDS_OF_V1 for sender, method in methods)
+    return started > max(v1, v2)
 
 
 def no_end(done: Exchange, *, attached: bool) -> str:
