@@ -36,9 +36,9 @@ def turn_is_open(frames: Sequence[WireFrame]) -> bool:
     A thread (v2) is also sent the notifications of v1, so that the larger of the two counts is the number of ended turns.
     """
     methods = [(frame.sender, frame.value.get("method")) for frame in frames if frame.kind in ("request", "notification")]
-    started = sum(sender == "client" and method in SUBMISSIONS for sender, method in methods)
-    v2 = sum(sender == "server" and method == "turn/completed" for sender, method in methods)
-    v1 = sum(sender == "server" and method in ENDS_OF_V1 for sender, method in methods)
+    started: int = sum(sender == "client" and method in SUBMISSIONS for sender, method in methods)
+    v2: int = sum(sender == "server" and method == "turn/completed" for sender, method in methods)
+    v1: int = sum(sender == "server" and method in ENDS_OF_V1 for sender, method in methods)
     return started > max(v1, v2)
 
 
