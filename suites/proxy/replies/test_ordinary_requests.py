@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
-from suites.proxy.answers import must_say
+from codex_replay.plugin.proxy.http import Pieces
+from suites.proxy.answers import must_say, read
 from suites.proxy.expected import ENDPOINTS, WORKS, asking
 from suites.proxy.reached import model_bodies, strings
 from suites.proxy.saying import must_be, short
@@ -51,28 +52,10 @@ def test_a_long_prompt(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.spec("body-in-pieces", source="RFC 8259, 8.1", says="JSON text MUST be encoded using UTF-8")
 def test_a_body_that_comes_in_pieces(proxy: Proxy, endpoint: str) -> None:
     """A body whose network pieces end inside characters is decoded as a whole."""
-    running = proxy.process()
-    parts = urlsplit(running.url)
     data = json.dumps({"model": "gpt-5.2", **asking(endpoint, proxy.prompt(WIDE))}, ensure_ascii=False).encode()
     at = data.index("\U0001f600".encode())
-    connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=30)
-    try:
-        connection.putrequest("POST", parts.path + PATHS[endpoint])
-        for name, value in {
-            "Authorization": f"Bearer {running.key}",
-            "Content-Type": "application/json",
-            "Content-Length": str(len(data)),
-        }.items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        for piece in (data[: at + 2], data[at + 2 : at + 9], data[at + 9 :]):
-            connection.send(piece)
-            time.sleep(0.1)
-        answer = connection.getresponse()
-        payload = answer.read()
-    finally:
-        connection.close()
-    must_be(f"The status of the answer to a body in three pieces ({payload[:200]!r})", answer.status, 200)
+    done = proxy.ask("POST", PATHS[endpoint], Pieces(data[: at + 2], data[at + 2 : at + 9], data[at + 9 :]))
+    must_be(f"The status of the answer to a body in three pieces ({done.body[:200]!r})", done.status, 200)
     calls = [text for call in proxy.model_calls() for _, text in strings(call["body"]) if proxy.marker in text]
     if not calls or any(WIDE not in text for text in calls):
         raise AssertionError(
@@ -97,6 +80,19 @@ def test_a_content_type_with_a_charset(proxy: Proxy, endpoint: str) -> None:
 def test_white_space_at_the_ends(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """White space at the start and at the end of the model's text is text: clients show code."""
     must_say(proxy.post(endpoint, {"stream": stream}), INDENTED)
+
+
+@BOTH
+@STREAM
+@pytest.mark.model({"type": "reasoning", "summary": ["Nothing is left to say."]})
+@pytest.mark.spec("empty-answer", source="OpenAI API reference", says="the content of a message may be empty")
+def test_a_model_that_says_nothing(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """A turn that completes without a text is a success: the answer is empty, and no error."""
+    done = proxy.post(endpoint, {"stream": stream}, ok=False)
+    must_be(f"The status of the answer to {done.method} {done.path} after a completed turn without a text", done.status, 200)
+    answer = read(done)
+    must_be("The text of the answer", answer.text, "")
+    must_be("The reason for its end", answer.ended, "stop" if endpoint == "chat" else "completed")
 
 
 @pytest.mark.model("Done.")

@@ -10,6 +10,8 @@ from typing import Any
 
 from codex_replay.reference.proxy import app
 from codex_replay.reference.proxy.answering import chat, responses
+from codex_replay.reference.proxy.answering.chat import ChatAnswer
+from codex_replay.reference.proxy.answering.chunks import Call, Done, Text
 from codex_replay.reference.proxy.answering.events import Delta
 from codex_replay.reference.proxy.app import App
 from codex_replay.reference.proxy.errors import ProxyError
@@ -17,6 +19,7 @@ from codex_replay.reference.proxy.exchange import Exchange
 from codex_replay.reference.proxy.wire import http
 from codex_replay.reference.proxy.wire.app_server import AppServer
 from tests.strength.proxy_variants.patching import in_params, variant
+from tests.strength.proxy_variants.wrong_answers import in_values
 
 
 def _refuse(status: int, wrong: Any) -> None:
@@ -157,3 +160,45 @@ def waits_for_an_app_server_that_does_not_start() -> None:
 @variant
 def no_app_server_is_the_clients_fault() -> None:
     _starts(0, 0, lambda error: ProxyError(429, error.message, code="no_app_server"))
+
+
+def _silent(on_nothing: Callable[[Any], Any]) -> None:
+    """Change the answers without a text or a call: `on_nothing(last text)` returns a piece for them, or raises."""
+    old = app.answer_chunks
+    last = ""
+
+    async def chunks(*given: Any) -> AsyncIterator[Any]:
+        nonlocal last
+        text, calls = "", False
+        async for piece in old(*given):
+            text += piece.text if isinstance(piece, Text) else ""
+            calls = calls or isinstance(piece, Call)
+            if isinstance(piece, Done) and not text and not calls and (found := on_nothing(last)):
+                yield found
+            yield piece
+        last = text or last
+
+    app.answer_chunks = chunks
+
+
+@variant
+def empty_answers_are_errors() -> None:
+    def refuse(_: str) -> None:
+        raise ProxyError(502, "The model said nothing.")
+
+    _silent(refuse)
+
+
+@variant
+def the_last_answer_again() -> None:
+    _silent(lambda last: Text(last or "Hello."))
+
+
+@variant
+def every_call_has_index_zero() -> None:
+    def change(value: dict[str, Any]) -> None:
+        for choice in value.get("choices", []):
+            for call in choice["delta"].get("tool_calls", []):
+                call["index"] = 0
+
+    in_values(ChatAnswer, change)

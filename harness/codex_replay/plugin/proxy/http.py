@@ -15,7 +15,7 @@ from codex_replay.plugin.proxy.answer import placed
 from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from codex_replay.plugin.proxy.wire import WireFrame
 
@@ -27,6 +27,21 @@ class Event:
     name: str
     data: str
     value: Any
+
+
+class Pieces:
+    """A body that is sent in pieces, each in a network packet of its own."""
+
+    PAUSE = 0.1  # seconds after each piece, so that the kernel does not join two
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = pieces
+        self.whole = b"".join(pieces)
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+            time.sleep(self.PAUSE)
 
 
 @dataclass
@@ -158,18 +173,21 @@ def exchange(
 ) -> Exchange:
     """Send a request and read its answer, at most `timeout` seconds; what goes wrong is in `problem`.
 
-    `body` is a value (sent as JSON), bytes unchanged, or None. After `stop_after` bytes of the answer the connection is cut.
+    `body` is a value (sent as JSON), bytes unchanged, `Pieces` of bytes, or None. After `stop_after` bytes of the answer the
+    connection is cut.
     """
     import http.client  # not needed by a run of other suites; it loads ssl
 
-    done = Exchange(method, path, body, started=time.time())
+    done = Exchange(method, path, body.whole if isinstance(body, Pieces) else body, started=time.time())
     deadline = time.monotonic() + timeout
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=timeout)
-    data = body if isinstance(body, bytes) or body is None else json.dumps(body, ensure_ascii=False).encode()
+    data = body if body is None or isinstance(body, bytes | Pieces) else json.dumps(body, ensure_ascii=False).encode()
     pieces: list[bytes] = []
     try:
         sent = {"Content-Type": "application/json", **headers} if data is not None else dict(headers)
+        if isinstance(data, Pieces):
+            sent["Content-Length"] = str(len(data.whole))
         connection.request(method, parts.path + path, data, sent)
         response = connection.getresponse()
         done.status, done.headers, done.version = response.status, response.getheaders(), response.version
