@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
-from codex_replay.plugin.proxy.http import Pieces
+from codex_replay.plugin.proxy.http import Chunks
 from suites.proxy.answers import must_say, read
 from suites.proxy.expected import ENDPOINTS, WORKS, asking
 from suites.proxy.reached import model_bodies, strings
@@ -54,7 +54,7 @@ def test_a_body_that_comes_in_pieces(proxy: Proxy, endpoint: str) -> None:
     """A body whose network pieces end inside characters is decoded as a whole."""
     data = json.dumps({"model": "gpt-5.2", **asking(endpoint, proxy.prompt(WIDE))}, ensure_ascii=False).encode()
     at = data.index("\U0001f600".encode())
-    done = proxy.ask("POST", PATHS[endpoint], Pieces(data[: at + 2], data[at + 2 : at + 9], data[at + 9 :]))
+    done = proxy.ask("POST", PATHS[endpoint], Chunks(data[: at + 2], data[at + 2 : at + 9], data[at + 9 :]))
     must_be(f"The status of the answer to a body in three pieces ({done.body[:200]!r})", done.status, 200)
     calls = [text for call in proxy.model_calls() for _, text in strings(call["body"]) if proxy.marker in text]
     if not calls or any(WIDE not in text for text in calls):

@@ -29,18 +29,18 @@ class Event:
     value: Any
 
 
-class Pieces:
-    """A body that is sent in pieces, each in a network packet of its own."""
+class Chunks:
+    """A body that is sent in chunks, each in a network packet of its own."""
 
     PAUSE = 0.1  # seconds after each piece, so that the kernel does not join two
 
-    def __init__(self, *pieces: bytes) -> None:
-        self._pieces = pieces
-        self.whole = b"".join(pieces)
+    def __init__(self, *chunks: bytes) -> None:
+        self._chunks = chunks
+        self.whole = b"".join(chunks)
 
     def __iter__(self) -> Iterator[bytes]:
-        for piece in self._pieces:
-            yield piece
+        for chunk in self._chunks:
+            yield chunk
             time.sleep(self.PAUSE)
 
 
@@ -173,20 +173,20 @@ def exchange(
 ) -> Exchange:
     """Send a request and read its answer, at most `timeout` seconds; what goes wrong is in `problem`.
 
-    `body` is a value (sent as JSON), bytes unchanged, `Pieces` of bytes, or None. After `stop_after` bytes of the answer the
+    `body` is a value (sent as JSON), bytes unchanged, `Chunks` of bytes, or None. After `stop_after` bytes of the answer the
     connection is cut.
     """
     import http.client  # not needed by a run of other suites; it loads ssl
 
-    done = Exchange(method, path, body.whole if isinstance(body, Pieces) else body, started=time.time())
+    done = Exchange(method, path, body.whole if isinstance(body, Chunks) else body, started=time.time())
     deadline = time.monotonic() + timeout
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=timeout)
-    data = body if body is None or isinstance(body, bytes | Pieces) else json.dumps(body, ensure_ascii=False).encode()
+    data = body if body is None or isinstance(body, bytes | Chunks) else json.dumps(body, ensure_ascii=False).encode()
     pieces: list[bytes] = []
     try:
         sent = {"Content-Type": "application/json", **headers} if data is not None else dict(headers)
-        if isinstance(data, Pieces):
+        if isinstance(data, Chunks):
             sent["Content-Length"] = str(len(data.whole))
         connection.request(method, parts.path + path, data, sent)
         response = connection.getresponse()
