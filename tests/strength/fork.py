@@ -253,7 +253,7 @@ def _broken(proxy: Any) -> str:
     if proxy is None or proxy.running is None or proxy.running.process is None:
         return "it did not start"
     process = proxy.running.process
-    if process.exited.is_set():
+    if process.exited.is_set() and not proxy.running.retired:
         return f"it has ended (status {process.status})"
     said = process.stderr_tail(1000)
     return f"it raised {said[-1]}" if any(line.startswith("Traceback") for line in said) else ""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from codex_fakes.scripted.state.ids import uuid7
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.normalise.masking import Rules
 from codex_replay.core.normalise.normaliser import Normaliser
@@ -109,3 +111,9 @@ def test_the_form_of_a_text_tells_no_value() -> None:
     assert text_form('{"a": "x", "b" : [1, -2.5, true]}') == '{": ", " : [0, 0, true]}'
     assert text_form('{"a":"\\u0041"}') == '{":"~}'
     assert text_form("[1.50]") == "[0~]"
+
+
+def test_ids_of_one_moment_sort_in_the_order_of_their_making() -> None:
+    made = [uuid7(1_795_508_519.559) for _ in range(1000)]
+    assert made == sorted(set(made))
+    assert all(uuid.UUID(text).version == 7 for text in made)

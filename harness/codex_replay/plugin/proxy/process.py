@@ -80,6 +80,7 @@ class RunningProxy:
         self.wire = Wire(folder)
         self.upstream: BackendSession | None = None
         self.process: Process | None = None
+        self.retired = False  # whether the pool ended it; else an ended process ended by itself
         self.url = subject.url or ""
         self.key = subject.key
         if subject.url is None:
@@ -279,6 +280,7 @@ class Pool:
         with self._lock:
             for key in [key for key, each in self._running.items() if each is running and running.process is not None]:
                 del self._running[key]
+                running.retired = True
                 running.stop()
 
     def close(self) -> None:
