@@ -113,6 +113,7 @@ class _Exec:
     """One run; it replaces the app-server and receives the thread's frames."""
 
     user_agent = f"codex_exec/{DEFAULT}"
+    experimental = False
 
     def __init__(self, options: dict[str, Any], overrides: list[tuple[str, str]]) -> None:
         self._options = options

@@ -2,6 +2,7 @@
 
     FAKE_CODEX_SCRIPT     the script of the model, in the backend's format (without it: one short, constant reply)
     FAKE_CODEX_LEDGER     a file that gets a line of JSON for each request that the model would have got
+    FAKE_CODEX_VERSION    the Codex that is imitated: 0.92.0 (default), or another one with a table (docs/fake-codex.md)
     FAKE_CODEX_PACE       fast (default), or race:SEED (see `race`)
 
 This module is on fake-codex's start-up path and answers initialize by itself; everything else is loaded when the client has
@@ -37,7 +38,13 @@ class ScriptedServer(Stdio):
         super().__init__(environ)
         self._environ, self._overrides = environ, overrides
         self._session: Session | None = None
-        self.version = DEFAULT
+        self.version = environ.get("FAKE_CODEX_VERSION") or DEFAULT
+        if self.version != DEFAULT:
+            from codex_replay.protocol.data_tables import unavailable
+
+            if missing := unavailable("turn", self.version):
+                raise ValueError(f"FAKE_CODEX_VERSION: {missing}")
+        self.experimental = False  # whether the client has the capability experimentalApi
         self.user_agent = ""
         self._client: dict[str, Any] | None = None
         self._methods: dict[str, str] | None = None
@@ -95,20 +102,44 @@ class ScriptedServer(Stdio):
             f"({client['name']}; {client['version']})"
         )
         self.user_agent = agent
-        self.write_out({"id": request["id"], "result": {"userAgent": agent}})
+        if self.version == DEFAULT:
+            self.write_out({"id": request["id"], "result": {"userAgent": agent}})
+            return
+        from codex_fakes.scripted.handshake import handshake
+
+        able = request["params"].get("capabilities")
+        self.experimental = type(able) is dict and able.get("experimentalApi") is True
+        result, notifications = handshake(agent, self._home, self.version)
+        self.write_out({"id": request["id"], "result": result})
+        for notification in notifications:
+            self.write_out(notification)
+
+    @property
+    def _home(self) -> str:
+        return self._environ.get("CODEX_HOME") or self.home + "/.codex"
 
     @property
     def session(self) -> Session:
         """The threads and the model, made at the first need."""
         if self._session is None:
-            from codex_fakes.scripted.methods.table import handler_of
             from codex_fakes.scripted.session import Session
 
-            home = self._environ.get("CODEX_HOME") or self.home + "/.codex"
+            if self.version == DEFAULT:
+                from codex_fakes.scripted.methods.table import handler_of
+            else:
+                from codex_fakes.scripted.methods.paginated import handler_of
             script, ledger = self._environ.get("FAKE_CODEX_SCRIPT"), self._environ.get("FAKE_CODEX_LEDGER")
             try:
                 self._session = Session(
-                    self, handler_of, script or None, ledger or None, home, self._overrides, getcwd(), self._text, self.version
+                    self,
+                    handler_of,
+                    script or None,
+                    ledger or None,
+                    self._home,
+                    self._overrides,
+                    getcwd(),
+                    self._text,
+                    self.version,
                 )
             except (ValueError, OSError) as error:
                 from codex_replay.core.text.error_text import error_text

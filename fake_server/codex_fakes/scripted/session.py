@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         """The listeners of the threads."""
 
         user_agent: str
+        experimental: bool
 
         def write_out(self, frame: dict[str, Any]) -> None:
             """Send a frame."""
@@ -71,6 +72,7 @@ class Session:
 
             self.account = account_of(self.model.account)
         self.failed = False
+        self._clock: bool = self.table["traits"].get("clock", False)  # whether notifications say when they were sent
         self._requests = 0
         self._tickets: dict[int, Ticket] = {}
         self._forms: dict[str, Any] = load("forms", version)
@@ -105,6 +107,8 @@ class Session:
             params = {}  # every member may be absent
         if type(params) is list:
             raise Refused(f"Invalid request: fake-codex accepts the params of {method} only as an object.")
+        if "experimental" in self.answers:
+            self._require_experimental(method, params)
         scripted = self.model.answer(method, params)
         handler = self._handler_of(method)
         if scripted is not None:
@@ -112,10 +116,24 @@ class Session:
         elif handler is not None:
             handler(self, message["id"], params)
         else:
-            answer = self.answers["results"][method]
+            answer = self.answers["results"].get(method)
+            if answer is None:
+                self.failed = True
+                raise Refused(
+                    f"fake-codex {self.version} does not have {method}: give its answer in the script (docs/scripts.md)"
+                )
             if "error" in answer:
                 raise Refused(answer["error"])
             self.answer(message["id"], answer["result"])
+
+    def _require_experimental(self, method: str, params: dict[str, Any]) -> None:
+        """Refuse what needs the capability experimentalApi of a client that has not declared it."""
+        if self.server.experimental:
+            return
+        needs = self.answers["experimental"]
+        names = [f"{method}.{name}" for name in needs["fields"].get(method, ()) if params.get(name) is not None]
+        for what in [method] if method in needs["methods"] else names:
+            raise Refused(f"{what} requires experimentalApi capability")
 
     def _scripted(self, request_id: Any, method: str, answer: dict[str, Any]) -> None:
         """Give the script's own answer to a method."""
@@ -167,12 +185,14 @@ class Session:
 
     def send(self, frame: dict[str, Any]) -> None:
         """Send a notification."""
+        if self._clock:
+            frame["emittedAtMs"] = int(time() * 1000)
         self.server.write_out(frame)
 
     def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
         """Send a request; its reply goes to the ticket."""
         frame["id"] = self._requests
-        ticket.asked = True
+        ticket.asked, ticket.number = True, self._requests
         self._tickets[self._requests] = ticket
         self._requests += 1
         self.server.write_out(frame)
@@ -262,6 +282,11 @@ class Session:
     def client_name(self) -> str:
         """The name that the client gave itself."""
         return self.user_agent.partition("/")[0]
+
+    @property
+    def experimental(self) -> bool:
+        """Return True if the client has declared the capability experimentalApi."""
+        return self.server.experimental
 
     @property
     def now(self) -> float:

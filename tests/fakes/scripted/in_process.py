@@ -18,6 +18,7 @@ from codex_replay.core.wire.jsonrpc import is_reply, kind
 class InProcess:
     """Stands where `codex_replay.shell.rpc.client.Client` stands; `table` (turn.json) may be another one."""
 
+    experimental = False
     user_agent = "codex-replay/0.92.0 (Linux 6; x86_64) unknown (codex-replay; 1.0.0)"
 
     def __init__(self, script: Path | None, home: Path, work: str, table: Any = None) -> None:

@@ -86,7 +86,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 #: The others are shown by recordings of the suite, and held to them in the same way
 #: (`tests.fakes.scripted.test_scripted_recordings`).
-HERE = [name for name in TABLE["frames"] if name not in SHOWN]
+HERE = [name for name, rows in TABLE["frames"].items() if rows and name not in SHOWN]
 TEMPLATES = [(name, i) for name in HERE for i in range(len(TABLE["frames"][name])) if (name, i) not in FRAMES_SHOWN]
 
 

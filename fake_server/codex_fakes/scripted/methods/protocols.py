@@ -37,6 +37,10 @@ class Session(Protocol):
         """The name that the client gave itself."""
 
     @property
+    def experimental(self) -> bool:
+        """Return True if the client has declared the capability experimentalApi."""
+
+    @property
     def now(self) -> float:
         """Seconds since the epoch."""
 

@@ -8,7 +8,7 @@ _latest = 0  # the first eight bytes of the latest version 7 uuid, as a number
 
 
 def uuid7(now: float) -> str:
-    """Return a version 7 uuid of this moment (seconds since the epoch); two of one millisecond sort in the order of their making."""
+    """Return a version 7 uuid of this moment (seconds since the epoch); those of one millisecond sort as they were made."""
     global _latest
     _latest = max(int(now * 1000) << 16 | urandom(1)[0], _latest + 1)
     return _dashed(_latest.to_bytes(8, "big") + urandom(8), 0x70)

@@ -19,6 +19,10 @@ class Out(Protocol):
     table: dict[str, Any]
     rules: list[list[str]]
 
+    @property
+    def client_name(self) -> str:
+        """The name that the client gave itself."""
+
     def send(self, frame: dict[str, Any]) -> None:
         """Send a notification."""
 

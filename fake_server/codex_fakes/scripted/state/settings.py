@@ -29,7 +29,7 @@ class Settings:
 
     def __init__(self, config: Mapping[str, Any], cwd: str, home: str, limits: Mapping[str, Any], version: str) -> None:
         self.config, self.cwd, self.home, self._limits, self.version = config, cwd, home, limits, version
-        self.model: str = config.get("model") or "gpt-5.2-codex"
+        self.model: str = config.get("model") or limits.get("model") or "gpt-5.2-codex"
         self.provider: str = config.get("model_provider") or "openai"
         self.policy: str = config.get("approval_policy") or "on-request"
         mode = config.get("sandbox_mode")

@@ -6,10 +6,12 @@ listeners; without a listener they are kept until there is one, as in the real s
 
 from __future__ import annotations
 
-from codex_fakes.scripted.state.ids import uuid7
+from time import time
+
+from codex_fakes.scripted.state.ids import uuid4, uuid7
 from codex_fakes.scripted.state.waits import Pause, Quiet
 from codex_replay.core.wire.json_text import dumps, loads
-from codex_replay.protocol.turn.frames import frames
+from codex_replay.protocol.turn.frames import fill, frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,6 +84,15 @@ class Thread:
         self._heard = 0
         self._happened = 0
         self._packed = b""
+        # What later versions show (the traits of turn.json):
+        self.clock: bool = out.table["traits"].get("clock", False)
+        self.name: str | None = None
+        self.forked_from: str | None = None
+        self.failed = False  # whether the latest turn did
+        self.reads = False  # whether the client is sent what is unread
+        self.unread: str | None = None  # the first turn whose answer the client has not marked as read
+        self.revision = f"initial:{self.id}"  # of what is unread
+        self._since: dict[Any, int] = {}  # item or call -> when it began, in milliseconds since the epoch
 
     # -- put away ----------------------------------------------------------------------------------------------------
 
@@ -108,6 +119,15 @@ class Thread:
         self._submissions += 1
         return str(number)
 
+    def turn_id(self) -> str:
+        """Return the id of the next turn: the number of its submission, or a uuid in later versions."""
+        number = self.submit()
+        return uuid7(time()) if self.clock else number
+
+    def item_id(self) -> str:
+        """Return an id for an item that the model has not named."""
+        return uuid7(time()) if self.clock else uuid4()
+
     def restart(self) -> None:
         """Begin to count again, as a thread that is loaded again does."""
         self._submissions = 0
@@ -128,7 +148,12 @@ class Thread:
 
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
         """Send an event to the listener of this thread; several listeners compete, each event reaches one."""
+        rows = self._out.table["frames"][name]
+        if not rows:
+            return  # this version says nothing of it
         all_values = {"thread": self.id, "turn": self.turn.id if self.turn is not None else "", **(values or {})}
+        if self.clock:
+            self._clocked(rows, all_values)
         if name in _KEPT_SAYINGS:
             self._keep(name, all_values)
         self._happened += 1
@@ -136,6 +161,14 @@ class Thread:
             self._write_out(name, all_values, ticket)
         elif len(self._unheard) < _KEPT:
             self._unheard.append((name, all_values, ticket))
+
+    def _clocked(self, rows: list[dict[str, Any]], values: dict[str, Any]) -> None:
+        """Add the times of an item to the values of its event, and keep the item once it is completed."""
+        values["ms"] = int(time() * 1000)
+        values["startedMs"] = self._since.setdefault(values.get("item") or values.get("call"), values["ms"])
+        if self.turn is not None and self.turns and any(row.get("method") == "item/completed" for row in rows):
+            done = [frame["params"]["item"] for frame in frames(rows, "v2", values) if frame["method"] == "item/completed"]
+            self.turns[-1].setdefault("full", []).extend(done)
 
     @property
     def hears_raw(self) -> bool:
@@ -256,6 +289,8 @@ class Thread:
 
     def as_v2(self, turns: bool = False) -> dict[str, Any]:
         """Return the thread as v2 shows it, with its turns if they are asked for."""
+        if self.clock:
+            return self._as_later(turns)
         return {
             "id": self.id,
             "preview": self.preview,
@@ -269,6 +304,35 @@ class Thread:
             "gitInfo": self.git,
             "turns": self._turns_v2() if turns else [],
         }
+
+    @property
+    def read_state(self) -> dict[str, Any]:
+        """Return what of the thread is unread."""
+        first = None if self.unread is None else {"type": "turn", "turnId": self.unread}
+        return {"firstUnread": first, "revision": self.revision}
+
+    def _as_later(self, turns: bool) -> dict[str, Any]:
+        state = (
+            {"type": "active", "activeFlags": []} if self.turn is not None else {"type": "systemError" if self.failed else "idle"}
+        )
+        place = [{"environmentId": "local", "cwd": self.cwd, "runtimeWorkspaceRoots": [self.cwd]}]
+        values = {
+            **{name: getattr(self, name) for name in ("id", "preview", "ephemeral", "path", "cwd", "name", "git")},
+            "provider": self.settings.provider,
+            "model": self.settings.model,
+            "effort": self.settings.effort,
+            "forkedFrom": self.forked_from,
+            "created": int(self.created),
+            "updated": int(self.updated),
+            "status": state if self.loaded else {"type": "notLoaded"},
+            "environments": place if self.loaded else None,
+            "accepts": True if self.loaded else None,
+            "version": self._out.version,
+            "client": self._out.client_name,
+            "turns": [turn["shown"] for turn in self.turns if "shown" in turn] if turns else [],
+        }
+        shown: dict[str, Any] = fill(self._out.table["shapes"]["thread"], values)
+        return shown
 
     def _turns_v2(self) -> list[dict[str, Any]]:
         shown, number = [], 0

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 class Ticket:
     """A reply that is waited for; `reply` is the client's whole message."""
 
-    __slots__ = ("api", "asked", "reply")
+    __slots__ = ("api", "asked", "number", "reply")
 
     def __init__(self) -> None:
         self.asked = False
+        self.number = -1  # the id of the request
         self.api = "v2"  # the API of the listener that was asked
         self.reply: dict[str, Any] | None = None
 
@@ -38,6 +39,20 @@ class Sleep:
     def ready(self) -> bool:
         """Return True if the time has come."""
         return monotonic() >= self.until
+
+
+class SleepOrSteer(Sleep):
+    """A time that is waited for unless the turn is steered before (`steered` is its thread's list)."""
+
+    __slots__ = ("_steered",)
+
+    def __init__(self, seconds: float, steered: list[Any]) -> None:
+        super().__init__(seconds)
+        self._steered = steered
+
+    def ready(self) -> bool:
+        """Return True if the time has come or the turn was steered."""
+        return bool(self._steered) or super().ready()
 
 
 class Gate:

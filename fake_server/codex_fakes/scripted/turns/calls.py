@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posix import urandom
+
 from codex_fakes.scripted.state.waits import Never, Ticket
 from codex_replay.protocol.turn.diff import TurnDiff
 from codex_replay.protocol.turn.output import chunks, for_the_model, formatted
@@ -31,8 +33,9 @@ class Calls:
         self.thread, self.turn = thread, turn
         self.rows: list[dict[str, Any]] = table["tools"]
         self.settings: dict[str, Any] = table["settings"]
-        self.diff = TurnDiff()
+        self.diff = TurnDiff(f"{turn.settings.cwd.rstrip('/')}/" if thread.clock else "")
         self.asked = "v2"  # the API of the listener that was asked last
+        self.undecided: int | None = None  # the id of the open request for an approval
         self.pending: list[dict[str, Any]] = []
         self.given: list[
             tuple[dict[str, Any], dict[str, Any]]
@@ -43,6 +46,7 @@ class Calls:
         """Ask the client and return its result; an error is not an answer, and nothing but an interrupt ends the wait."""
         ticket = Ticket()
         self.thread.emit(name, values, ticket)
+        self.undecided = ticket.number if name in ("exec-approval", "patch-approval") else None
         yield ticket
         self.thread.submit()
         self.asked = ticket.api
@@ -54,6 +58,8 @@ class Calls:
     def decide(self, name: str, values: dict[str, Any]) -> Generator[Any, None, tuple[str, Any]]:
         """Ask for an approval; return the decision (approve, approve-session, approve-amend, deny, abort) and its detail."""
         result = yield from self.ask(name, values)
+        self.thread.emit("request-resolved", {"request": self.undecided})
+        self.undecided = None
         given = result.get("decision") if isinstance(result, dict) else None
         detail = None
         if isinstance(given, dict) and len(given) == 1:
@@ -91,10 +97,19 @@ class Calls:
             self.thread.history.append(output)
             self.thread.raw(shown)
 
-    def what_ran(self, code: int, output: str, ms: int = 0) -> str:
+    @staticmethod
+    def measures(output: str, ms: int) -> dict[str, Any]:
+        """Return what later versions tell the model beside an output: its estimated tokens, the time, a random name."""
+        return {
+            "chunk": urandom(3).hex(),
+            "seconds": f"{ms / 1000:.4f}",
+            "tokens": -(-len(output.encode("utf-8", "replace")) // 4),
+        }
+
+    def what_ran(self, code: int, output: str, ms: int = 0, sentence: str = "exec-output") -> str:
         """Return the output for the model of what ran."""
         lines, short = for_the_model(output)
-        text = self.turn.sentence("exec-output", exitCode=code, lines=lines, output=short)
+        text = self.turn.sentence(sentence, exitCode=code, lines=lines, output=short, **self.measures(output, ms))
         self._printed = text, code, output, ms
         return text
 

@@ -76,19 +76,22 @@ class Patches(Calls):
             self.diff.apply(changes)
         self._diff()
         code = result.get("exit_code", 0 if success else 1)
-        return self.what_ran(code, stdout + stderr)
+        return self.what_ran(code, stdout + stderr, sentence="patch-output" if thread.clock else "exec-output")
 
     def _diff(self) -> None:
         if diff := self.diff.text():
             self.thread.emit("turn-diff", {"diff": diff})
 
     def _approve_patch(self, values: dict[str, Any], key: tuple[str, ...]) -> Generator[Any, None, str]:
+        self.thread.emit("patch-waiting")
         decision, _ = yield from self.decide("patch-approval", values)
+        self.thread.emit("waiting-over")
         if decision in ("deny", "abort"):
             text = self.turn.sentence("patch-rejected")
-            self.thread.emit("patch-declined", values)
+            if decision == "deny" or not self.thread.clock:  # a later version does not end an item that is cancelled
+                self.thread.emit("patch-declined", values)
             ended = {"stdout": "", "stderr": text, "success": False, "status": "failed"}
-            self.thread.emit("patch-end", {**values, **ended})
+            self.thread.emit("patch-refused", {**values, **ended})
             self._diff()
             return self.refused(decision, text)
         if decision == "approve-session":

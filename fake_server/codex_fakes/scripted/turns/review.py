@@ -52,6 +52,8 @@ class _Inner:
         self._submissions += 1
         return str(self._submissions)
 
+    turn_id = submit
+
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
         """Send the allowed events."""
         if name == "agent-message-completed":

@@ -100,6 +100,13 @@ class Tools(Commands, Patches):
         text = yield from self._change(call, patch, shell.cwd if folder is None else resolve(shell.cwd, folder), result)
         return self.structured(text) if call["name"] == "shell_command" else text
 
+    def _exec(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
+        """Run a command as later versions do."""
+        from codex_fakes.scripted.turns.later_calls import execute
+
+        text = yield from execute(self, call, result)
+        return text
+
     # -- the others ---------------------------------------------------------------------------------------------------
 
     def _plan(self, call: dict[str, Any], result: dict[str, Any]) -> str:
@@ -147,6 +154,11 @@ class Tools(Commands, Patches):
         if all(tool.get("name") != call["name"] for tool in self.thread.dynamic_tools):
             return self.turn.sentence("unsupported", name=call["name"])
         values = {"call": call["call_id"], "tool": call["name"], "arguments": value_of(call)}
+        if self.thread.clock:
+            from codex_fakes.scripted.turns.later_calls import dynamic
+
+            text = yield from dynamic(self, values)
+            return text
         given = yield from self.ask("dynamic-call", values)
         if not (isinstance(given, dict) and type(given.get("output")) is str and type(given.get("success")) is bool):
             return self.turn.sentence("dynamic-invalid")

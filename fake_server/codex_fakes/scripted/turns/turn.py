@@ -7,8 +7,9 @@ request, until a reply asks for nothing more. Order and texts come from recordin
 
 from __future__ import annotations
 
-from codex_fakes.scripted.state.ids import uuid4
-from codex_fakes.scripted.state.waits import Gate, Pause, Quiet, Sleep
+from time import time
+
+from codex_fakes.scripted.state.waits import Gate, Pause, Quiet, Sleep, SleepOrSteer
 from codex_fakes.scripted.turns.calls import Aborted
 from codex_fakes.scripted.turns.input import user_history, user_values
 from codex_fakes.scripted.turns.request import body_of, message
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from codex_fakes.scripted.state.model import Model
     from codex_fakes.scripted.state.thread import Thread
+    from codex_fakes.scripted.turns.citations import Citations
 
     Run = Generator[Any, None, None]
 
@@ -35,7 +37,7 @@ class Turn:
     kind = "turn"
 
     def __init__(self, thread: Thread, model: Model, table: dict[str, Any], items: list[dict[str, Any]], schema: Any) -> None:
-        self.id = thread.submit()
+        self.id = thread.turn_id()
         self.thread = thread
         self.settings = thread.settings  # overrides while it runs are for the next turn
         self.table = table
@@ -46,6 +48,9 @@ class Turn:
         self._shown: dict[str, Any] = {"items": [], "status": "completed", "error": None}
         self._error: dict[str, Any] | None = None
         self._last_message: str | None = None
+        self._begun = time()
+        self._citations: Citations | None = None
+        self._late: bool = table["traits"].get("lateUsage", False)  # later versions report usage once the calls have run
 
     def sentence(self, key: str, /, **values: Any) -> str:
         """Return a text of the table's "sentences"."""
@@ -68,7 +73,9 @@ class Turn:
             return
         status = "failed" if self._error is not None else "completed"
         # Errors are not kept, so the turn is shown again as completed.
-        thread.emit("task-complete", {"lastMessage": self._last_message, "status": status, "error": self._error})
+        thread.failed = status == "failed"
+        values = {"lastMessage": self._last_message, "status": status, "error": self._error}
+        thread.emit("task-complete", {**values, **self._times(status, self._error)})
 
     def abort(self) -> None:
         """End the turn as an interrupt does: calls without an output get one, and the model's input has a note."""
@@ -79,18 +86,49 @@ class Turn:
         self._shown["status"] = "interrupted"
         thread.emit("turn-aborted")
         thread.answer_interrupts()
-        thread.emit("turn-interrupted")
+        thread.failed = False
+        thread.emit("turn-interrupted", self._times("interrupted", None))
+        if self._tools.undecided is not None:
+            thread.emit("request-resolved", {"request": self._tools.undecided})
+
+    def _times(self, status: str, error: Any) -> dict[str, Any]:
+        """Return the values of the end of a turn that only later versions show, and keep the turn as they list it."""
+        thread, now = self.thread, time()
+        full = self._shown.get("full", [])
+        texts = [item for item in full if item["type"] == "agentMessage" and item["text"].strip()]
+        messages = texts if status == "completed" else []
+        times = {"startedAt": int(self._begun), "completedAt": int(now), "durationMs": int((now - self._begun) * 1000)}
+        if thread.clock:
+            ended = {"items": full, "itemsView": "full", "status": status, "error": error, **times}
+            if messages:
+                thread.revision, thread.unread = thread.item_id(), thread.unread or self.id
+            self._shown["shown"] = {**self.table["shapes"]["turn"], "id": self.id, "rootTurnId": self.id, **ended}
+        return {
+            **times,
+            "items": messages[-1:],
+            "itemsView": "summary" if messages else "notLoaded",
+            "completed": True if status == "completed" else None,
+            "readState": thread.read_state if thread.reads and messages else None,
+        }
 
     def _user_message(self) -> None:
         thread = self.thread
-        values = user_values(self._items)
+        values = self._user_values(self._items)
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
         if not thread.asked:
             thread.preview = values["preview"]
         thread.asked, thread.model = True, self.settings.model
         self._shown["items"].append({"type": "userMessage", "content": values["kept"]})
-        thread.emit("user-message", {"item": uuid4(), **values})
+        thread.emit("user-message", {"item": thread.item_id(), **values})
+
+    def _user_values(self, items: list[dict[str, Any]]) -> dict[str, Any]:
+        values = user_values(items)
+        if self.thread.clock:
+            for part in values["contentV2"]:
+                if part["type"] in ("image", "localImage"):
+                    part["detail"] = None
+        return values
 
     def _samplings(self) -> Run:
         thread = self.thread
@@ -100,6 +138,8 @@ class Turn:
             inputs = [user_history(items) for items in steered]
             thread.history += inputs
             thread.raw(*inputs)
+            for items in steered:
+                thread.emit("steered-message", {"item": thread.item_id(), **self._user_values(items)})
             sampling = Sampling(self.table["model"])
             yield from self._sample(sampling)
             if self._error is not None:
@@ -126,7 +166,7 @@ class Turn:
             if reply.failure is None:
                 self._limits(reply.limits)
                 yield from self._stream(reply.acts, reply.results, sampling)
-                if sampling.end is not None and "completed" in sampling.end:
+                if sampling.end is not None and ("completed" in sampling.end or "steered" in sampling.end):
                     return
             cause = reply.failure or {"url": self.settings.url(), **(sampling.end or {})}
             failed = failure(self.table["errors"], {"text": "", **cause})
@@ -146,12 +186,20 @@ class Turn:
             return
 
     def _stream(self, acts: list[Any], results: dict[str, Any], sampling: Sampling) -> Run:
+        """Run a reply; later versions report the usage behind it, also behind one that is broken off."""
+        try:
+            yield from self._reply(acts, results, sampling)
+        finally:
+            if self._late:
+                self._usage()
+
+    def _reply(self, acts: list[Any], results: dict[str, Any], sampling: Sampling) -> Run:
         thread = self.thread
         self._tools.results = results
         done = 0
         for number, act in enumerate(acts):
             if type(act) is not tuple:
-                for name, values in sampling.receive(act):
+                for name, values in self._cited(sampling.receive(act)):
                     if name == "reasoning-completed":
                         raw = self.settings.config.get("show_raw_agent_reasoning")
                         values["shown"] = values["content"] if raw else []
@@ -176,16 +224,35 @@ class Turn:
                 sampling.close(how)
                 break
             yield from self._tools.run(sampling)  # tools run while the stream stands still
-            yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered)
+            if not self._late:
+                yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered)
+                continue
+            yield SleepOrSteer(how / 1000, thread.steered) if what == "wait" else Gate(thread.steered)
+            if thread.steered:  # the reply is broken off, and the next request has the input
+                sampling.end = {"steered": True}
+                break
         sampling.close()
         if sampling.usage is not None:
             thread.total, thread.last = add_usage(thread.total, sampling.usage), sampling.usage
-        if sampling.end is not None and "completed" in sampling.end:
+            if "completed" not in (sampling.end or ()):  # an incomplete reply counts, and is not the last
+                thread.last = dict.fromkeys(sampling.usage, 0)
+        ended = sampling.end is not None and "completed" in sampling.end
+        if ended and not self._late:
             self._usage()
-        if sampling.end is not None and "completed" in sampling.end:
+        if ended or (sampling.end is not None and "steered" in sampling.end):
             yield from self._tools.run(sampling, ended=True)
         else:
             self._tools.drop(sampling)
+
+    def _cited(self, happenings: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+        """Take the citations out of the text, in versions that have them."""
+        if "citation" not in self.table:
+            return happenings
+        if self._citations is None:
+            from codex_fakes.scripted.turns.citations import Citations
+
+            self._citations = Citations(*self.table["citation"])
+        return self._citations.pass_on(happenings)
 
     def _limits(self, given: dict[str, Any]) -> None:
         """Take the rate limits of an answer, and report them."""
@@ -195,11 +262,13 @@ class Turn:
 
             given = joined(thread.limits, given)
         thread.limits = given
-        self._usage()
+        if not self._late:
+            self._usage()
 
     def _usage(self) -> None:
         thread = self.thread
-        thread.emit("usage", usage_values(thread.total, thread.last, self.settings.window(), thread.limits))
+        names = self.table["shapes"]["tokens"] if thread.clock else None
+        thread.emit("usage", usage_values(thread.total, thread.last, self.settings.window(), thread.limits, names))
 
     # -- what goes wrong ----------------------------------------------------------------------------------------------
 
@@ -207,7 +276,11 @@ class Turn:
         message = self.sentence("reconnecting", n=n, limit=limit)
         info = {"response_stream_disconnected": {"http_status_code": failed.get("streamStatus")}}
         values = {"message": message, "info": info, "details": failed["message"]}
-        self.thread.emit("stream-error", {**values, "error": error_v2(message, info, failed["message"])})
+        self.thread.emit("stream-error", {**values, "error": self._error_v2(message, info, failed["message"])})
+
+    def _error_v2(self, text: str, info: Any, details: str | None = None) -> dict[str, Any]:
+        more = self.table["shapes"]["error"] if self.thread.clock else {}
+        return {**error_v2(text, info, details), **more}
 
     def _fail(self, failed: dict[str, Any]) -> None:
         thread = self.thread
@@ -217,5 +290,5 @@ class Turn:
             empty = dict.fromkeys(("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens"), 0)
             thread.total = thread.last = {**empty, "total_tokens": window}
             self._usage()
-        self._error = error_v2(failed["message"], failed["info"])
+        self._error = self._error_v2(failed["message"], failed["info"])
         thread.emit("error", {"message": failed["message"], "info": failed["info"], "error": self._error})

@@ -54,7 +54,8 @@ def shown_v2(changes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
 class TurnDiff:
     """The files that a turn has changed so far, by their path now: where each was, its text before and now (None: no file)."""
 
-    def __init__(self) -> None:
+    def __init__(self, base: str = "") -> None:
+        self._base = base  # the folder that paths are shown relative to; "" for whole paths
         self._files: dict[str, tuple[str, str | None, str | None, str]] = {}
 
     def begin(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
@@ -86,10 +87,14 @@ class TurnDiff:
         """Return the diff of the turn; empty when nothing is changed."""
         whole = ""
         for path in sorted(self._files):
-            whole += _file_diff(path, *self._files[path])
+            origin, old, new, hunks = self._files[path]
+            whole += _file_diff(self._shown(path), self._shown(origin), old, new, hunks)
             if not whole.endswith("\n"):
                 whole += "\n"  # so an unchanged file before all changed ones makes an empty line (recorded)
         return whole if whole.strip() else ""
+
+    def _shown(self, path: str) -> str:
+        return path.removeprefix(self._base)
 
 
 def _file_diff(path: str, origin: str, old: str | None, new: str | None, hunks: str) -> str:

@@ -9,7 +9,7 @@ listeners, and insert the values. On fake-codex's start-up path: no imports but 
 
 from __future__ import annotations
 
-from codex_replay.core.wire.json_text import loads
+from codex_replay.core.wire.json_text import NotJson, loads
 from codex_replay.protocol.data_tables import read
 from codex_replay.protocol.versions import DEFAULT
 
@@ -103,27 +103,36 @@ def _window_v2(window: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def usage_values(
-    total: Mapping[str, int] | None, last: Mapping[str, int] | None, window: int | None, told: Mapping[str, Any] | None = None
+    total: Mapping[str, int] | None,
+    last: Mapping[str, int] | None,
+    window: int | None,
+    told: Mapping[str, Any] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the values of the event "usage": the token counts and rate limits for v1 and v2.
 
-    `told` are the rate limits in the model's answers so far, perhaps empty; None before the first answer.
+    `told` are the rate limits in the model's answers so far, perhaps empty; None before the first answer. `names` are the members
+    of v2's token counts, each with the count that it shows, where a version has other members than 0.92.
     """
     info = tokens = None
     if total is not None and last is not None:
         info = {"total_token_usage": dict(total), "last_token_usage": dict(last), "model_context_window": window}
-        tokens = {"total": _tokens_v2(total), "last": _tokens_v2(last), "modelContextWindow": window}
+        tokens = {"total": _tokens_v2(total, names), "last": _tokens_v2(last, names), "modelContextWindow": window}
     limits = limits_v2 = None
+    windows_v2: dict[str, Any] = {"primaryV2": None, "secondaryV2": None, "creditsV2": None}
     if told is not None:
         windows = {name: told.get(name) for name in ("primary", "secondary")}
         given = told.get("credits")
         limits_v2 = {name: _window_v2(value) for name, value in windows.items()}
         limits_v2 |= {"credits": None if given is None else {camel(k): v for k, v in given.items()}, "planType": None}
         limits = {**windows, "credits": given, "plan_type": None}
-    return {"info": info, "tokenUsage": tokens, "rateLimits": limits, "rateLimitsV2": limits_v2}
+        windows_v2 = {f"{name}V2": limits_v2[name] for name in ("primary", "secondary", "credits")}
+    return {"info": info, "tokenUsage": tokens, "rateLimits": limits, "rateLimitsV2": limits_v2, **windows_v2}
 
 
-def _tokens_v2(usage: Mapping[str, int]) -> dict[str, int]:
+def _tokens_v2(usage: Mapping[str, int], names: Mapping[str, str] | None) -> dict[str, int]:
+    if names is not None:
+        return {name: usage.get(count, 0) for name, count in names.items()}
     # The order of v2's members.
     return {
         "totalTokens": usage["total_tokens"],
@@ -142,8 +151,8 @@ def add_usage(total: Mapping[str, int] | None, usage: Mapping[str, int]) -> dict
 def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a fault upstream becomes: message, info, retry (a list of "request" and "stream"), streamStatus, full.
 
-    `cause` has one of "status" (with reason, body, url), "code" (with text), "break" (with url) or "plan" (with again); see the
-    table "errors" and REAL-98.
+    `cause` has one of "status" (with reason, body, url), "code" (with text), "break" (with url, reason) or "plan" (with again);
+    see the table "errors" and REAL-98.
     """
     if "plan" in cause:
         row = {"message": errors["plans"].get(cause["plan"]) or errors["plans"]["*"], **errors["codes"]["usage_limit_reached"]}
@@ -155,8 +164,17 @@ def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, An
         row = errors["codes"].get(cause["code"]) or errors["codes"]["*"]
     else:
         row = errors["breaks"][cause["break"]]
-    filled: dict[str, Any] = fill(row, {"request": "", **cause})
+    filled: dict[str, Any] = fill(row, {"request": "", "shown": _message_in(cause.get("body", "")), **cause})
     return filled
+
+
+def _message_in(body: str) -> str:
+    """Return the message in an error's body, or the body."""
+    try:
+        message = loads(body.encode("utf-8", "surrogatepass"))["error"]["message"]
+    except (NotJson, KeyError, TypeError):
+        return body
+    return message.strip() if type(message) is str else body
 
 
 def _shows(words: str, row: Mapping[str, Any], cause: Mapping[str, Any]) -> bool:

@@ -82,6 +82,12 @@ class Sampling:
             error = response.get("error")
             error = error if isinstance(error, dict) else {}
             self.end = {"code": error.get("code") or "*", "text": error.get("message") or ""}
+        elif how == "incomplete":
+            details = response.get("incomplete_details")
+            reason = details.get("reason") if isinstance(details, dict) else None
+            limited = reason == "max_output_tokens"
+            self.end = {"break": "incomplete-max_output_tokens" if limited else "incomplete", "reason": reason or "unknown"}
+            self.usage = usage_of(response.get("usage")) if limited else None
         elif not isinstance(response.get("id"), str):
             self.end = {"break": "completed_without_id"}
         else:
@@ -150,7 +156,16 @@ def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
         summary = [part["text"] for part in item.get("summary") or []]
         return {"item": item.get("id") or "", "summary": summary, "content": [part["text"] for part in item.get("content") or []]}
     action = item.get("action") or {"type": "other"}
-    return {"item": item.get("id") or "", "action": dict(action), "query": _query(action)}
+    return {"item": item.get("id") or "", "action": dict(action), "actionV2": _action_v2(action), "query": _query(action)}
+
+
+def _action_v2(action: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the action of a search as later versions show it."""
+    names = {"open_page": ("openPage", "url"), "find_in_page": ("findInPage", "url", "pattern")}
+    kind, *members = names.get(action["type"], (action["type"],))
+    if kind == "search":
+        return {"type": kind, "query": action.get("query"), "queries": action.get("queries")}
+    return {"type": kind, **{name: action.get(name) for name in members}}
 
 
 def _query(action: Mapping[str, Any]) -> str:

@@ -1,0 +1,246 @@
+"""The methods of later versions, whose threads have paginated histories: no v1, ids that are uuids, threads with a status.
+
+One function a method, as recorded from 0.169.0; what they share with 0.92 is in `both`, constant answers are data (answers.json).
+A method without either is refused by name.
+"""
+
+from __future__ import annotations
+
+from codex_fakes.scripted.methods.both import copy, page, settings_again, spoken, stamp, stored, submit
+from codex_fakes.scripted.state.ids import uuid_error
+from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.state.settings import rfc3339
+from codex_replay.protocol.turn.frames import fill, usage_values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from codex_fakes.scripted.methods.protocols import Method, Session
+    from codex_fakes.scripted.state.thread import Thread
+
+_METHOD_NOT_SUPPORTED = -32601
+
+
+# -- threads ----------------------------------------------------------------------------------------------------------------
+
+
+def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:
+    settings = thread.settings
+    closed = settings.sandbox["type"] == "readOnly"
+    values = {
+        "threadObject": thread.as_v2(turns),
+        "model": settings.model,
+        "provider": settings.provider,
+        "cwd": settings.cwd,
+        "policy": settings.policy,
+        "sandbox": {**settings.sandbox, "networkAccess": False} if closed else settings.sandbox,
+        "effort": settings.effort,
+    }
+    opened: dict[str, Any] = fill(session.table["shapes"]["opened"], values)
+    return opened
+
+
+def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Open a thread: the response, then its notification."""
+    thread = session.new_thread(session.settings(params, "v2"))
+    thread.ephemeral = bool(params.get("ephemeral"))
+    thread.dynamic_tools = params.get("dynamicTools") or []
+    thread.reads = session.experimental
+    session.answer(request, _opened(session, thread))
+    session.listen(thread, "v2")
+    thread.emit("thread-started", {"threadObject": thread.as_v2()})
+
+
+def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Load a thread again, and show where it stands; one that is loaded stays as it is."""
+    thread = stored(session, params["threadId"])
+    if not thread.loaded:
+        thread.settings = settings_again(session, thread, params, "v2")
+        thread.loaded = True
+        thread.open()
+    if not thread.listeners:
+        session.listen(thread, "v2")
+    whole = _whole(session, thread, params)
+    opened = _opened(session, thread, turns=whole)
+    chosen = {"model": thread.settings.model, "reasoning_effort": thread.settings.effort, "developer_instructions": None}
+    mode = opened.pop("multiAgentMode")
+    opened |= {"collaborationMode": {"mode": "default", "settings": chosen}, "multiAgentMode": mode, "initialTurnsPage": None}
+    opened |= {"turnsBackwardsCursor": None, "itemsBackwardsCursor": None}
+    session.answer(request, opened)
+    if whole:
+        _usage(session, thread)
+    session.send({"method": "thread/goal/cleared", "params": {"threadId": thread.id}})
+
+
+def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Make a thread with the history of another."""
+    source = stored(session, params["threadId"])
+    thread = copy(session, source, settings_again(session, source, params, "v2"))
+    thread.forked_from, thread.reads = source.id, source.reads
+    session.listen(thread, "v2")
+    whole = _whole(session, thread, params)
+    session.answer(request, _opened(session, thread, turns=whole))
+    if whole:
+        _usage(session, thread)
+    thread.emit("thread-started", {"threadObject": thread.as_v2()})
+
+
+def _whole(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
+    """Return True if the client wants all turns in the response, which is deprecated and reported as such."""
+    if params.get("excludeTurns"):
+        return False
+    thread.emit("deprecated", {"summary": session.table["sentences"]["full-history"], "details": None})
+    return True
+
+
+def _usage(session: Session, thread: Thread) -> None:
+    """Report the tokens of a thread that has been loaded, if it has any."""
+    if thread.total is None:
+        return
+    names = session.table["shapes"]["tokens"]
+    values = usage_values(thread.total, thread.last, thread.settings.window(), None, names)
+    thread.emit("usage", {"turn": thread.turns[-1]["shown"]["id"] if thread.turns else "", **values})
+
+
+def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Show a thread, with its turns if they are wanted."""
+    kept = session.threads.get(params["threadId"].lower())
+    if kept is None or kept.archived:
+        kept = session.thread(params["threadId"], missing="thread not loaded:")
+    turns = bool(params.get("includeTurns"))
+    if turns and kept.ephemeral:
+        raise Refused("ephemeral threads do not support includeTurns")
+    if turns and not kept.turns:
+        raise Refused("list_turns is not supported yet", _METHOD_NOT_SUPPORTED)
+    if turns:
+        kept.emit("deprecated", {"summary": session.table["sentences"]["full-history-read"], "details": None})
+    session.answer(request, {"thread": kept.as_v2(turns), "readState": kept.read_state})
+
+
+def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """List the threads that have been spoken in, the latest first, each with what is unread of it."""
+    data = [t for t in spoken(session, params.get("modelProviders")) if t.archived == bool(params.get("archived"))]
+    shown, cursor = page(data, params.get("limit"), params.get("cursor"), stamp)
+    listed = [{**thread.as_v2(), "canAcceptDirectInput": None, "forkedFromId": None} for thread in shown]
+    states = {thread.id: thread.read_state for thread in shown}
+    first = rfc3339(shown[0].updated, milliseconds=True) if shown else None
+    session.answer(request, {"data": listed, "readStates": states, "nextCursor": cursor, "backwardsCursor": first})
+
+
+def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """List the ids of the loaded threads, in the order of their ids."""
+    data = sorted(thread.id for thread in session.threads.values() if thread.loaded)
+    data, cursor = page(data, params.get("limit"), params.get("cursor"), str)
+    session.answer(request, {"data": data, "nextCursor": cursor})
+
+
+def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Put a thread away and unload it."""
+    thread = stored(session, params["threadId"])
+    thread.interrupt()
+    if thread.loaded:
+        _status(session, thread, "notLoaded")
+    thread.archived, thread.loaded, thread.listeners = True, False, []
+    session.answer(request, {})
+    session.send({"method": "thread/archived", "params": {"threadId": thread.id}})
+
+
+def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Take a thread back; it is not loaded by that."""
+    if (error := uuid_error(params["threadId"])) is not None:
+        raise Refused(f"invalid thread id: {error}")
+    thread = session.threads.get(params["threadId"].lower())
+    if thread is None or not thread.archived:
+        raise Refused(f"no archived rollout found for thread id {params['threadId']}")
+    thread.archived = False
+    session.answer(request, {"thread": thread.as_v2()})
+    session.send({"method": "thread/unarchived", "params": {"threadId": thread.id}})
+
+
+def thread_name_set(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Give a thread a name."""
+    thread = session.thread(params["threadId"])
+    thread.name = params["name"]
+    session.answer(request, {})
+    session.send({"method": "thread/name/updated", "params": {"threadId": thread.id, "threadName": thread.name}})
+
+
+def thread_unsubscribe(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Send the client no more of a thread, which stays loaded."""
+    session.thread(params["threadId"]).listeners = []
+    session.answer(request, {"status": "unsubscribed"})
+
+
+def _status(session: Session, thread: Thread, status: str) -> None:
+    session.send({"method": "thread/status/changed", "params": {"threadId": thread.id, "status": {"type": status}}})
+
+
+# -- turns ------------------------------------------------------------------------------------------------------------------
+
+
+def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Start a turn; in mid-turn, steer the one that runs, whose id is returned."""
+    thread = session.thread(params["threadId"])
+    running = thread.turn
+    thread.settings = thread.settings.copy()  # the turn that runs keeps its own
+    thread.settings.change(params, "v2")
+    turn = running or submit(session, thread, params["input"], params.get("outputSchema"))
+    if running is None and not thread.settings.abilities().get("known"):
+        message = fill(session.table["sentences"]["unknown-model"], {"model": thread.settings.model})
+        thread.emit("model-unknown", {"message": message})
+    session.answer(request, {"turn": {**session.table["shapes"]["turn"], "id": turn.id, "rootTurnId": turn.id}})
+    if running is not None:
+        thread.steered.append(params["input"])
+        return
+    thread.emit("turn-started", {"turn": turn.id, "startedAt": int(session.now)})
+    thread.begin(turn)
+
+
+def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Give the running turn more input."""
+    thread, wanted = session.thread(params["threadId"]), params["expectedTurnId"]
+    if thread.turn is None:
+        raise Refused("no active turn to steer")
+    if thread.turn.id != wanted:
+        raise Refused(f"expected active turn id `{wanted}` but found `{thread.turn.id}`")
+    session.answer(request, {"turnId": wanted})
+    thread.steered.append(params["input"])
+
+
+def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Abort the running turn of this id; the request is answered with the abort, and not before."""
+    thread = session.thread(params["threadId"])
+    if thread.turn is None or thread.turn.id != params["turnId"]:
+        raise Refused("no active turn to interrupt")
+    thread.interrupts.append((request, "v2"))
+    thread.interrupt()
+
+
+def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """List no skills: those that the real binary brings along are files of its own."""
+    places = params.get("cwds") or [session.cwd]
+    session.answer(request, {"data": [{"cwd": place, "skills": [], "errors": []} for place in places]})
+
+
+METHODS: dict[str, Method] = {
+    "thread/start": thread_start,
+    "thread/resume": thread_resume,
+    "thread/fork": thread_fork,
+    "thread/read": thread_read,
+    "thread/list": thread_list,
+    "thread/loaded/list": thread_loaded_list,
+    "thread/archive": thread_archive,
+    "thread/unarchive": thread_unarchive,
+    "thread/name/set": thread_name_set,
+    "thread/unsubscribe": thread_unsubscribe,
+    "turn/start": turn_start,
+    "turn/steer": turn_steer,
+    "turn/interrupt": turn_interrupt,
+    "skills/list": skills_list,
+}
+
+
+def handler_of(method: str) -> Method | None:
+    """Return the function of a method; None for one whose answer is constant (answers.json) or that the fake does not have."""
+    return METHODS.get(method)

@@ -1,0 +1,102 @@
+"""The calls that later versions treat otherwise: `exec_command`, and a dynamic tool, which is an item."""
+
+from __future__ import annotations
+
+from random import randrange
+
+from codex_replay.core.wire.json_text import dumps
+from codex_replay.protocol.turn.output import formatted
+from codex_replay.protocol.turn.tools import ShellCall, actions_v2, arguments_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from codex_fakes.scripted.turns.calls import Calls, Output
+
+_POLICIES = {"never": "Never", "on-request": "OnRequest", "untrusted": "UnlessTrusted"}
+
+
+def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Output:
+    """Run `exec_command`: asked for, obeyed, and answered with the script's result; return the output for the model."""
+    thread, turn, settings = calls.thread, calls.turn, calls.turn.settings
+    given = arguments_of(call, ("cmd",))
+    shell = ShellCall({**call, "arguments": dumps({**given, "command": given["cmd"]}).decode()}, settings.cwd)
+    if shell.escalated and settings.policy not in ("on-request", "untrusted"):
+        return turn.sentence("escalated", policy=_POLICIES.get(settings.policy, settings.policy))
+    actions = result.get("actions") or [{"type": "unknown", "cmd": shell.shown}]
+    values: dict[str, Any] = {
+        "call": call["call_id"],
+        "commandLine": shell.line,
+        "cwd": shell.cwd,
+        "actionsV2": actions_v2(actions),
+        "reason": result.get("reason", shell.justification),
+        "amendment": result.get("amendment", _amendment(shell)),
+        "process": None,
+        "source": "agent",
+    }
+    running = {**values, "process": str(randrange(1000, 100_000)), "source": "unifiedExecStartup"}
+    key = (tuple(shell.command), shell.cwd, shell.escalated)
+    asks = (shell.escalated and settings.sandbox["type"] != "dangerFullAccess" and not _allowed(shell, thread.allowed)) or (
+        settings.policy == "untrusted" and shell.asks("untrusted", settings.sandbox["type"], calls.settings, thread.allowed)
+    )
+    if key not in thread.approved and result.get("approval", asks):
+        thread.emit("exec-waiting")
+        thread.emit("exec-begin", values)
+        decision, detail = yield from calls.decide("exec-approval", values)
+        if decision in ("deny", "abort"):
+            thread.emit("exec-declined", values)
+            thread.emit("waiting-over")
+            text = turn.sentence("exec-rejected" if decision == "deny" else "exec-aborted")
+            return calls.refused(decision, text)
+        thread.emit("waiting-over")
+        if decision == "approve-session":
+            thread.approved.add(key)
+        elif decision == "approve-amend" and detail:
+            thread.allow(detail)
+    else:
+        thread.emit("exec-begin", running)
+    text = f"{result.get('stdout', result.get('output', ''))}{result.get('stderr', '')}"
+    text = result.get("aggregated", text)
+    code, ms = result.get("exit_code", 0), result.get("duration_ms", 0)
+    if ms and text:  # what is printed later than at once is sent on its own, too
+        calls.outputs("exec-output", running, {"stdout": text})
+    status = "completed" if code == 0 else "failed"
+    ended = {"aggregatedOutput": text or None, "exitCode": code, "durationMs": ms, "status": status}
+    thread.emit("exec-end", {**running, **ended})
+    return calls.what_ran(code, formatted(text), ms)
+
+
+def _amendment(shell: ShellCall) -> list[str]:
+    """Return the rule that is proposed with the request for approval."""
+    return list(shell.commands[0]) if shell.commands else list(shell.command)
+
+
+def _allowed(shell: ShellCall, prefixes: list[list[str]]) -> bool:
+    """Return True if each command of a shell line has a prefix that an amendment has allowed."""
+    return all(any(argv[: len(prefix)] == prefix for prefix in prefixes) for argv in shell.commands or [shell.command])
+
+
+def dynamic(calls: Calls, values: dict[str, Any]) -> Output:
+    """Ask the client for the result of its tool; return the output for the model: a text, or a list of texts."""
+    thread = calls.thread
+    thread.emit("dynamic-begin", values)
+    given = yield from calls.ask("dynamic-call", values)
+    items = given.get("contentItems") if isinstance(given, dict) else None
+    success = given.get("success") if isinstance(given, dict) else None
+    if type(items) is not list or type(success) is not bool or not all(map(_is_content, items)):
+        items, success = [{"type": "inputText", "text": calls.turn.sentence("dynamic-invalid")}], False
+    status = "completed" if success else "failed"
+    thread.emit("dynamic-end", {**values, "contentItems": items, "success": success, "status": status, "durationMs": 0})
+    texts = [item.get("text", calls.turn.sentence("no-image")) for item in items]
+    if len(items) == 1 and items[0]["type"] == "inputText":
+        return str(texts[0])
+    return [{"type": "input_text", "text": text} for text in texts]  # type: ignore[return-value]
+
+
+def _is_content(item: Any) -> bool:
+    """Return True for a text or an image."""
+    if not isinstance(item, dict):
+        return False
+    wanted = {"inputText": "text", "inputImage": "imageUrl"}.get(str(item.get("type")))
+    return wanted is not None and type(item.get(wanted)) is str
