@@ -119,9 +119,8 @@ class Session:
             answer = self.answers["results"].get(method)
             if answer is None:
                 self.failed = True
-                raise Refused(
-                    f"fake-codex {self.version} does not have {method}: give its answer in the script (docs/scripts.md)"
-                )
+                hint = "give its answer in the script (docs/scripts.md)"
+                raise Refused(f"fake-codex does not have {method} of Codex {self.version}: {hint}")
             if "error" in answer:
                 raise Refused(answer["error"])
             self.answer(message["id"], answer["result"])

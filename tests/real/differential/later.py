@@ -281,9 +281,17 @@ class Both:
         """Return what the real server and the fake said."""
         root = self._root / str(next(self._numbers))
         with self._session(scenario) as session:
-            home = _home(root / "real", session.url, self._version, scenario)
-            real = _play([str(find_installed(self._version)), "app-server"], home, home.env, scenario, session)
-            return real, self.imitate(root / "fake", session.url, scenario)
+            return self._record(root, session, scenario), self.imitate(root / "fake", session.url, scenario)
+
+    def record(self, scenario: dict[str, Any]) -> tuple[list[Frame], str]:
+        """Return what the real server said, and the URL of its provider."""
+        root = self._root / str(next(self._numbers))
+        with self._session(scenario) as session:
+            return self._record(root, session, scenario), session.url
+
+    def _record(self, root: Path, session: BackendSession, scenario: dict[str, Any]) -> list[Frame]:
+        home = _home(root / "real", session.url, self._version, scenario)
+        return _play([str(find_installed(self._version)), "app-server"], home, home.env, scenario, session)
 
     def imitate(self, root: Path, url: str, scenario: dict[str, Any]) -> list[Frame]:
         """Return what the fake says; `url` is that of its provider, which some errors name."""

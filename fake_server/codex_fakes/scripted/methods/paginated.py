@@ -77,7 +77,7 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a thread with the history of another."""
     source = stored(session, params["threadId"])
     thread = copy(session, source, settings_again(session, source, params, "v2"))
-    thread.forked_from, thread.reads = source.id, source.reads
+    thread.forked_from, thread.reads, thread.name = source.id, source.reads, source.name
     session.listen(thread, "v2")
     whole = _whole(session, thread, params)
     session.answer(request, _opened(session, thread, turns=whole))

@@ -1,0 +1,109 @@
+"""Record the conversations of a later version that the tests of the scripted fake play without the real binary.
+
+`python -m tests.real.differential.record_later [NAME...]` records them again, from the real 0.169.0.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from codex_replay.core.cassette.frames import Header
+from codex_replay.core.redact.redactor import Redactor
+from codex_replay.shell.cassettes.file import CassetteWriter
+from codex_replay.shell.codex.origin import bundle_of
+from codex_replay.shell.http.backend_process import BackendProcess
+from tests.real.differential.later import ASKING, ESCALATED, FREE, GO, NEXT, TOOL, Both, command
+from tests.real.differential.scenarios import GREETING, conversation
+
+VERSION = "0.169.0"
+FOLDER = Path(__file__).parents[2] / "data" / "scripted-later"
+HI = ("echo hi", "hi\n", 0)
+ADDED = "*** Begin Patch\n*** Add File: new.txt\n+one\n*** End Patch\n"
+
+
+def conversations() -> dict[str, dict[str, Any]]:
+    """Return the conversations by name: together they have each event of the table."""
+
+    def ran(more: dict[str, Any], settings: dict[str, Any], *decisions: Any) -> dict[str, Any]:
+        script = [{"items": [command("call_1", *HI, **more)]}, {"items": [command("call_2", *HI, **more)]}, GREETING]
+        return conversation([*script, GREETING], [{**GO, "decide": {"*": each}} for each in decisions], settings=settings)
+
+    def patched(settings: dict[str, Any], decision: str = "accept") -> dict[str, Any]:
+        call = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "call_1", "input": ADDED}
+        told = conversation([{"items": [call]}, GREETING, GREETING], [{**GO, "decide": {"*": decision}}, NEXT], settings=settings)
+        return {**told, "model": "gpt-5.5"}
+
+    def answered(answer: Any) -> dict[str, Any]:
+        call = {"type": "function_call", "name": "weather", "arguments": {"city": "Rome"}, "call_id": "call_1"}
+        told = conversation([{"items": [call]}, GREETING], [{**GO, "answer": {"*": answer}}], settings={"dynamicTools": [TOOL]})
+        return {**told, "experimental": True}
+
+    thought = {"type": "reasoning", "summary": ["**One** and", "two"], "content": ["raw thought"]}
+    search = {"type": "web_search_call", "query": "codex"}
+    cited = "It is <oai-mem-citation>1</oai-mem-citation>so, a < b."
+    gone = {"type": "function_call", "name": "shell_command", "arguments": {"command": "ls"}, "call_id": "call_1"}
+    limits = {"x-codex-primary-used-percent": "12.5", "x-codex-primary-window-minutes": "300"}
+    archive = {"call": "thread/archive", "then": "thread/archived"}
+    unarchive = {"call": "thread/unarchive", "then": "thread/unarchived"}
+    renamed = {"call": "thread/name/set", "params": {"name": "Mine"}, "then": "thread/name/updated"}
+    read = {"call": "thread/read", "params": {"includeTurns": True}}
+    old = {"call": "newConversation"}
+    return {
+        "rich": conversation(
+            [{"items": [thought, search, cited], "delta": 5, "headers": limits}, {"items": ["Ok."], "usage": None}], [GO, NEXT]
+        ),
+        "command": ran({}, FREE, "accept"),
+        "accepted": ran(ESCALATED, ASKING, "accept"),
+        "accepted-for-session": ran(ESCALATED, ASKING, "acceptForSession"),
+        "amended": ran(ESCALATED, ASKING, {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["echo", "hi"]}}),
+        "declined": ran(ESCALATED, ASKING, "decline"),
+        "cancelled": ran(ESCALATED, ASKING, "cancel", "accept"),
+        "forbidden": ran(ESCALATED, {"approvalPolicy": "never"}, "accept"),
+        "patch": patched(FREE),
+        "patch-accepted": patched(ASKING),
+        "patch-declined": patched(ASKING, "decline"),
+        "patch-cancelled": patched(ASKING, "cancel"),
+        "dynamic": answered({"contentItems": [{"type": "inputText", "text": "sunny"}], "success": True}),
+        "dynamic-invalid": answered({"output": "sunny", "success": True}),
+        "unknown-tool": conversation([{"items": [gone]}, GREETING], [GO]),
+        "failed": conversation([{"status": 500, "error": {"message": "oops"}}, GREETING], [GO, NEXT]),
+        "refused": conversation([{"status": 401, "error": {"message": "no"}}], [GO]),
+        "full": conversation([{"items": [{"type": "failed", "code": "context_length_exceeded", "message": "long"}]}], [GO]),
+        "incomplete": conversation([{"items": ["a", {"type": "incomplete", "reason": "max_output_tokens"}]}], [GO]),
+        "retried": {**conversation([{"items": ["a"], "fault": "cut_before_completed"}, GREETING], [GO]), "retries": 1},
+        "interrupted": conversation(
+            [{"items": ["a", {"type": "wait", "ms": 8000}, "never"]}, GREETING],
+            [{**GO, "interrupt": "item/agentMessage/delta"}, NEXT],
+        ),
+        "threads": conversation(
+            [{**GREETING, "times": "always"}],
+            [GO, read, {"call": "thread/list"}, renamed, {"load": "thread/fork"}, archive, unarchive, old],
+        ),
+    }
+
+
+def main() -> None:
+    """Record them all, or those that are named."""
+    wanted = sys.argv[1:]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with BackendProcess() as backend, tempfile.TemporaryDirectory() as root:
+        both = Both(Path(root), VERSION, backend, "fake-codex")
+        for name, scenario in conversations().items():
+            if wanted and name not in wanted:
+                continue
+            frames, url = both.record(scenario)
+            (FOLDER / f"{name}.json").write_text(json.dumps({**scenario, "url": url}, ensure_ascii=False, indent=1) + "\n")
+            origin = {"rpc.client": "authored", "rpc.server": "recorded"}
+            header = Header(VERSION, bundle_of(VERSION), f"scripted-later/{name}", origin)
+            with CassetteWriter(FOLDER / f"{name}.ndjson", header, Redactor(paths={"/root": "/home/user"})) as writer:
+                for frame in frames:
+                    writer.write(frame)
+            sys.stdout.write(f"{name}: {len(frames)} frames\n")
+
+
+if __name__ == "__main__":
+    main()
