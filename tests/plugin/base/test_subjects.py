@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from codex_replay.plugin.base.subjects import BadSubject, Choice, SubjectOption, fill, usage_errors
+from codex_replay.plugin.base.subjects import BadSubject, Choice, SubjectOption, fill, parse_app_server, usage_errors
 
 ALL = SubjectOption("--x", "a, b", ("fake", "reference"), fake=True, codex=True, url=True)
 URL = SubjectOption("--x", "fake, or a URL", ("fake",), url=True, command=False)
@@ -20,6 +20,7 @@ NEEDY = SubjectOption("--x", "a, b", must_hold=("{codex}", "which is its codex")
         ("reference", Choice("name", value="reference")),
         (f"fake:{sys.executable} -c 'a b'", Choice("fake", (sys.executable, "-c", "a b"))),
         ("codex@0.92.0", Choice("codex", value="0.92.0")),
+        ("fake@0.169.0", Choice("imitated", value="0.169.0")),
         ("https://api.example.org/v1/", Choice("url", value="https://api.example.org/v1")),
         (f"{sys.executable} {{codex}}", Choice("command", (sys.executable, "{codex}"))),
         ("mine", Choice("entry", value="mine")),
@@ -52,6 +53,13 @@ def test_anything_else_is_a_sentence(option: SubjectOption, text: str, message: 
     assert str(raised.value) == message
     with pytest.raises(pytest.UsageError), usage_errors():
         option.parse(text)
+
+
+def test_a_fake_of_another_version_is_told_which() -> None:
+    subject = parse_app_server("fake@0.169.0")
+    assert (subject.live, subject.version, subject.argv[1]) == (False, "0.169.0", "FAKE_CODEX_VERSION=0.169.0")
+    with pytest.raises(BadSubject, match=r"^--app-server fake@0\.116\.0: There is no turn table for Codex 0\.116\.0"):
+        parse_app_server("fake@0.116.0")
 
 
 def test_placeholders_are_filled() -> None:

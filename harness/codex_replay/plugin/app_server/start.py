@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.plugin.app_server.server import Server
 from codex_replay.plugin.app_server.upstream import RecordedUpstream
+from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.files.archive import is_file
 from codex_replay.shell.rpc.client import SubjectFailure
 
@@ -94,6 +95,11 @@ class AppServer:
             if prepare is not None:
                 prepare(root)
         else:
+            if self._subject.version != DEFAULT:
+                raise SubjectFailure(
+                    f"The cassettes of this suite are of Codex {DEFAULT}, and {self._subject.name} is not. Give the real one, "
+                    f"--app-server codex@{self._subject.version}, or --app-server fake."
+                )
             if not is_file(str(cassette)):
                 raise SubjectFailure(
                     f"There is no recording of {self._name} ({cassette}); "

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from codex_replay.protocol.data_tables import unavailable
 from codex_replay.protocol.versions import DEFAULT
 
 if TYPE_CHECKING:
@@ -45,12 +46,13 @@ class Choice:
     | name | `fake`, `reference` | | the name |
     | fake | `fake:COMMAND`, a program in the fake's place | the command | |
     | codex | `codex@VERSION` | | the version |
+    | imitated | `fake@VERSION`, the fake as another version | | the version |
     | url | an http or https URL | | the URL without a slash at its end |
     | command | a command line | its words, the program by its whole path | |
     | entry | an entry of a table in the pyproject.toml | | the name of the entry |
     """
 
-    kind: Literal["name", "fake", "codex", "url", "command", "entry"]
+    kind: Literal["name", "fake", "codex", "imitated", "url", "command", "entry"]
     argv: tuple[str, ...] = ()
     value: str = ""
 
@@ -82,6 +84,8 @@ class SubjectOption:
             return Choice("fake", self.split_command(text.removeprefix("fake:"), text))
         if self.codex and text.startswith("codex@"):
             return Choice("codex", value=text.removeprefix("codex@"))
+        if self.codex and self.fake and text.startswith("fake@"):
+            return Choice("imitated", value=text.removeprefix("fake@"))
         if self.url and text.startswith(("http://", "https://")):
             return Choice("url", value=text.rstrip("/"))
         if not self.command:
@@ -120,7 +124,9 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 # -- the app-server ------------------------------------------------------------------------------------------------------------
 
-APP_SERVER = SubjectOption("--app-server", "fake, codex@VERSION, or a whole command line", ("fake",), fake=True, codex=True)
+APP_SERVER = SubjectOption(
+    "--app-server", "fake, fake@VERSION, codex@VERSION, or a whole command line", ("fake",), fake=True, codex=True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +162,8 @@ def parse_app_server(text: str) -> Subject:
         return Subject(text, choice.argv, False, DEFAULT)
     if choice.kind == "codex":
         return _codex(text, choice.value)
+    if choice.kind == "imitated":
+        return _imitated(text, choice.value)
     from codex_replay.shell.codex.origin import version_of
 
     return Subject(text, choice.argv, True, version_of(choice.argv) or "unknown")
@@ -166,6 +174,13 @@ def _fake_codex() -> Path:
     if not path.exists():
         raise BadSubject(f"--app-server fake: there is no {path}; install codex-replay into this environment with pip.")
     return path
+
+
+def _imitated(text: str, version: str) -> Subject:
+    if missing := unavailable("turn", version):
+        raise BadSubject(f"--app-server {text}: {missing}")
+    env = shutil.which("env") or "/usr/bin/env"
+    return Subject(text, (env, f"FAKE_CODEX_VERSION={version}", str(_fake_codex()), "app-server"), False, version)
 
 
 def _codex(text: str, version: str) -> Subject:

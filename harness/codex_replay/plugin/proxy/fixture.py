@@ -326,10 +326,9 @@ def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_poo
     if is_alone():
         proxy_pool.close()  # nothing that an earlier case has left in a process reaches this one
     profile = profile_of(request.node, settings.profile)
-    live = settings.app_server not in ("fake",) and not settings.app_server.startswith("fake:")
-    wait = settings.wait or (WAIT_LIVE if live else WAIT)
     with usage_errors():
-        version = parse_app_server(settings.app_server).version
-    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject, version)
+        app_server = parse_app_server(settings.app_server)
+    wait = settings.wait or (WAIT_LIVE if app_server.live else WAIT)
+    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject, app_server.version)
     trace_frames_of(request.node, lambda: proxy_frames(proxy.exchanges))
     return proxy
