@@ -146,7 +146,7 @@ SHELL = {
     "type": "function_call",
     "name": "shell_command",
     "call_id": "call_1",
-    "arguments": {"command": "printf marker"},
+    "arguments": {"command": "printf marker", "sandbox_permissions": "require_escalated", "justification": "To see it."},
     "result": {"stdout": "marker"},
 }
 PATCH = {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.plugin.app_server.server import Server
 from codex_replay.plugin.app_server.upstream import RecordedUpstream
+from codex_replay.protocol.script.shell_tools import for_version
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.files.archive import is_file
 from codex_replay.shell.rpc.client import SubjectFailure
@@ -88,7 +89,8 @@ class AppServer:
         redactor, recorded = Redactor(paths=homes), None
         if self._subject.live:
             session = str(self._name) if not self.servers else f"{self._name}.{len(self.servers) + 1}"
-            upstream = self._backend().session(session, self.played(script if script is not None else {"turns": []}))
+            played = self.played(script if script is not None else {"turns": []})
+            upstream = self._backend().session(session, for_version(played, self._subject.version))
             if self.both_seams:
                 recorded = RecordedUpstream(upstream.url, redactor)
             given, work = self._live_home(root, recorded.url if recorded else upstream.url, config, auth)

@@ -26,6 +26,7 @@ from codex_replay.plugin.base.subjects import SubjectOption, fill, parse_app_ser
 from codex_replay.plugin.editor_client.editor import Editor, Turn
 from codex_replay.plugin.reporting.trace import trace_frames_of
 from codex_replay.plugin.reporting.trace_frames import rpc_frames, wire_lines
+from codex_replay.protocol.script.shell_tools import for_version
 from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ OPTION = SubjectOption(
 #: Bytes in a piece where lines are split.
 SPLIT = "7"
 #: A Codex that asks before commands and changes, and may do anything once it is allowed to.
-ASKS: Mapping[str, Any] = {"approval_policy": "untrusted", "sandbox_mode": "danger-full-access"}
+ASKS: Mapping[str, Any] = {"approval_policy": "on-request", "sandbox_mode": "read-only"}
 
 
 class EditorClient:
@@ -114,15 +115,16 @@ class EditorClient:
         from codex_replay.shell.codex.home import HermeticHome
 
         subject = self.subject if fault is None else parse_app_server("fake")
+        script = for_version(script if script is not None else [], subject.version)
         argv = subject.argv[:-1] if subject.argv[-1] == "app-server" else subject.argv
         upstream, added, url = None, dict(env), "http://127.0.0.1:9"
         if fault is not None:
             added["FAKE_CODEX_FAULT"] = fault
         if subject.live:
-            upstream = self._backend().session(f"{self._name}.{len(self.editors) + 1}", script if script is not None else [])
+            upstream = self._backend().session(f"{self._name}.{len(self.editors) + 1}", script)
             url = upstream.url
         else:
-            (root / "script.json").write_text(json.dumps(script if script is not None else []), encoding="utf-8")
+            (root / "script.json").write_text(json.dumps(script), encoding="utf-8")
             added["FAKE_CODEX_SCRIPT"] = str(root / "script.json")
         environ = {**HermeticHome(root, url, version=subject.version, extra_config={**ASKS, **config}).env, **added}
         # The tap hands on whole lines, so a fault that splits them must be the tap's own.

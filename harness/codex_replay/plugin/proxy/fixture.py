@@ -32,6 +32,7 @@ from codex_replay.plugin.proxy.violations import Kind, violations
 from codex_replay.plugin.reporting.alone import is_alone
 from codex_replay.plugin.reporting.session import UNCLAIMED
 from codex_replay.plugin.reporting.trace import trace_frames_of
+from codex_replay.protocol.script.shell_tools import for_version
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.report.group_failures import EARLIER
 from codex_replay.shell.rpc.client import SubjectFailure
@@ -308,7 +309,8 @@ def proxy_pool(
     def start(env: Mapping[str, str], script: Any) -> RunningProxy:
         __tracebackhide__ = True
         folder: Path = tmp_path_factory.mktemp("proxy")
-        message = with_latency(shared if script is None else script, proxy_subject.model_ms)
+        script = for_version(shared if script is None else script, app_server.version)
+        message = with_latency(script, proxy_subject.model_ms)
         return RunningProxy(proxy_subject, app_server, folder, env, message, cwd, lite_client_backend)
 
     pool = Pool(start)

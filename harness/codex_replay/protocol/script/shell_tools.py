@@ -1,0 +1,49 @@
+"""The shell tool of a Codex version: scripts call that of 0.92, and are played with the one that the version has."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from codex_replay.protocol.data_tables import load
+from codex_replay.protocol.versions import DEFAULT, is_version, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def shell_tool(version: str) -> Mapping[str, str]:
+    """Return the `name` of the shell tool of `version`, and the argument that has the command line, `command`.
+
+    For what is no version, those of the default version (data/any/shell-tools.json).
+    """
+    at = numbers(version if is_version(version) else DEFAULT)
+    rows: list[dict[str, str]] = load("shell-tools", "any")["rows"]
+    return next(row for row in reversed(rows) if numbers(row["since"]) <= at)
+
+
+def for_version(script: Any, version: str) -> Any:
+    """Return a script (docs/scripts.md) in which the calls of 0.92's `shell_command` are calls of the shell tool of `version`.
+
+    Everything else is unchanged, and so is a call whose arguments have no command line.
+    """
+    old, new = shell_tool(DEFAULT), shell_tool(version)
+    return script if old == new else _translated(script, old, new)
+
+
+def _translated(value: Any, old: Mapping[str, str], new: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_translated(one, old, new) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("type") == "function_call" and value.get("name") == old["name"]:
+        given = value.get("arguments")
+        try:
+            arguments = json.loads(given) if isinstance(given, str) else given
+        except ValueError:
+            return value
+        if not isinstance(arguments, dict) or not isinstance(arguments.get(old["command"]), str):
+            return value
+        renamed = {new["command"] if name == old["command"] else name: inner for name, inner in arguments.items()}
+        return {**value, "name": new["name"], "arguments": json.dumps(renamed) if isinstance(given, str) else renamed}
+    return {name: _translated(inner, old, new) for name, inner in value.items()}
