@@ -13,6 +13,7 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
     FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded); without a cassette race:SEED
     FAKE_CODEX_SCRIPT         without a cassette (never with one): the script of the model; fake-codex then runs the turns itself
     FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request the model would have got
+    FAKE_CODEX_STATE          without a cassette: a folder that keeps threads and the position in the script between processes
     FAKE_CODEX_LENIENT        1: accept --listen and unknown features with a script, which 0.92.0 refuses
     FAKE_CODEX_FAULT          NAME or NAME:SEED: a way for the server to be wrong; `list` prints them
 

@@ -3,8 +3,9 @@
     fake-codex exec [--json] [-o FILE] [--skip-git-repo-check] [PROMPT | -]
 
 Options, texts and exit statuses are the real binary's (recorded): status 0 when the turn is completed, 1 when it failed, 2 for
-wrong arguments. Nothing is kept on disk, so `resume` starts a thread over, under the id that it is given. What the real
-binary logs with a time (`ERROR codex_api...`) is left out.
+wrong arguments. With `FAKE_CODEX_STATE`, `resume` goes on with a thread of another process, as the real one does. Without
+it nothing is kept, so `resume` starts a thread over, under the id that it is given. What the real binary logs with a time
+(`ERROR codex_api...`) is left out.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from codex_fakes.exec.output import JsonOutput, Output, TextOutput
+from codex_fakes.scripted.methods.both import loaded, take
 from codex_fakes.scripted.methods.table import handler_of
 from codex_fakes.scripted.session import Session
 from codex_fakes.scripted.state.settings import Settings, sandbox_v2
 from codex_fakes.scripted.state.thread import Thread
 from codex_fakes.scripted.state.waits import Gate, Never, Ticket
 from codex_fakes.scripted.turns.turn import Turn
-from codex_fakes.stdio.loop import write_out
+from codex_fakes.stdio.loop import Ended, write_out
 from codex_replay.core.text.error_text import error_text
 from codex_replay.core.wire.json_text import NotJson, loads
 from codex_replay.protocol.versions import DEFAULT
@@ -35,7 +37,7 @@ _VALUES = {
 }  # fmt: skip
 _FLAGS = {
     "--json": "json", "--experimental-json": "json", "--skip-git-repo-check": "anywhere", "--full-auto": "full-auto",
-    "--oss": "oss", "--yolo": "yolo", "--dangerously-bypass-approvals-and-sandbox": "yolo", "--last": "", "--all": "",
+    "--oss": "oss", "--yolo": "yolo", "--dangerously-bypass-approvals-and-sandbox": "yolo", "--last": "latest", "--all": "all",
 }  # fmt: skip
 _APP_SERVER = tuple(f"FAKE_CODEX_{name}" for name in ("CASSETTE", "MATCH", "CAPTURE", "PACE", "FAULT"))
 _SHOWN = {"last": "--output-last-message <FILE>", "config": "--config <key=value>", "model": "--model <MODEL>"}
@@ -62,6 +64,8 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
     except Wrong as wrong:
         write_out(str(wrong).removesuffix("\n"))
         return wrong.status
+    except Ended as end:
+        return end.status or 0  # the reason is on stderr
     except (ValueError, OSError) as error:
         write_out(f"fake-codex: {error_text(error)}")
         return 2
@@ -97,16 +101,12 @@ def parse(words: list[str]) -> dict[str, Any]:
             options["resume"] = True
         else:
             plain.append(word)
-    if "resume" in options and plain and _is_id(plain[0]):
-        options["resume"] = plain.pop(0)
+    if "resume" in options and len(plain) > ("latest" in options):
+        options["resume"] = plain.pop(0)  # with --last it is ignored
     if len(plain) > 1:
         raise Wrong(f"error: unexpected argument '{plain[1]}' found\n\n{_USAGE}{_HELP}", 2)
     options["prompt"] = plain[0] if plain else None
     return options
-
-
-def _is_id(word: str) -> bool:
-    return len(word) == 36 and word.count("-") == 4
 
 
 class _Exec:
@@ -114,6 +114,7 @@ class _Exec:
 
     user_agent = f"codex_exec/{DEFAULT}"
     experimental = False
+    _resumed: Thread | None = None
 
     def __init__(self, options: dict[str, Any], overrides: list[tuple[str, str]]) -> None:
         self._options = options
@@ -121,13 +122,20 @@ class _Exec:
         self._cwd = os.path.abspath(options.get("cd", os.getcwd()))
         if not options.get("anywhere") and not _in_repository(self._cwd):
             raise Wrong("Not inside a trusted directory and --skip-git-repo-check was not specified.\n", 1)
-        self._prompt = _prompt(options["prompt"])
         home = environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
         _tell_unheeded(environ)
         script, ledger = environ.get("FAKE_CODEX_SCRIPT"), environ.get("FAKE_CODEX_LEDGER")
         given = overrides + options["config"]
-        self._session = Session(self, handler_of, script or None, ledger or None, home, given, self._cwd)
+        store = None
+        if environ.get("FAKE_CODEX_STATE"):
+            from codex_fakes.scripted.state.store import Store
+
+            store = Store(environ["FAKE_CODEX_STATE"])
+        self._session = Session(self, handler_of, script or None, ledger or None, home, given, self._cwd, store=store)
         self._thread = self._open()
+        if self._resumed is not None:
+            self._session.save()  # the real one loads the thread even if no prompt comes
+        self._prompt = _prompt(options["prompt"])
         self._output: Output = (JsonOutput if options.get("json") else TextOutput)(self._thread, self._prompt)
 
     def _open(self) -> Thread:
@@ -140,15 +148,42 @@ class _Exec:
         )
         if mode is not None:
             settings.sandbox = sandbox_v2(mode)
-        thread = self._session.new_thread(settings)
-        if isinstance(options.get("resume"), str):
-            thread.id = options["resume"]
-        return thread
+        if (wrong := settings.wrong()) is not None:
+            named = wrong.startswith(("Model provider", "config profile"))
+            raise Wrong(f"Error: {wrong}\n" if named else f"Error loading config.toml: {wrong}\n", 1)
+        if self._session.store is None:
+            thread = self._session.new_thread(settings)
+            if _is_uuid(options.get("resume")):
+                thread.id = options["resume"]
+            return thread
+        self._resumed = self._stored(settings.provider)
+        if self._resumed is None:
+            thread = self._session.new_thread(settings)
+            thread.source = "exec"
+            return thread
+        settings.base_instructions = self._resumed.settings.base_instructions
+        take(self._session, self._resumed, settings)
+        return self._resumed
+
+    def _stored(self, provider: str) -> Thread | None:
+        """Return the thread that is resumed: by its id, or the one that was changed last. Without one, a new thread begins."""
+        options = self._options
+        if "resume" not in options:
+            return None
+        kept = [thread for thread in self._session.threads.values() if not thread.archived]
+        if "latest" not in options:
+            return next((thread for thread in kept if thread.id == options["resume"]), None)
+        kept = [thread for thread in kept if thread.asked and thread.settings.provider == provider]
+        kept = [thread for thread in kept if "all" in options or thread.cwd == self._cwd]
+        return max(kept, key=lambda thread: (int(thread.updated), thread.id), default=None)
 
     def run(self) -> int:
         """Run the turn; return the exit status."""
         self._output.begin()
         self._session.listen(self._thread, "v1")
+        if self._resumed is not None:
+            loaded(self._session, self._resumed)
+        self._thread.updated = self._session.now
         items = [{"type": "text", "text": self._prompt}]
         self._thread.begin(Turn(self._thread, self._session.model, self._session.table, items, self._schema()))
         while self._thread.waits is not None:
@@ -162,6 +197,7 @@ class _Exec:
             if due is not None:
                 time.sleep(max(0.0, due - time.monotonic()))
             self._session.advance()
+        self._session.save()
         self._session.close()
         message = self._output.end(self._options.get("last"))
         if "last" in self._options:
@@ -183,6 +219,7 @@ class _Exec:
 
     def write_out(self, frame: dict[str, Any]) -> None:
         """Process a frame of the thread: events are printed."""
+        self._session.save()
         if frame.get("method", "").startswith("codex/event/"):
             self._output.event(frame["params"]["msg"])
 
@@ -195,6 +232,10 @@ def _tell_unheeded(environ: Mapping[str, str]) -> None:
     unheeded = [name for name in _APP_SERVER if environ.get(name)]
     if unheeded:
         write_out(f"fake-codex: exec ignores {', '.join(unheeded)}: only `fake-codex app-server` uses it.")
+
+
+def _is_uuid(word: Any) -> bool:
+    return isinstance(word, str) and len(word) == 36 and word.count("-") == 4
 
 
 def _in_repository(folder: str) -> bool:

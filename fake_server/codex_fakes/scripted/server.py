@@ -3,6 +3,7 @@
     FAKE_CODEX_SCRIPT     the script of the model, in the backend's format (without it: one short, constant reply)
     FAKE_CODEX_LEDGER     a file that gets a line of JSON for each request that the model would have got
     FAKE_CODEX_VERSION    the Codex that is imitated: 0.92.0 (default), or another one with a table (docs/fake-codex.md)
+    FAKE_CODEX_STATE      a folder that keeps the threads and the position in the script between processes
     FAKE_CODEX_PACE       fast (default), or race:SEED (see `race`)
 
 This module is on fake-codex's start-up path and answers initialize by itself; everything else is loaded when the client has
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from codex_fakes.scripted.race import Race
     from codex_fakes.scripted.session import Session
+    from codex_fakes.scripted.state.store import Store
 
 
 class ScriptedServer(Stdio):
@@ -55,6 +57,11 @@ class ScriptedServer(Stdio):
             from codex_fakes.scripted.state.script_file import read_script
 
             self._text = read_script(path)  # an unusable file is reported at once
+        self._store: Store | None = None
+        if environ.get("FAKE_CODEX_STATE"):
+            from codex_fakes.scripted.state.store import Store
+
+            self._store = Store(environ["FAKE_CODEX_STATE"])
         pace = environ.get("FAKE_CODEX_PACE") or "fast"
         if pace.startswith("race:"):
             from codex_fakes.scripted.race import Race
@@ -140,6 +147,7 @@ class ScriptedServer(Stdio):
                     getcwd(),
                     self._text,
                     self.version,
+                    self._store,
                 )
             except (ValueError, OSError) as error:
                 from codex_replay.core.text.error_text import error_text
@@ -170,8 +178,14 @@ class ScriptedServer(Stdio):
 
     def _go_on(self, *, quiet: bool) -> None:
         self.session.advance(quiet)
+        self.session.save()  # before the client reads the frames: it may kill this process then
         if self._race is not None:
             self.due += self._race.schedule(self.due[-1][0] if self.due else None)
+
+    def _flush(self) -> None:
+        if self._store is not None and self._session is not None:
+            self._session.save()
+        super()._flush()
 
     def next_due(self) -> float | None:
         """Return when the next frame, or the end of a pause of the script, is due."""

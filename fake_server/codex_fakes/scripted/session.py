@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from codex_fakes.scripted.methods.protocols import Method
+    from codex_fakes.scripted.state.store import Store
 
     class Server(Protocol):
         """The listeners of the threads."""
@@ -52,12 +53,14 @@ class Session:
         cwd: str,
         text: bytes | None = None,
         version: str = DEFAULT,
+        store: Store | None = None,
     ) -> None:
         self.version = version
         self.server = server
         self._handler_of = handler_of
         self.table = load_table(version)
-        self.model = Model(script, ledger, text)
+        self.store = store
+        self.model = Model(script, ledger, text, store)
         self.model.load()
         self.home = home
         self.cwd = cwd
@@ -76,6 +79,8 @@ class Session:
         self._requests = 0
         self._tickets: dict[int, Ticket] = {}
         self._forms: dict[str, Any] = load("forms", version)
+        if store is not None:
+            self._refresh()
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -109,6 +114,8 @@ class Session:
             raise Refused(f"Invalid request: fake-codex accepts the params of {method} only as an object.")
         if "experimental" in self.answers:
             self._require_experimental(method, params)
+        if self.store is not None and (method.startswith("thread/") or "onversation" in method):
+            self._refresh()
         scripted = self.model.answer(method, params)
         handler = self._handler_of(method)
         if scripted is not None:
@@ -223,6 +230,26 @@ class Session:
         """Return when the next pause of the script ends."""
         times = [thread.waits.until for thread in self._running() if isinstance(thread.waits, Sleep)]
         return min(times) if times else None
+
+    # -- the state folder ---------------------------------------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        """Take the threads and rules that other processes have kept."""
+        if self.store is not None:
+            self.store.refresh(self.threads, self._kept_thread)
+            self.rules = self.store.rules()
+
+    def _kept_thread(self, meta: dict[str, Any]) -> Thread:
+        """Return a thread of another process, as it is before it is loaded."""
+        settings = Settings(self.config, meta["cwd"], self.home, self.table["settings"], self.version)
+        thread = Thread(self, settings, meta["created"])
+        thread.id, thread.loaded = meta["id"], False
+        return thread
+
+    def save(self) -> None:
+        """Keep what has changed in the threads."""
+        if self.store is not None:
+            self.store.save(self.threads)
 
     # -- threads ------------------------------------------------------------------------------------------------------
 

@@ -65,7 +65,15 @@ def settings_again(session: Session, thread: Thread, params: dict[str, Any], api
 def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> None:
     """Load a thread again: its count restarts, and only the kept part remains; on a refusal nothing changes."""
     settings = settings_again(session, thread, params, api)
+    if session.store is not None:
+        session.store.reload(thread)
+    take(session, thread, settings)
+
+
+def take(session: Session, thread: Thread, settings: Settings) -> None:
+    """Load a stored thread with these settings."""
     thread.settings, thread.told = settings, settings.model_view()
+    thread.allowed = list(session.rules)
     thread.dynamic_tools, thread.approved, thread.limits = [], set(), None
     thread.loaded = True
     thread.restart()
@@ -137,9 +145,14 @@ def interrupt(thread: Thread, request: Any, api: str) -> None:
     thread.interrupt()
 
 
-def spoken(session: Session, providers: Any = None) -> list[Thread]:
-    """Return the threads that are kept and have been spoken in, the latest first; of these providers, if any is named."""
+def spoken(session: Session, providers: Any = None, sources: Any = None) -> list[Thread]:
+    """Return the threads that are kept and have been spoken in, the latest first.
+
+    `providers` and `sources` select some; without sources those of `codex exec` are left out.
+    """
+    wanted = sources or ("cli", "vscode")
     kept = [thread for thread in reversed(session.threads.values()) if thread.asked and not thread.ephemeral]
+    kept = [thread for thread in kept if thread.source in wanted]
     return [thread for thread in kept if not providers or thread.settings.provider in providers]
 
 

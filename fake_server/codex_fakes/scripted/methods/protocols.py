@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from codex_fakes.scripted.state.model import Model
 from codex_fakes.scripted.state.settings import Settings
+from codex_fakes.scripted.state.store import Store
 from codex_fakes.scripted.state.thread import Thread
 
 
@@ -17,6 +18,8 @@ class Session(Protocol):
     model: Model
     table: dict[str, Any]
     threads: dict[str, Thread]
+    store: Store | None
+    rules: list[list[str]]
     home: str
     cwd: str
     config: dict[str, Any]

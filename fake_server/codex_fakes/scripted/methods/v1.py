@@ -173,7 +173,7 @@ def _summary(session: Session, thread: Thread) -> dict[str, Any]:
         "modelProvider": thread.settings.provider,
         "cwd": thread.cwd,
         "cliVersion": session.version,
-        "source": "vscode",
+        "source": thread.source,
         "gitInfo": None,
     }
 

@@ -176,10 +176,8 @@ def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> N
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
     """List the threads that have been spoken in, the latest first."""
-    data = [t for t in spoken(session, params.get("modelProviders")) if t.archived == bool(params.get("archived"))]
-    kinds = params.get("sourceKinds")
-    if kinds and "vscode" not in kinds:
-        data = []  # every thread of an app-server is of this source
+    kept = spoken(session, params.get("modelProviders"), params.get("sourceKinds"))
+    data = [thread for thread in kept if thread.archived == bool(params.get("archived"))]
     order = params.get("sortKey") == "updated_at"
     data = sorted(data, key=lambda t: t.updated, reverse=True) if order else data
     shown, cursor = page(data, params.get("limit"), params.get("cursor"), stamp)

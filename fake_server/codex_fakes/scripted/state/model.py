@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from codex_fakes.scripted.state.position import Position
+    from codex_fakes.scripted.state.store import Store
     from codex_replay.protocol.script.choose import Choice
     from codex_replay.protocol.script.script import Script, Turn
 
@@ -44,8 +46,11 @@ class Model:
     that cannot be written, and `load` for a script that cannot be used.
     """
 
-    def __init__(self, path: str | None, ledger: str | None = None, text: bytes | None = None) -> None:
+    def __init__(
+        self, path: str | None, ledger: str | None = None, text: bytes | None = None, store: Store | None = None
+    ) -> None:
         self._path, self._text = path, text
+        self._position: Position | None = None
         self._script: Script | None = None
         self._loaded = path is None
         self._turns: Choice | None = None
@@ -53,11 +58,43 @@ class Model:
         self._defaults = 0
         self._asked = 0
         try:
-            self._ledger = open(ledger, "wb", 0) if ledger else None  # noqa: SIM115 - closed in close()
+            # Processes with one state folder write one ledger.
+            self._ledger = open(ledger, "wb" if store is None else "ab", 0) if ledger else None  # noqa: SIM115 - closed in close()
         except OSError as error:
             raise ValueError(
                 f"the ledger {ledger} cannot be written ({error.strerror}); choose another file for FAKE_CODEX_LEDGER."
             ) from None
+        if store is not None:
+            self._share(store)
+
+    def _share(self, store: Store) -> None:
+        """Share the position in the script, and the ledger, with the other processes of a state folder."""
+        from codex_fakes.scripted.state.position import Position
+
+        if self._path is not None and self._text is None:
+            from codex_fakes.scripted.state.script_file import read_script
+
+            self._text = read_script(self._path)
+        self._position = Position(self, store, self._text)
+        with self._position:
+            if self._ledger is not None and not self._asked:
+                self._ledger.truncate(0)
+
+    def position(self) -> dict[str, Any]:
+        """Return how far the script is used, as `go_on` takes it."""
+        return {
+            "asked": self._asked,
+            "defaults": self._defaults,
+            "answered": {method: sorted(used) for method, used in self._answered.items()},
+            "used": {str(index): uses for index, uses in self._turns.used.items()} if self._turns is not None else {},
+        }
+
+    def go_on(self, position: dict[str, Any]) -> None:
+        """Go on from a position; an empty one is the beginning."""
+        self._asked, self._defaults = int(position.get("asked", 0)), int(position.get("defaults", 0))
+        self._answered = {method: set(used) for method, used in position.get("answered", {}).items()}
+        if self._turns is not None:
+            self._turns.go_on({int(index): int(uses) for index, uses in position.get("used", {}).items()})
 
     def load(self) -> None:
         """Read the script, unless that is done."""
@@ -114,6 +151,12 @@ class Model:
         given = self._script.answers.get(method) if self._script is not None else None
         if given is None:
             return None
+        if self._position is None:
+            return self._answer(method, params, given)
+        with self._position:
+            return self._answer(method, params, given)
+
+    def _answer(self, method: str, params: Any, given: Any) -> dict[str, Any] | None:
         used = self._answered.setdefault(method, set())
         for i, answer in enumerate(given if isinstance(given, list) else [given]):
             wanted = answer.get("params")
@@ -127,6 +170,12 @@ class Model:
     def ask(self, body: dict[str, Any], about: dict[str, Any], url: str) -> Reply:
         """Ask the model: take the turn for this request, write the ledger, return the reply. `about` names thread and turn."""
         self.load()
+        if self._position is None:
+            return self._ask(body, about, url)
+        with self._position:
+            return self._ask(body, about, url)
+
+    def _ask(self, body: dict[str, Any], about: dict[str, Any], url: str) -> Reply:
         if (refused := self._unauthorized()) is not None:
             return Reply([], {}, {"break": refused, "url": url})
         index, turn, label, sentence = self._choose(body)

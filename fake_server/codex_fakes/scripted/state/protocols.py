@@ -9,6 +9,7 @@ from collections.abc import Generator
 from typing import Any, Protocol
 
 from codex_fakes.scripted.state.settings import Settings
+from codex_fakes.scripted.state.store import Store
 from codex_fakes.scripted.state.waits import Ticket
 
 
@@ -18,6 +19,7 @@ class Out(Protocol):
     version: str
     table: dict[str, Any]
     rules: list[list[str]]
+    store: Store | None
 
     @property
     def client_name(self) -> str:

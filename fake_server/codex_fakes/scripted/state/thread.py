@@ -61,6 +61,7 @@ class Thread:
         self.preview = ""
         self.asked = False  # whether the client has asked anything in it, or in what it is a fork of: else it is not listed
         self.archived = self.ephemeral = False
+        self.source = "vscode"  # the program that started it: an app-server or "exec"
         self.loaded = True
         self.listeners: list[tuple[str, str, bool]] = []  # (subscription id, "v1" or "v2", whether it gets raw items)
         self.history: list[dict[str, Any]] = []
@@ -97,7 +98,9 @@ class Thread:
     # -- put away ----------------------------------------------------------------------------------------------------
 
     def pack(self) -> None:
-        """Compress the kept frames while the thread is unloaded."""
+        """Compress the kept frames while the thread is unloaded; with a state folder they stay as they are."""
+        if self._out.store is not None:
+            return
         from zlib import compress
 
         self._packed = compress(dumps({"history": self.history, "turns": self.turns, "said": self.said}))
@@ -105,6 +108,8 @@ class Thread:
 
     def unpack(self) -> None:
         """Decompress the kept frames."""
+        if not self._packed:
+            return
         from zlib import decompress
 
         kept = loads(decompress(self._packed))
@@ -136,6 +141,8 @@ class Thread:
         """Let commands with these first words run without an approval, here and in every thread to come."""
         self.allowed.append(prefix)
         self._out.rules.append(prefix)
+        if self._out.store is not None:
+            self._out.store.allow(prefix)
 
     # -- saying -------------------------------------------------------------------------------------------------------
 
@@ -300,7 +307,7 @@ class Thread:
             "path": self.path,
             "cwd": self.cwd,
             "cliVersion": self._out.version,
-            "source": "vscode",
+            "source": self.source,
             "gitInfo": self.git,
             "turns": self._turns_v2() if turns else [],
         }

@@ -82,6 +82,15 @@ class Choice:
         use = self._used[index] = self._used.get(index, 0) + 1
         return index, self._turns[index], f"{index + 1}" if use == 1 else f"{index + 1}_{use}"
 
+    @property
+    def used(self) -> dict[int, int]:
+        """How often each turn was used, by its index."""
+        return dict(self._used)
+
+    def go_on(self, used: Mapping[int, int]) -> None:
+        """Go on from a position: how often each turn was used."""
+        self._used = dict(used)
+
     def unused(self) -> list[int]:
         """Return the indexes of the turns that nothing has asked for; one that may be used always counts after its first use."""
         return [i for i, turn in enumerate(self._turns) if self._used.get(i, 0) < (turn.times or 1)]

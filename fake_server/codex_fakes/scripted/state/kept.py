@@ -1,0 +1,145 @@
+"""What is kept of one thread in the state folder, as lines that each describe a change.
+
+A line is an object: `meta` (changed members, all of them in the first line), `drop` (how many of the last items of the history
+and of v1's events are gone), `history`, `said` (added), `turns` (pairs of key and turn, added or replaced), `gone` (keys).
+"""
+
+from __future__ import annotations
+
+from codex_replay.core.wire.json_text import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from codex_fakes.scripted.state.thread import Thread
+
+FORMAT = 1
+_PLAIN = (
+    "created", "updated", "preview", "asked", "archived", "cwd", "model", "git", "total", "last", "source",
+    "name", "forked_from", "failed", "unread", "revision",
+)  # fmt: skip
+_LATEST = 2  # the last turns may still change: a review adds two at once
+
+
+class Broken(Exception):
+    """A line that this version cannot have written."""
+
+
+def _meta(thread: Thread) -> dict[str, Any]:
+    meta = {name: getattr(thread, name) for name in _PLAIN}
+    settings = thread.settings
+    return {"format": FORMAT, **meta, "provider": settings.provider, "base_instructions": settings.base_instructions}
+
+
+def _begun(thread: Thread) -> list[dict[str, Any]]:
+    """Return the turns of a thread that have their prompt; a process that dies before that has begun none."""
+    return [turn for turn in thread.turns if turn["items"]]
+
+
+class Kept:
+    """How far the file of a thread is read (`offset` in bytes, `lines`), and what it has of the thread."""
+
+    def __init__(self) -> None:
+        self.offset = self.lines = 0
+        self.foreign = False  # whether another process has added to a thread that is loaded here
+        self._meta: dict[str, Any] = {}
+        self._history: list[Any] = []
+        self._said: list[Any] = []
+        self._turns: list[tuple[str, Any, bytes]] = []  # key, turn, and its text in the file
+
+    def changed(self, thread: Thread) -> bool:
+        """Return True if the file lacks something of the thread."""
+        if self._meta != _meta(thread) or len(self._turns) != len(_begun(thread)):
+            return True
+        if len(self._history) != len(thread.history) or len(self._said) != len(thread.said):
+            return True
+        return any(dumps(turn) != text for _, turn, text in self._turns[-_LATEST:])
+
+    # -- writing ----------------------------------------------------------------------------------------------------------
+
+    def entry(self, thread: Thread, key: Callable[[], str]) -> dict[str, Any]:
+        """Return the line for what has changed, and count it as written; `key` makes the key of a new turn."""
+        meta = _meta(thread)
+        told = {name: value for name, value in meta.items() if name not in self._meta or self._meta[name] != value}
+        history, said = _shared(self._history, thread.history), _shared(self._said, thread.said)
+        known = {id(turn): (key_, text) for key_, turn, text in self._turns}
+        turns: list[tuple[str, Any, bytes]] = []
+        added = []
+        for turn in _begun(thread):
+            text = dumps(turn)
+            name, before = known.pop(id(turn), ("", b""))
+            name = name or key()
+            if text != before:
+                added.append([name, turn])
+            turns.append((name, turn, text))
+        entry = {
+            "meta": told,
+            "drop": [len(self._history) - history, len(self._said) - said],
+            "history": thread.history[history:],
+            "said": thread.said[said:],
+            "turns": added,
+            "gone": [name for name, _ in known.values()],
+        }
+        self._meta, self._turns = meta, turns
+        self._history, self._said = list(thread.history), list(thread.said)
+        return entry
+
+    # -- reading ----------------------------------------------------------------------------------------------------------
+
+    def apply(self, thread: Thread, entry: dict[str, Any]) -> None:
+        """Apply a line of the file; what another process adds to the input of the model is not for a thread that is loaded."""
+        meta = entry["meta"]
+        if meta.get("format", FORMAT) != FORMAT:
+            raise Broken
+        drop, dropped = entry["drop"]
+        if thread.loaded:
+            self.foreign = True
+            self._apply_to_loaded(thread, meta)
+        else:
+            self._meta.update(meta)
+            for name, value in meta.items():
+                if name in _PLAIN:
+                    setattr(thread, name, value)
+                elif name != "format":
+                    setattr(thread.settings, name, value)
+            del thread.history[len(thread.history) - drop :]
+            thread.history += entry["history"]
+            self._history = list(thread.history)
+        unsaved = thread.said[len(self._said) :]
+        self._said = [*self._said[: len(self._said) - dropped], *entry["said"]]
+        thread.said[:] = [*self._said, *unsaved]
+        self._apply_turns(thread, dict(entry["turns"]), set(entry["gone"]))
+
+    def _apply_to_loaded(self, thread: Thread, meta: dict[str, Any]) -> None:
+        """Take over what a list shows; the thread's own values stay, and are written when they change."""
+        own = _meta(thread)
+        shown = ("archived",) if thread.asked else ("archived", "asked", "preview")
+        for name, value in meta.items():
+            if name in shown:
+                setattr(thread, name, value)
+            if name in shown or own[name] != self._meta.get(name):
+                self._meta[name] = value
+
+    def _apply_turns(self, thread: Thread, changed: dict[str, Any], gone: set[str]) -> None:
+        turns = []
+        for key, turn, text in self._turns:
+            if key in changed:
+                turn.clear()
+                turn.update(changed.pop(key))
+                text = dumps(turn)
+            if key not in gone:
+                turns.append((key, turn, text))
+        turns += [(key, turn, dumps(turn)) for key, turn in changed.items()]
+        known = {id(turn) for _, turn, _ in self._turns}
+        unsaved = [turn for turn in thread.turns if id(turn) not in known]
+        thread.turns[:] = [*(turn for _, turn, _ in turns), *unsaved]
+        self._turns = turns
+
+
+def _shared(one: list[Any], other: list[Any]) -> int:
+    """Return how many items two lists share at their beginning."""
+    if other[: len(one)] == one:
+        return len(one)
+    return next(i for i, item in enumerate(one) if i >= len(other) or other[i] != item)
