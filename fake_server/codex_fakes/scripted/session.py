@@ -66,6 +66,8 @@ class Session:
         self.cwd = cwd
         self.config = read_config(home, overrides)
         self.threads: dict[str, Thread] = {}
+        self._answered: list[Ticket] = []  # replies that may have come after the end of their turns
+        self._left: list[Thread] = []  # turns of threads that were loaded again in mid-turn
         self.rules: list[list[str]] = []  # what amendments have allowed
         self.skills: dict[str, bool] = {}  # what skills/config/write has switched on or off
         self.login: tuple[str, str] | None = None  # a login by ChatGPT that is under way: its id, and "v1" or "v2"
@@ -88,9 +90,13 @@ class Session:
         """Take a request or a reply."""
         if kind(message) != "request":
             ticket = self._tickets.pop(message["id"], None) if type(message["id"]) is int else None
+            self._settle()
             if ticket is not None:  # else a reply to nothing: the real server is silent
                 ticket.reply = message
+                self._answered.append(ticket)
             return
+        if message["method"] not in ("turn/interrupt", "interruptConversation"):
+            self._settle()
         try:
             self._request(message)
         except Refused as refused:
@@ -208,13 +214,31 @@ class Session:
     @property
     def may_advance(self) -> bool:
         """Return True if a turn can go on now."""
-        return any(thread.waits is not None and thread.waits.ready() for thread in self._running())
+        return bool(self._answered) or any(thread.waits is not None and thread.waits.ready() for thread in self._running())
 
     def _running(self) -> list[Thread]:
-        return [thread for thread in self.threads.values() if thread.waits is not None]
+        self._left = [thread for thread in self._left if thread.waits is not None]
+        return [thread for thread in (*self._left, *self.threads.values()) if thread.waits is not None]
+
+    def _settle(self) -> None:
+        """Let the interrupts so far take effect."""
+        for thread in self._running():
+            thread.settle()
+
+    def leave(self, thread: Thread) -> Thread:
+        """Return the thread as it is loaded again in mid-turn; the turn goes on beside it, to its end."""
+        self._left.append(thread)
+        again = self.threads[thread.id] = thread.idle_copy()
+        return again
 
     def advance(self, quiet: bool = True) -> None:
         """Let each turn that can go on do so; `quiet` if the client has sent nothing more."""
+        if quiet:
+            # What the client sends with a late reply overtakes it in the real server.
+            answered, self._answered = self._answered, []
+            for ticket in answered:
+                if ticket.late is not None:
+                    ticket.late()
         for thread in self._running():
             try:
                 thread.step(quiet)

@@ -62,12 +62,18 @@ def settings_again(session: Session, thread: Thread, params: dict[str, Any], api
     return settings
 
 
-def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> None:
-    """Load a thread again: its count restarts, and only the kept part remains; on a refusal nothing changes."""
+def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Thread:
+    """Load a thread again: its count restarts, and only the kept part remains; on a refusal nothing changes.
+
+    A turn that runs goes on beside the loaded thread, which knows nothing of what comes in it.
+    """
     settings = settings_again(session, thread, params, api)
     if session.store is not None:
         session.store.reload(thread)
+    if thread.turn is not None:
+        thread = session.leave(thread)
     take(session, thread, settings)
+    return thread
 
 
 def take(session: Session, thread: Thread, settings: Settings) -> None:
@@ -142,7 +148,7 @@ def interrupt(thread: Thread, request: Any, api: str) -> None:
     """Abort what runs; the request is answered with the abort, and not before."""
     thread.submit()
     thread.interrupts.append((request, api))
-    thread.interrupt()
+    thread.interrupt_soon()
 
 
 def spoken(session: Session, providers: Any = None, sources: Any = None) -> list[Thread]:

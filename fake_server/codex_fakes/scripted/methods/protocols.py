@@ -56,6 +56,9 @@ class Session(Protocol):
     def settings(self, params: dict[str, Any], api: str) -> Settings:
         """Return the settings of a new thread."""
 
+    def leave(self, thread: Thread) -> Thread:
+        """Return a thread that is loaded again in mid-turn."""
+
     def new_thread(self, settings: Settings) -> Thread:
         """Make a thread."""
 

@@ -50,7 +50,7 @@ def resume_conversation(session: Session, request: Any, params: dict[str, Any]) 
     if params.get("path") is None and params.get("conversationId") is None:
         raise Refused("either path, conversation id or non empty history must be provided")
     thread = _named_v1(session, params)
-    load(session, thread, params.get("overrides") or {}, "v1")
+    thread = load(session, thread, params.get("overrides") or {}, "v1")
     thread.listeners = []
     _told_again(session, request, thread)
 

@@ -75,7 +75,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
         from_elsewhere(session, request, params)
         return
     thread = _wanted(session, params)
-    load(session, thread, params, "v2")
+    thread = load(session, thread, params, "v2")
     session.answer(request, _opened(thread, turns=True))
     if not thread.listeners:
         session.listen(thread, "v2")

@@ -62,8 +62,8 @@ class Kept:
     def entry(self, thread: Thread, key: Callable[[], str]) -> dict[str, Any]:
         """Return the line for what has changed, and count it as written; `key` makes the key of a new turn."""
         meta = _meta(thread)
-        told = {name: value for name, value in meta.items() if name not in self._meta or self._meta[name] != value}
-        history, said = _shared(self._history, thread.history), _shared(self._said, thread.said)
+        changed = {name: value for name, value in meta.items() if name not in self._meta or self._meta[name] != value}
+        history, events = _shared(self._history, thread.history), _shared(self._said, thread.said)
         known = {id(turn): (key_, text) for key_, turn, text in self._turns}
         turns: list[tuple[str, Any, bytes]] = []
         added = []
@@ -75,10 +75,10 @@ class Kept:
                 added.append([name, turn])
             turns.append((name, turn, text))
         entry = {
-            "meta": told,
-            "drop": [len(self._history) - history, len(self._said) - said],
+            "meta": changed,
+            "drop": [len(self._history) - history, len(self._said) - events],
             "history": thread.history[history:],
-            "said": thread.said[said:],
+            "said": thread.said[events:],
             "turns": added,
             "gone": [name for name, _ in known.values()],
         }

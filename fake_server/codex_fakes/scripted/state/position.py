@@ -4,16 +4,24 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
 
-    from codex_fakes.scripted.state.model import Model
     from codex_fakes.scripted.state.store import Store
+
+    class Scripted(Protocol):
+        """The model, as far as its position goes."""
+
+        def position(self) -> dict[str, Any]:
+            """Return how far the script is used."""
+
+        def go_on(self, position: dict[str, Any]) -> None:
+            """Go on from a position."""
 
 
 class Position:
     """The position of a model in its script: `with position:` takes it over from other processes, and keeps what changes."""
 
-    def __init__(self, model: Model, store: Store, text: bytes | None) -> None:
+    def __init__(self, model: Scripted, store: Store, text: bytes | None) -> None:
         self._model, self._store = model, store
         self._name = store.script_name(text)
         self._before: Any = None

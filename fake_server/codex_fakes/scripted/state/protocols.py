@@ -9,8 +9,14 @@ from collections.abc import Generator
 from typing import Any, Protocol
 
 from codex_fakes.scripted.state.settings import Settings
-from codex_fakes.scripted.state.store import Store
 from codex_fakes.scripted.state.waits import Ticket
+
+
+class State(Protocol):
+    """The state folder, as a thread sees it."""
+
+    def allow(self, prefix: list[str]) -> None:
+        """Keep a command prefix that needs no approval any more."""
 
 
 class Out(Protocol):
@@ -19,7 +25,10 @@ class Out(Protocol):
     version: str
     table: dict[str, Any]
     rules: list[list[str]]
-    store: Store | None
+
+    @property
+    def store(self) -> State | None:
+        """The state folder, if there is one."""
 
     @property
     def client_name(self) -> str:

@@ -79,6 +79,7 @@ class Thread:
         self.turn: Turn | None = None
         self._run: Generator[Any, None, None] | None = None
         self._waits: Any = None
+        self._aborting = False
         self._submissions = 0
         self._out = out
         self._unheard: list[tuple[str, dict[str, Any], Ticket | None]] = []
@@ -269,7 +270,7 @@ class Thread:
     def end(self) -> None:
         """The turn is over; input that no request has taken is lost, as in the real server."""
         self._run = self._waits = self.turn = None
-        self.steered = []
+        self.steered, self._aborting = [], False
 
     def interrupt(self) -> None:
         """Abort the running turn, if there is one, and answer the requests for it."""
@@ -279,12 +280,40 @@ class Thread:
         self.turn.abort()
         self.end()
 
+    def interrupt_soon(self) -> None:
+        """Abort the running turn once the client has sent nothing more: requests that come together are answered together."""
+        if self._run is None or self._aborting:
+            return
+        self._run.close()
+        self._run, self._waits, self._aborting = self._abort(), Quiet(), True
+
+    def _abort(self) -> Generator[Any, None, None]:
+        if self.turn is not None:
+            self.turn.abort()
+        yield from ()
+
+    def settle(self) -> None:
+        """Let an interrupt take effect before the client's next request or reply does."""
+        if self._aborting:
+            self.interrupt()
+
     def replace(self) -> None:
         """End the running turn, if there is one, because another turn replaces it."""
         if self._run is not None:
             self._run.close()
             self.emit("turn-replaced")
+            self.answer_interrupts()
+            self.emit("turn-interrupted")
             self.end()
+
+    def idle_copy(self) -> Thread:
+        """Return the thread without the turn that runs in it, as it is loaded again in mid-turn."""
+        other = Thread.__new__(Thread)
+        other.__dict__.update(self.__dict__)
+        other.history, other.turns, other.said = list(self.history), list(self.turns), list(self.said)
+        other.listeners, other.interrupts, other._unheard = list(self.listeners), [], []
+        other.end()
+        return other
 
     def answer_interrupts(self) -> None:
         """Answer every request for the interrupt."""

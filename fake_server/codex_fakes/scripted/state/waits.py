@@ -9,17 +9,19 @@ from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
 class Ticket:
     """A reply that is waited for; `reply` is the client's whole message."""
 
-    __slots__ = ("api", "asked", "number", "reply")
+    __slots__ = ("api", "asked", "late", "number", "reply")
 
     def __init__(self) -> None:
         self.asked = False
         self.number = -1  # the id of the request
+        self.late: Callable[[], None] | None = None  # what a reply does that comes after the end of the turn
         self.api = "v2"  # the API of the listener that was asked
         self.reply: dict[str, Any] | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from posix import urandom
 
-from codex_fakes.scripted.state.waits import Never, Ticket
+from codex_fakes.scripted.state.waits import Never, Sleep, Ticket
 from codex_replay.protocol.turn.diff import TurnDiff
 from codex_replay.protocol.turn.output import chunks, for_the_model, formatted
 from codex_replay.protocol.turn.tools import BadArguments, ShellCall, actions_v2
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     Output = Generator[Any, None, str]
 
 _POLICIES = {"never": "Never", "on-failure": "OnFailure", "on-request": "OnRequest", "untrusted": "UnlessTrusted"}
+
+
+#: The event of a call that the client declined, by the request for its approval.
+_DECLINED = {"exec-approval": "exec-declined", "patch-approval": "patch-declined"}
 
 
 class Aborted(Exception):
@@ -45,21 +49,40 @@ class Calls:
     def ask(self, name: str, values: dict[str, Any]) -> Generator[Any, None, Any]:
         """Ask the client and return its result; an error is not an answer, and nothing but an interrupt ends the wait."""
         ticket = Ticket()
+        ticket.late = lambda: self._late(name, values, ticket)
         self.thread.emit(name, values, ticket)
         self.undecided = ticket.number if name in ("exec-approval", "patch-approval") else None
         yield ticket
-        self.thread.submit()
+        ticket.late = None
         self.asked = ticket.api
         if ticket.reply is None or "result" not in ticket.reply:
             while True:
                 yield Never()
+        self.thread.submit()
         return ticket.reply["result"]
+
+    def _late(self, name: str, values: dict[str, Any], ticket: Ticket) -> None:
+        """Take a reply that may be too late. It still takes a submission's number, and a cancel ends what runs now."""
+        thread = self.thread
+        if thread.turn is self.turn or thread.clock or ticket.reply is None or "result" not in ticket.reply:
+            return
+        thread.submit()
+        if name in _DECLINED:
+            self.asked = ticket.api
+            decision, _ = self._decision(name, ticket.reply["result"])
+            if decision in ("deny", "abort"):
+                thread.emit(_DECLINED[name], {**values, "turn": self.turn.id})
+            if decision == "abort":
+                thread.interrupt()
 
     def decide(self, name: str, values: dict[str, Any]) -> Generator[Any, None, tuple[str, Any]]:
         """Ask for an approval; return the decision (approve, approve-session, approve-amend, deny, abort) and its detail."""
         result = yield from self.ask(name, values)
         self.thread.emit("request-resolved", {"request": self.undecided})
         self.undecided = None
+        return self._decision(name, result)
+
+    def _decision(self, name: str, result: Any) -> tuple[str, Any]:
         given = result.get("decision") if isinstance(result, dict) else None
         detail = None
         if isinstance(given, dict) and len(given) == 1:
@@ -173,6 +196,8 @@ class Commands(Calls):
         self.outputs("exec-output", values, result)
         while result.get("hang"):
             yield Never()  # a command that does not end until it is interrupted
+        if result.get("duration_ms"):
+            yield Sleep(result["duration_ms"] / 1000)
         return self._ended(values, result)
 
     def _shell_call(self, call: dict[str, Any]) -> ShellCall:
