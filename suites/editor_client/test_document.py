@@ -193,7 +193,12 @@ def look(editor_client: EditorClient) -> Seen:
     return _SEEN[key]
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
+#: Statements about `codex/event/*`, which later versions do not send.
+_OF_EVENTS = ("listed-notifications", "no-other-notifications", "field-naming")
+_WITH_EVENTS = pytest.mark.until("0.107.0", "codex/event/* ended with v1")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[_WITH_EVENTS] if n in _OF_EVENTS else []) for n in STATEMENTS])
 def test_statement(editor_client: EditorClient, name: str, record_property: Callable[[str, object], None]) -> None:
     """The statement is true or false on the server under test, as its row says; if false, the correction of the row is true."""
     statement = STATEMENTS[name]

@@ -60,6 +60,7 @@ def test_a_diff_of_the_app_server(editor_client: EditorClient) -> None:
     assert "+one" in editor.end().of("diff")[-1]["diff"]
 
 
+@pytest.mark.until("0.140.0", "0.169.0 gives a model that it does not know no tool update_plan")
 @pytest.mark.spec("plan-live", "EDIT-34")
 def test_a_plan_of_the_app_server(editor_client: EditorClient) -> None:
     """The app-server under test sends a plan, and the editor shows the plan."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from codex_replay.plugin.base.for_versions import MARKERS, skip_for_version
 from codex_replay.plugin.base.key_errors import report_on as tell_key_error
 from codex_replay.plugin.base.naming import case_name, cassette_folder, role_of
 from codex_replay.plugin.base.options import check_profile, check_report, settings_of
@@ -68,6 +69,8 @@ def pytest_configure(config: pytest.Config) -> None:
         plugins.register(fixtures, USER_FIXTURES)
     config.addinivalue_line("markers", "profile(*names): the case belongs to these profiles only")
     config.addinivalue_line("markers", "live_only(reason): no recording can show it; skipped with this reason on a fake")
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
     config.addinivalue_line("markers", "expects_failure: the case passes if the subject fails, for whatever reason")
     settings = settings_of(config)
     try:
@@ -134,7 +137,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     profile = config.stash[SESSION].settings.profile
     cases = any("suites" in item.path.parts[:-1] or role_of(item) is not None for item in items)
-    if wrong := wrong_citation(items) or (check_profile(config, items, profile) if cases else None):
+    wrong_marker = skip_for_version(items, config.stash[SESSION].subject.version)
+    if wrong := wrong_marker or wrong_citation(items) or (check_profile(config, items, profile) if cases else None):
         from codex_replay.plugin.reporting.baseline import refuse
 
         refuse(config, items, wrong)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.plugin.app_server.server import Server
 from codex_replay.plugin.app_server.upstream import RecordedUpstream
-from codex_replay.protocol.script.shell_tools import for_version
 from codex_replay.protocol.versions import DEFAULT
+from codex_replay.shell.codex.shell_tools import for_version
 from codex_replay.shell.files.archive import is_file
 from codex_replay.shell.rpc.client import SubjectFailure
 

@@ -26,7 +26,7 @@ from codex_replay.plugin.base.subjects import SubjectOption, fill, parse_app_ser
 from codex_replay.plugin.editor_client.editor import Editor, Turn
 from codex_replay.plugin.reporting.trace import trace_frames_of
 from codex_replay.plugin.reporting.trace_frames import rpc_frames, wire_lines
-from codex_replay.protocol.script.shell_tools import for_version
+from codex_replay.shell.codex.shell_tools import for_version, shell_tool
 from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
@@ -126,7 +126,9 @@ class EditorClient:
         else:
             (root / "script.json").write_text(json.dumps(script), encoding="utf-8")
             added["FAKE_CODEX_SCRIPT"] = str(root / "script.json")
-        environ = {**HermeticHome(root, url, version=subject.version, extra_config={**ASKS, **config}).env, **added}
+        patching = shell_tool(subject.version).get("model")  # the model must have the tool apply_patch
+        model = {} if patching is None else {"model": patching}
+        environ = {**HermeticHome(root, url, version=subject.version, extra_config={**ASKS, **model, **config}).env, **added}
         # The tap hands on whole lines, so a fault that splits them must be the tap's own.
         piece = [SPLIT] if fault is not None and fault.startswith("split-bytes") else []
         tap = [*program("codex_replay.shell.rpc.wire_tap"), str(root / "ledger.ndjson"), *piece, "--"]

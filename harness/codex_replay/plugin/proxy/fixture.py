@@ -32,9 +32,9 @@ from codex_replay.plugin.proxy.violations import Kind, violations
 from codex_replay.plugin.reporting.alone import is_alone
 from codex_replay.plugin.reporting.session import UNCLAIMED
 from codex_replay.plugin.reporting.trace import trace_frames_of
-from codex_replay.protocol.script.shell_tools import for_version
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.report.group_failures import EARLIER
+from codex_replay.shell.codex.shell_tools import for_version
 from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:

@@ -232,8 +232,11 @@ class Session:
         self._report("text", text=text)
 
     def on_item_completed(self, params: Message) -> None:
-        """An item is whole: an answer that came without deltas is shown now."""
+        """An item is whole: an answer, or the output of a command, that came without deltas is shown now."""
         item = field(params, "item")
+        printed = field(item, "aggregatedOutput")
+        if field(item, "type") == "commandExecution" and printed and str(item.get("id")) not in self._shown:
+            self._report("output", text=str(printed))
         if field(item, "type") == "agentMessage" and str(item.get("id")) not in self._shown:
             self.show(str(item.get("id")), str(item.get("text", "")))
 
@@ -245,6 +248,7 @@ class Session:
 
     def on_item_commandExecution_outputDelta(self, params: Message) -> None:  # noqa: N802
         """A command or a change prints something."""
+        self._shown.add(str(field(params, "itemId")))
         self._report("output", text=str(params.get("delta", "")))
 
     on_item_fileChange_outputDelta = on_item_commandExecution_outputDelta  # noqa: N815

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codex_replay.protocol.script.shell_tools import for_version, shell_tool
+from codex_replay.shell.codex.shell_tools import for_version, shell_tool
 
 
 @pytest.mark.parametrize(

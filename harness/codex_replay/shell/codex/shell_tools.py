@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def shell_tool(version: str) -> Mapping[str, str]:
-    """Return the `name` of the shell tool of `version`, and the argument that has the command line, `command`.
+    """Return the `name` of the shell tool of `version`, the argument that has the command line, `command`, and perhaps `model`.
 
     For what is no version, those of the default version (data/any/shell-tools.json).
     """
