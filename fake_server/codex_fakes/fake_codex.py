@@ -13,6 +13,7 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
     FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded); without a cassette race:SEED
     FAKE_CODEX_SCRIPT         without a cassette (never with one): the script of the model; fake-codex then runs the turns itself
     FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request the model would have got
+    FAKE_CODEX_VERSION        without a cassette: the Codex that is imitated, 0.92.0 (default) or 0.169.0
     FAKE_CODEX_STATE          without a cassette: a folder that keeps threads and the position in the script between processes
     FAKE_CODEX_LENIENT        1: accept --listen and unknown features with a script, which 0.92.0 refuses
     FAKE_CODEX_FAULT          NAME or NAME:SEED: a way for the server to be wrong; `list` prints them
@@ -134,8 +135,13 @@ def _version() -> str:
     from codex_replay.protocol.versions import DEFAULT, is_version
 
     recorded = _recorded_version()
-    if recorded is None or is_version(recorded):
-        return recorded or DEFAULT
+    if recorded is None:
+        import os
+
+        given = os.environ.get("FAKE_CODEX_VERSION", "")
+        return given if is_version(given) else DEFAULT
+    if is_version(recorded):
+        return recorded
     _write_out(f"fake-codex: {no_version(recorded)}; --version prints {DEFAULT}, which may differ from the recorded version.\n")
     return DEFAULT
 

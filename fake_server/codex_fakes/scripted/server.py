@@ -46,6 +46,10 @@ class ScriptedServer(Stdio):
 
             if missing := unavailable("turn", self.version):
                 raise ValueError(f"FAKE_CODEX_VERSION: {missing}")
+            if environ.get("FAKE_CODEX_STATE"):
+                raise ValueError(
+                    f"FAKE_CODEX_STATE keeps threads of Codex {DEFAULT} only; set it or FAKE_CODEX_VERSION, not both."
+                )
         self.experimental = False  # whether the client has the capability experimentalApi
         self.user_agent = ""
         self._client: dict[str, Any] | None = None

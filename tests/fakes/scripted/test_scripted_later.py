@@ -137,6 +137,18 @@ def test_a_version_without_a_table_is_refused(tmp_path: Path) -> None:
     assert "Traceback" not in stderr
 
 
+def test_threads_are_not_kept_between_processes(tmp_path: Path) -> None:
+    frames, stderr, status = said([HELLO], tmp_path, FAKE_CODEX_STATE=str(tmp_path / "state"))
+    assert (frames, status) == ([], 2)
+    assert "FAKE_CODEX_STATE keeps threads of Codex 0.92.0 only; set it or FAKE_CODEX_VERSION, not both." in stderr
+
+
+def test_the_program_names_the_version(tmp_path: Path) -> None:
+    given = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "FAKE_CODEX_VERSION": VERSION}
+    done = subprocess.run([FAKE, "--version"], env=given, capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == f"codex-cli {VERSION}\n"
+
+
 # -- citations --------------------------------------------------------------------------------------------------------------
 
 
