@@ -138,6 +138,19 @@ def test_a_late_reply_takes_a_number(start: Start, reply: Any, number: str, decl
     assert (first["item"].get("status"), first["turnId"]) == (("declined", "0") if declined else (None, number))
 
 
+def test_a_late_reply_does_not_count_in_a_thread_that_was_loaded_since(start: Start) -> None:
+    fake = start([{"items": [command("c1")]}, "next"])
+    thread = fake.thread(approvalPolicy="untrusted")
+    begin(fake.client, thread)
+    request = fake.client.server_request(ASKED)
+    fake.client.request("turn/interrupt", {"threadId": thread, "turnId": "0"})
+    fake.client.request("thread/resume", {"threadId": thread})
+    fake.client.reply(request, {"decision": "accept"})
+    fake.client.request("thread/loaded/list", {})
+    time.sleep(0.1)
+    assert begin(fake.client, thread) == "0"
+
+
 def test_what_comes_with_a_late_reply_overtakes_it(start: Start) -> None:
     assert late(start, {"result": {"decision": "accept"}}, wait=False)[2] == "2"
 

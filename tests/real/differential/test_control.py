@@ -86,6 +86,14 @@ CASES: dict[str, tuple[Any, dict[str, Any], list[tuple[Any, ...]]]] = {
     "resumed in an approval": (
         ONE, ASKING, [("turn", "Go."), (EXEC,), ("thread/resume", ASKING), ("reply", {"result": {"decision": "accept"}})],
     ),
+    "a late reply after a resume": (
+        ONE,
+        ASKING,
+        [
+            ("turn", "Go."), (EXEC,), ("interrupt", 1), ("thread/resume", ASKING), ("reply", {"result": {"decision": "cancel"}}),
+            ("turn", "Next."),
+        ],
+    ),
     "an error and an interrupt": (ONE, ASKING, [("turn", "Go."), (EXEC,), ("reply", ERROR), ("interrupt", 1), ("turn", "Next.")]),
     "a late cancel": (
         TWO,

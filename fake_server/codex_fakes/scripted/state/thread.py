@@ -63,6 +63,7 @@ class Thread:
         self.archived = self.ephemeral = False
         self.source = "vscode"  # the program that started it: an app-server or "exec"
         self.loaded = True
+        self.loads = 0  # how often it was loaded again
         self.listeners: list[tuple[str, str, bool]] = []  # (subscription id, "v1" or "v2", whether it gets raw items)
         self.history: list[dict[str, Any]] = []
         self.turns: list[dict[str, Any]] = []  # as thread/read shows them
@@ -137,6 +138,7 @@ class Thread:
     def restart(self) -> None:
         """Begin to count again, as a thread that is loaded again does."""
         self._submissions = 0
+        self.loads += 1
 
     def allow(self, prefix: list[str]) -> None:
         """Let commands with these first words run without an approval, here and in every thread to come."""

@@ -35,6 +35,7 @@ class Calls:
 
     def __init__(self, thread: Thread, turn: Turn, table: dict[str, Any]) -> None:
         self.thread, self.turn = thread, turn
+        self._loads = thread.loads
         self.rows: list[dict[str, Any]] = table["tools"]
         self.settings: dict[str, Any] = table["settings"]
         self.diff = TurnDiff(f"{turn.settings.cwd.rstrip('/')}/" if thread.clock else "")
@@ -66,13 +67,15 @@ class Calls:
         thread = self.thread
         if thread.turn is self.turn or thread.clock or ticket.reply is None or "result" not in ticket.reply:
             return
-        thread.submit()
+        current = thread.loads == self._loads  # else it is for the thread as it was loaded before
+        if current:
+            thread.submit()
         if name in _DECLINED:
             self.asked = ticket.api
             decision, _ = self._decision(name, ticket.reply["result"])
             if decision in ("deny", "abort"):
                 thread.emit(_DECLINED[name], {**values, "turn": self.turn.id})
-            if decision == "abort":
+            if decision == "abort" and current:
                 thread.interrupt()
 
     def decide(self, name: str, values: dict[str, Any]) -> Generator[Any, None, tuple[str, Any]]:
