@@ -226,6 +226,9 @@ def test_a_turn_goes_on_beside_a_thread_that_is_loaded_again(start: Start, metho
     outputs = [[item["output"] for item in body if item.get("type") == "function_call_output"] for body in bodies]
     assert outputs[1] == ["aborted"]
     assert "begun" in outputs[2][0]
+    fake.client.notification("turn/completed", threadId=thread)
+    shown = fake.client.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"]
+    assert [[item.get("text") for item in each["items"]] for each in shown] == [[None], [None, "next", "after"]]
 
 
 def test_an_interrupt_after_a_resume_is_not_for_the_turn_before(start: Start) -> None:

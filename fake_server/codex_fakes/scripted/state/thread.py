@@ -63,6 +63,7 @@ class Thread:
         self.archived = self.ephemeral = False
         self.source = "vscode"  # the program that started it: an app-server or "exec"
         self.loaded = True
+        self.heir: Thread | None = None  # the thread as it was loaded again while a turn ran in this one
         self.loads = 0  # how often it was loaded again
         self.listeners: list[tuple[str, str, bool]] = []  # (subscription id, "v1" or "v2", whether it gets raw items)
         self.history: list[dict[str, Any]] = []
@@ -315,6 +316,7 @@ class Thread:
         other.history, other.turns, other.said = list(self.history), list(self.turns), list(self.said)
         other.listeners, other.interrupts, other._unheard = list(self.listeners), [], []
         other.end()
+        self.heir = other
         return other
 
     def answer_interrupts(self) -> None:

@@ -52,6 +52,14 @@ class Turn:
         self._citations: Citations | None = None
         self._late: bool = table["traits"].get("lateUsage", False)  # later versions report usage once the calls have run
 
+    @property
+    def _listed(self) -> dict[str, Any]:
+        """The turn in which `thread/read` shows what comes now: the latest one, if the thread was loaded again in mid-turn."""
+        heir = self.thread.heir
+        while heir is not None and heir.heir is not None:
+            heir = heir.heir
+        return self._shown if heir is None or not heir.turns else heir.turns[-1]
+
     def sentence(self, key: str, /, **values: Any) -> str:
         """Return a text of the table's "sentences"."""
         text: str = fill(self.table["sentences"][key], values)
@@ -119,7 +127,7 @@ class Turn:
         if not thread.asked:
             thread.preview = values["preview"]
         thread.asked, thread.model = True, self.settings.model
-        self._shown["items"].append({"type": "userMessage", "content": values["kept"]})
+        self._listed["items"].append({"type": "userMessage", "content": values["kept"]})
         thread.emit("user-message", {"item": thread.item_id(), **values})
 
     def _user_values(self, items: list[dict[str, Any]]) -> dict[str, Any]:
@@ -205,10 +213,10 @@ class Turn:
                         values["shown"] = values["content"] if raw else []
                     thread.emit(name, values)
                     if name == "agent-message-completed":
-                        self._shown["items"].append({"type": "agentMessage", "text": values["text"]})
+                        self._listed["items"].append({"type": "agentMessage", "text": values["text"]})
                     elif name == "reasoning-completed":
                         shown = {"type": "reasoning", "summary": values["summary"], "content": values["shown"]}
-                        self._shown["items"].append(shown)
+                        self._listed["items"].append(shown)
                 thread.history += sampling.history[done:]
                 thread.raw(*sampling.history[done:])
                 done = len(sampling.history)
