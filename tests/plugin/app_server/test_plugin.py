@@ -316,7 +316,7 @@ def test_cases_are_collected_from_workers(suite: pytest.Pytester) -> None:
         (["--record", "some"], "the modes are none, new, all"),
         (["--app-server", "codex@9.9.9"], "run `codex-replay codex install 9.9.9` first"),
         (["--app-server", "codex@latest"], "codex@latest"),
-        (["--app-server", "no-such-program app-server"], "there is no such program; give fake, codex@VERSION"),
+        (["--app-server", "no-such-program app-server"], "there is no such program; give fake, fake@VERSION, codex@VERSION"),
         (["--app-server", "fake:"], "the command line is empty"),
         (["--app-server", "a 'b"], "this is not a command line"),
         (["--wait", "soon"], "--wait soon: give a number of seconds above 0"),
