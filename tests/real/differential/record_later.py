@@ -61,6 +61,7 @@ def conversations() -> dict[str, dict[str, Any]]:
         "accepted-for-session": ran(ESCALATED, ASKING, "acceptForSession"),
         "amended": ran(ESCALATED, ASKING, {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["echo", "hi"]}}),
         "declined": ran(ESCALATED, ASKING, "decline"),
+        "nonsense": ran(ESCALATED, ASKING, "nonsense"),
         "cancelled": ran(ESCALATED, ASKING, "cancel", "accept"),
         "forbidden": ran(ESCALATED, {"approvalPolicy": "never"}, "accept"),
         "patch": patched(FREE),

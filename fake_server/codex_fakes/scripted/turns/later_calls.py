@@ -44,10 +44,10 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
         thread.emit("exec-waiting")
         thread.emit("exec-begin", values)
         decision, detail = yield from calls.decide("exec-approval", values)
-        if decision in ("deny", "abort"):
-            thread.emit("exec-declined", values)
+        if decision in ("deny", "abort", "unknown"):
+            thread.emit("exec-declined", {**values, "status": "failed" if decision == "unknown" else "declined"})
             thread.emit("waiting-over")
-            text = turn.sentence("exec-rejected" if decision == "deny" else "exec-aborted")
+            text = turn.sentence("exec-aborted" if decision == "abort" else "exec-rejected")
             return calls.refused(decision, text)
         thread.emit("waiting-over")
         if decision == "approve-session":

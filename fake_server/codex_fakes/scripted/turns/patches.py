@@ -86,6 +86,7 @@ class Patches(Calls):
         self.thread.emit("patch-waiting")
         decision, _ = yield from self.decide("patch-approval", values)
         self.thread.emit("waiting-over")
+        decision = "deny" if decision == "unknown" else decision
         if decision in ("deny", "abort"):
             text = self.turn.sentence("patch-rejected")
             if decision == "deny" or not self.thread.clock:  # a later version does not end an item that is cancelled
