@@ -183,7 +183,7 @@ def _interrupted(text: str, after: str) -> dict[str, Any]:
 _settings = st.fixed_dictionaries(
     {},
     optional={
-        "model": st.sampled_from(["gpt-5.5", "gpt-6.1-sol", "unknown"]),
+        "model": st.sampled_from(["gpt-5.5", "unknown"]),
         "effort": st.sampled_from(["low", "high"]),
         "approvalPolicy": st.sampled_from(["never", "on-request", "untrusted"]),
         "cwd": st.just("/tmp"),
