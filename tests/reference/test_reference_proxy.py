@@ -428,6 +428,7 @@ def test_settings() -> None:
         "PROXY_TOOL_CALLS",
         "PROXY_APPROVAL_POLICY",
         "PROXY_RESPONSES_SKIP_TURN",
+        "PROXY_EXPERIMENTAL_API",
         "PROXY_RESPONSES_OUTPUT_MODE",
     ):
         with pytest.raises(BadSetting, match=name):

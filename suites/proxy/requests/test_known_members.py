@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codex_replay.plugin.proxy.fields import SPECIFIED, unknown_members
+from codex_replay.plugin.proxy.fields import SPECIFIED
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, WORKS, format_of, tool
 
@@ -28,20 +28,20 @@ def seen(proxy: Proxy) -> None:
         pytest.skip("not verified: the calls of a proxy that is given as a URL cannot be seen; give a command")
 
 
-def must_be_known(calls: list[dict[str, Any]], allowed: dict[str, tuple[str, ...]]) -> None:
-    """No call may have a member that 0.92 does not know, except those that the specification of the profile names."""
+def must_be_known(proxy: Proxy, calls: list[dict[str, Any]], allowed: dict[str, tuple[str, ...]]) -> None:
+    """No call may have a member that the Codex version does not know, but for those that the profile's specification names."""
     __tracebackhide__ = True
     assert calls, "The proxy sent its app-server nothing, so that no member can be judged."
     found = []
     for call in calls:
-        for path in unknown_members(call):
+        for path in proxy.unknown_members(call):
             name = path.removeprefix(f"{call['method']}.params.").partition(".")[0].partition("[")[0]
             if name not in allowed.get(call["method"], ()):
                 found.append(path)
     if found:
         raise AssertionError(
-            f"The proxy sends members that Codex 0.92 does not know, and silently ignores: {', '.join(dict.fromkeys(found))}. "
-            "Leave them out, or use the member that 0.92 has for the purpose."
+            f"The proxy sends members that Codex {proxy.version} does not know, and silently ignores: "
+            f"{', '.join(dict.fromkeys(found))}. Leave them out, or use the member that {proxy.version} has for the purpose."
         )
 
 
@@ -53,7 +53,7 @@ def test_no_unknown_members(proxy: Proxy, endpoint: str, asked: str) -> None:
     seen(proxy)
     more = {**RICH[endpoint], **format_of(endpoint), "tools": [tool(endpoint)]} if asked == "everything" else {}
     done = proxy.post(endpoint, more, ok=False)
-    must_be_known(done.calls(), SPECIFIED if proxy.profile == AS_SPECIFIED else {})
+    must_be_known(proxy, done.calls(), SPECIFIED if proxy.profile == AS_SPECIFIED else {})
 
 
 @pytest.mark.spec("known-handshake", "REAL-45")
@@ -63,4 +63,4 @@ def test_the_handshake_has_no_unknown_members(proxy: Proxy) -> None:
     proxy.ask("GET", "/v1/models")
     if not [*proxy.handshakes()]:  # a proxy may start its app-server with the first request
         proxy.post("responses" if "responses" in proxy.able else "chat", ok=False)
-    must_be_known(list(proxy.handshakes()), {})
+    must_be_known(proxy, list(proxy.handshakes()), {})

@@ -16,6 +16,7 @@ from codex_replay.reference.proxy.answering.events import Delta
 from codex_replay.reference.proxy.app import App
 from codex_replay.reference.proxy.errors import ProxyError
 from codex_replay.reference.proxy.exchange import Exchange
+from codex_replay.reference.proxy.settings import Settings
 from codex_replay.reference.proxy.wire import http
 from codex_replay.reference.proxy.wire.app_server import AppServer
 from tests.strength.proxy_variants.patching import in_params, variant
@@ -134,11 +135,11 @@ def _starts(seconds: float, pause: float, then: Any) -> None:
     """An app-server that does not start is started again and again, for so long, with a pause; then `then(error)` is raised."""
     old = AppServer.start
 
-    async def start(cls: Any, codex: str, rpc_timeout: float) -> AppServer:
+    async def start(cls: Any, settings: Settings) -> AppServer:
         deadline = time.monotonic() + seconds
         while True:
             try:
-                return await old(codex, rpc_timeout)
+                return await old(settings)
             except ProxyError as error:
                 if time.monotonic() > deadline:
                     raise then(error) from None

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from codex_replay.core.wire.jsonrpc import label
+from codex_replay.protocol.versions import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from codex_replay.core.cassette.frames import Frame
-    from codex_replay.protocol.schema.validate import Validator
+    from codex_replay.protocol.schema.validate import Validator, Violation
 
 Blame = Literal["subject", "harness"]
 
@@ -53,9 +54,13 @@ class BundleChecker:
     def check(self, frame: Frame) -> list[str]:
         """Return a sentence for each fault of `frame`."""
         sender: Literal["client", "server"] = "client" if frame.sender == "client" else "server"
-        if self._experimental is not None and sender == "client" and _asks(frame):
+        return [violation.message for violation in self.violations(sender, frame.value)]
+
+    def violations(self, sender: Literal["client", "server"], value: Any) -> list[Violation]:
+        """Return the faults of the next message of the connection."""
+        if self._experimental is not None and sender == "client" and _asks(value):
             self._checker.judge_by("client", self._experimental)
-        return [violation.message for violation in self._checker.check(sender, frame.value)]
+        return self._checker.check(sender, value)
 
 
 @cache
@@ -75,10 +80,16 @@ def _experimental(version: str) -> Validator | None:
     return None if found is None else Validator(found)
 
 
-def _asks(frame: Frame) -> bool:
+def _asks(message: Any) -> bool:
     from codex_replay.protocol.drift.experimental import asks
 
-    return asks(frame.value)
+    return asks(message)
+
+
+def all_of(version: str) -> Validator:
+    """Return what judges messages by all that a Codex version knows, or that the default one does if it has no bundle here."""
+    known = version if has_bundle(version) else DEFAULT
+    return _experimental(known) or _validator(known)
 
 
 def has_bundle(version: str) -> bool:
@@ -86,6 +97,20 @@ def has_bundle(version: str) -> bool:
     from codex_replay.protocol.data_tables import versions
 
     return version in versions()
+
+
+@cache
+def keeps_experimental(version: str) -> bool:
+    """Return True if this Codex version refuses its experimental part to clients that do not declare the capability."""
+    from codex_replay.protocol.drift.experimental import declares
+
+    return has_bundle(version) and declares(_validator(version).bundle)
+
+
+@cache
+def has_conversations(version: str) -> bool:
+    """Return True if this Codex version has v1, or may have it because it has no bundle here."""
+    return not has_bundle(version) or "newConversation" in _validator(version).bundle.methods("client-request")
 
 
 def make_checkers(version: str) -> list[FrameChecker]:

@@ -1,4 +1,4 @@
-"""Three verdicts on every field that a proxy sends: is it as specified, is it valid, does Codex 0.92 know it.
+"""Three verdicts on every field that a proxy sends: is it as specified, is it valid, does the Codex version know it.
 
 *As specified*: a statement PAY or HAND has the field. *Valid*: the bundle's schema accepts it.
 *Known*: the bundle has the name; an unknown one is accepted and silently ignored (REAL-45). The report
@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from codex_replay.plugin.base.checking import all_of
+from codex_replay.protocol.versions import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from codex_replay.plugin.proxy.http import Exchange
-    from codex_replay.protocol.schema.validate import Validator
 
 #: The names of the three payloads, as the documents give them.
 SPECIFIED: dict[str, tuple[str, ...]] = {
@@ -42,15 +44,7 @@ _IDS, _SOME_ID = ("conversationId", "threadId"), "01a200de-e178-77f2-b971-666c5f
 _MARKER = re.compile(r"case-[0-9a-f]{12};")
 
 
-@cache
-def _validator() -> Validator:
-    from codex_replay.protocol.schema.bundle import load
-    from codex_replay.protocol.schema.validate import Validator
-
-    return Validator(load())
-
-
-def fields(exchanges: Iterable[Exchange]) -> list[list[Any]]:
+def fields(exchanges: Iterable[Exchange], version: str = DEFAULT) -> list[list[Any]]:
     """Return `[method, field, what, specified, valid, known]` for each field of each call; what is value or null.
 
     A row without a field stands for the call. Calls that the documents do not name are in it too: a proxy may use
@@ -60,13 +54,16 @@ def fields(exchanges: Iterable[Exchange]) -> list[list[Any]]:
     for call in (call for one in exchanges for call in one.calls()):
         method, params = call["method"], call.get("params")
         if isinstance(params, dict):
-            rows += _rows(method, _shape(params))
+            rows += _rows(version, method, _shape(params))
     return rows
 
 
-def unknown_members(call: Mapping[str, Any]) -> list[str]:
-    """Return the paths of the members of a call that the bundle of 0.92 does not have (REAL-45), each once."""
-    schema = _validator().frame_schema("client", call["method"])
+def unknown_members(call: Mapping[str, Any], version: str = DEFAULT) -> list[str]:
+    """Return the paths of the members of a call that the bundle of a Codex version does not have (REAL-45), each once.
+
+    A version without a bundle is judged by that of the default version.
+    """
+    schema = all_of(version).frame_schema("client", call["method"])
     if schema is None:
         return [call["method"]]
     faults = schema.faults({"id": 1, "method": call["method"], "params": call.get("params")})
@@ -80,9 +77,9 @@ def _shape(params: dict[str, Any]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _rows(method: str, shape: str) -> list[list[Any]]:
+def _rows(version: str, method: str, shape: str) -> list[list[Any]]:
     params = json.loads(shape)
-    schema = _validator().frame_schema("client", method)
+    schema = all_of(version).frame_schema("client", method)
     faults = schema.faults({"id": 1, "method": method, "params": params}) if schema is not None else []
     rows: list[list[Any]] = [[method, "", "call", method in SPECIFIED, schema is not None, schema is not None]]
     for name, value in params.items():

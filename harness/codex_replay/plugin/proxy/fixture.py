@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from codex_replay.plugin.base.checking import has_bundle
+from codex_replay.plugin.base.checking import has_bundle, has_conversations, keeps_experimental
 from codex_replay.plugin.base.options import settings_of
 from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
 from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, Fields, needs_of, subject_of
+from codex_replay.plugin.proxy.fields import fields, unknown_members
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
 from codex_replay.plugin.proxy.no_end import no_end, turn_is_open
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
@@ -62,7 +63,7 @@ class Proxy:
         #: The capabilities that the requests of this case need, and those of them that the proxy does not claim.
         self.needs: list[str] = []
         self.unclaimed: list[str] = []
-        self._subject, self._version = subject, version
+        self._subject, self.version = subject, version
         self.exchanges: list[Exchange] = []
         self._pool = pool
         self._wait = wait
@@ -73,6 +74,20 @@ class Proxy:
     def attached(self) -> bool:
         """Return True if the proxy already runs (`--proxy URL`): then the frames of its app-server are not visible."""
         return self._subject.url is not None
+
+    def unknown_members(self, call: Mapping[str, Any]) -> list[str]:
+        """Return the paths of the members of a call that the Codex version does not know."""
+        return unknown_members(call, self.version)
+
+    @property
+    def keeps_experimental(self) -> bool:
+        """Return True if the Codex version refuses its experimental part to clients without the capability experimentalApi."""
+        return keeps_experimental(self.version)
+
+    @property
+    def has_conversations(self) -> bool:
+        """Return True if the Codex version has conversations (v1) beside threads: their calls, and codex/event/*."""
+        return has_conversations(self.version)
 
     def prompt(self, text: str = "Hello") -> str:
         """Return a prompt with the marker in it by which the model knows the case."""
@@ -193,12 +208,12 @@ class Proxy:
         A sentence for each; judged by the bundle of the Codex version under test. Skips the case if that has none here.
         """
         running = self.running or self.process()
-        if not has_bundle(self._version):
+        if not has_bundle(self.version):
             pytest.skip(
-                f"not verified: there is no bundle of Codex {self._version}; codex-replay codex add {self._version} makes it"
+                f"not verified: there is no bundle of Codex {self.version}; codex-replay codex add {self.version} makes it"
             )
         running.wire.update()
-        return violations(running.wire.frames, kind, self._version)
+        return violations(running.wire.frames, kind, self.version)
 
     def leave(self) -> None:
         """After a failure: retire the process if a turn of this case still runs, so that the turn does not reach another case.
@@ -274,9 +289,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     proxy = getattr(item, "funcargs", {}).get("proxy")
     if report.when == "call" and isinstance(proxy, Proxy):
-        from codex_replay.plugin.proxy.fields import fields
-
-        report.user_properties.append((FIELDS, {proxy.profile: fields(proxy.exchanges)}))
+        report.user_properties.append((FIELDS, {proxy.profile: fields(proxy.exchanges, proxy.version)}))
         report.user_properties.append((NEEDS, [*needs_of(item), *proxy.needs]))
         if proxy.unclaimed:
             report.user_properties.append((UNCLAIMED, ", ".join(proxy.unclaimed)))
@@ -330,6 +343,8 @@ def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_poo
     profile = profile_of(request.node, settings.profile)
     with usage_errors():
         app_server = parse_app_server(settings.app_server)
+    if profile == PROFILES[0] and not has_conversations(app_server.version):
+        pytest.skip(f"not for Codex {app_server.version}: it has no v1, whose calls the profile {profile} is about")
     wait = settings.wait or (WAIT_LIVE if app_server.live else WAIT)
     proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject, app_server.version)
     trace_frames_of(request.node, lambda: proxy_frames(proxy.exchanges))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codex_replay.core.text.last_words import last_words
+from codex_replay.plugin.base.checking import keeps_experimental
 from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.base.subjects import fill
 from codex_replay.plugin.proxy.http import Exchange, exchange
@@ -48,6 +49,8 @@ INSERT = "CODEX_REPLAY_INSERT"
 ENDS = "ends-at-its-start"
 #: The one variable that every case sets.
 PROFILE = "PROXY_PROFILE"
+#: Set for Codex versions that refuse dynamic tools and raw items to clients without the capability experimentalApi.
+EXPERIMENTAL = "PROXY_EXPERIMENTAL_API"
 PROFILES = ("as-specified", "works-on-0.92", "speaks-v2")
 #: A run of the profile on the left has the cases of that on the right, too.
 INCLUDED = {"speaks-v2": "works-on-0.92"}
@@ -85,7 +88,7 @@ class RunningProxy:
         self.key = subject.key
         if subject.url is None:
             codex = self._codex(app_server, script, backend)
-            self._start(codex, cwd)
+            self._start(codex, cwd, app_server.version)
         self._await_ready()
 
     def _codex(self, subject: Subject, script: Any, backend: Callable[[], BackendProcess]) -> str:
@@ -117,7 +120,7 @@ class RunningProxy:
         path.chmod(0o755)
         return str(path)
 
-    def _start(self, codex: str, cwd: str) -> None:
+    def _start(self, codex: str, cwd: str, version: str) -> None:
         __tracebackhide__ = True
         port = str(free_port())
         (self.folder / "home").mkdir()
@@ -135,6 +138,8 @@ class RunningProxy:
             "PROXY_API_KEY": self.key,
             "PROXY_API_KEYS": self.key,
         }
+        if keeps_experimental(version):
+            given[EXPERIMENTAL] = "true"
         filled = {"{port}": port, "{codex}": codex, "{key}": self.key}
         argv = [fill(word, filled) for word in self.subject.argv]
         given.update({name: fill(value, filled) for name, value in {**self.subject.env, **self.env}.items()})

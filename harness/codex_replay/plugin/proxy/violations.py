@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from codex_replay.core.wire.jsonrpc import label
+from codex_replay.plugin.base.checking import BundleChecker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,17 +21,13 @@ def violations(frames: Iterable[WireFrame], kind: Kind, version: str) -> list[st
 
     `frames` are all frames of its app-servers since they started. Raises `BundleError` if `version` has no bundle.
     """
-    from codex_replay.protocol.schema.bundle import load
-    from codex_replay.protocol.schema.validate import RpcChecker, Validator
-
-    validator = Validator(load(version))
-    checkers: dict[str, RpcChecker] = {}
+    checkers: dict[str, BundleChecker] = {}
     found: dict[str, None] = {}
     for frame in frames:
         if frame.child not in checkers:
-            checkers[frame.child] = RpcChecker(validator.bundle, validator)
+            checkers[frame.child] = BundleChecker(version)
         sender: Literal["client", "server"] = "client" if frame.sender == "client" else "server"
-        for violation in checkers[frame.child].check(sender, frame.value):
+        for violation in checkers[frame.child].violations(sender, frame.value):
             if sender == "client" and violation.verdict == kind:
                 found[f"{label(frame.value)}: {violation.message}"] = None
     return list(found)

@@ -18,7 +18,7 @@ from codex_replay.reference.proxy.asking import payloads
 from codex_replay.reference.proxy.asking.normalise import Asked
 from codex_replay.reference.proxy.errors import ProxyError, app_server_ended, too_slow
 from codex_replay.reference.proxy.settings import Settings
-from codex_replay.reference.proxy.wire.app_server import AppServer, Inbox, Message
+from codex_replay.reference.proxy.wire.app_server import AppServer, Inbox, Message, no_tool
 from codex_replay.reference.proxy.wire.json_text import loads
 from codex_replay.reference.proxy.wire.pool import Pool
 
@@ -26,7 +26,7 @@ from codex_replay.reference.proxy.wire.pool import Pool
 #: own when the turn before it has ended early; for an interrupted turn to end; for the end of a turn whose last reply is through.
 STRAGGLER, QUIET, SECOND_TURN, INTERRUPTED, LOST_END = 0.1, 1.0, 2.0, 3.0, 2.0
 SUBMITTED = "(the message was accepted)"
-NOT_RUN = {"output": "The client runs this tool itself.", "success": False}
+NOT_RUN = "The client runs this tool itself."
 
 
 class Exchange:
@@ -194,7 +194,7 @@ class Exchange:
             if self._submitted and not self._over and not server.dead:
                 await self._interrupt(server)
             for request in self._open:
-                await server.reply(request, NOT_RUN)
+                await server.reply(request, no_tool(NOT_RUN, self._settings.experimental))
         except ProxyError:
             pass  # it has ended; the next request gets another
         finally:

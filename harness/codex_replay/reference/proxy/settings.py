@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     model: str = "gpt-5.2"
     intercept: bool = True
     children: int = 1
+    experimental: bool = False  # whether to ask the app-server for what it keeps for clients with the capability
     rpc_timeout: float = 15.0
     idle: float = 60.0
     tool_calls: Mapping[str, str] | None = None  # the markup of calls in a text; None: that of the specification
@@ -70,6 +71,7 @@ def from_env(env: Mapping[str, str]) -> Settings:
         model=given.get("PROXY_DEFAULT_MODEL", usual.model),
         intercept=_switch(given, "PROXY_TITLE_SUMMARY_INTERCEPT", usual.intercept),
         children=_whole(given, "PROXY_CHILDREN", 1, 64, usual.children),
+        experimental=_switch(given, "PROXY_EXPERIMENTAL_API", usual.experimental),
         rpc_timeout=_whole(given, "PROXY_RPC_TIMEOUT_MS", 1, 3_600_000, 15_000) / 1000,
         tool_calls=_markup(given, "PROXY_TOOL_CALLS"),
         idle=_whole(given, "PROXY_IDLE_TIMEOUT_MS", 1, 3_600_000, 60_000) / 1000,

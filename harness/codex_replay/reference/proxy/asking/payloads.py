@@ -125,6 +125,8 @@ def thread_start(asked: Asked, settings: Settings) -> Params:
         "experimentalRawEvents": True,
     }
     dynamic = asked.tools.dynamic()
+    if settings.experimental:  # where the capability exists, a tool has a type
+        dynamic = [{"type": "function", **tool} for tool in dynamic]
     if dynamic and not settings.omit_manifest:
         params["dynamicTools"] = dynamic
     return params

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from codex_replay.reference.proxy.errors import ProxyError, app_server_ended, too_slow
+from codex_replay.reference.proxy.settings import Settings
 from codex_replay.reference.proxy.wire.json_text import for_server, loads
 
 TOOL_CALL = "item/tool/call"
@@ -24,11 +25,19 @@ ANSWERS: dict[str, Any] = {
     "item/commandExecution/requestApproval": {"decision": "decline"},
     "item/fileChange/requestApproval": {"decision": "decline"},
     "item/tool/requestUserInput": {"answers": {}},
-    TOOL_CALL: {"output": "This tool cannot be used here.", "success": False},
 }
 #: How long a server may take to end once its stdin has ended, in seconds; one with a pending request never does.
 GRACE = 1.0
 CHUNK = 1 << 16
+
+
+def no_tool(why: str, experimental: bool) -> dict[str, Any]:
+    """Return the reply to a request for a tool's output: that it was not run, and why.
+
+    The versions that have the capability take a list of contents, earlier ones a text.
+    """
+    output = {"contentItems": [{"type": "inputText", "text": why}]} if experimental else {"output": why}
+    return {**output, "success": False}
 
 
 class Message(NamedTuple):
@@ -45,9 +54,10 @@ Inbox = asyncio.Queue[Message | None]
 class AppServer:
     """A running app-server. `users` counts the requests that use it; a `retired` one gets no more of them."""
 
-    def __init__(self, process: asyncio.subprocess.Process, rpc_timeout: float) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, settings: Settings) -> None:
         self._process = process
-        self._timeout = rpc_timeout
+        self._timeout = settings.rpc_timeout
+        self._experimental = settings.experimental
         self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[[Any], None] | None]] = {}
         self._inboxes: dict[str, Inbox] = {}
         self._next = 1
@@ -59,17 +69,18 @@ class AppServer:
         self.dead = False
 
     @classmethod
-    async def start(cls, codex: str, rpc_timeout: float) -> AppServer:
+    async def start(cls, settings: Settings) -> AppServer:
         """Start the program and shake hands. Raises `ProxyError`."""
         pipe = asyncio.subprocess.PIPE
         try:
-            process = await asyncio.create_subprocess_exec(codex, "app-server", stdin=pipe, stdout=pipe)
+            process = await asyncio.create_subprocess_exec(settings.codex, "app-server", stdin=pipe, stdout=pipe)
         except OSError as error:
-            raise app_server_ended(f"{codex} cannot be started: {error.strerror}.") from None
-        server = cls(process, rpc_timeout)
+            raise app_server_ended(f"{settings.codex} cannot be started: {error.strerror}.") from None
+        server = cls(process, settings)
         try:
             client = {"name": "codex-replay-proxy", "title": "reference proxy", "version": "1.0.0"}
-            await server.request("initialize", {"clientInfo": client})
+            able = {"capabilities": {"experimentalApi": True}} if settings.experimental else {}
+            await server.request("initialize", {"clientInfo": client, **able})
             await server.notify("initialized")
         except BaseException:
             await server.stop()
@@ -183,7 +194,9 @@ class AppServer:
 
     async def _answer(self, asked: Message) -> None:
         with contextlib.suppress(ProxyError):  # it has ended, or reads nothing: that is noticed elsewhere
-            if asked.method in ANSWERS:
+            if asked.method == TOOL_CALL:
+                await self.reply(asked.id, no_tool("This tool cannot be used here.", self._experimental))
+            elif asked.method in ANSWERS:
                 await self.reply(asked.id, ANSWERS[asked.method])
             else:
                 error = {"code": -32601, "message": f"{asked.method} is not known here."}

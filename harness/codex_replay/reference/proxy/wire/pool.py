@@ -26,7 +26,7 @@ class Pool:
             fit = [server for server in self._servers if not server.retired]
             server = min(fit, key=lambda one: one.users, default=None)
             if server is None or (server.users and len(fit) < self._settings.children):
-                server = await AppServer.start(self._settings.codex, self._settings.rpc_timeout)
+                server = await AppServer.start(self._settings)
                 self._servers.append(server)
             server.users += 1
             return server
