@@ -69,7 +69,10 @@ DEFECTS = (
         "test_the_calls and use_tool and cut-off",
     ),
     Defect(
-        "unknown-members", "members-that-092-does-not-know", r"members that Codex 0\.92\.0 does not know", "test_no_unknown_members"
+        "unknown-members",
+        "members-that-092-does-not-know",
+        r"members that Codex 0\.92\.0 does not know",
+        "test_no_unknown_members",
     ),
     Defect("lost-input", "calls-and-outputs-lost", r"input\[\d\].* did not reach the model", "test_a_tools_output and responses"),
     Defect(
