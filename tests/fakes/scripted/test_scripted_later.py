@@ -46,7 +46,7 @@ def _as_kept(frame: Frame) -> Frame:
 
 
 def test_there_are_recordings() -> None:
-    assert len(NAMES) == 23
+    assert len(NAMES) == 25
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,6 +8,7 @@ a later version does not have, which docs/fake-codex.md names.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,6 +69,39 @@ class Later(Conversation):
         """Nothing has to be waited for: usage comes behind the calls."""
 
 
+class AtOnce(Later):
+    """A client whose tools are asked for at once: it replies in an order of its own, and may interrupt before the last reply."""
+
+    def play(self) -> None:
+        """Run the turn, and another."""
+        told = self.told["at_once"]
+        self.open_thread()
+        (thread,) = self.threads
+        running = self._turn(thread)
+        asked = [self._heard("item/tool/call", "callId", call) for call in told["calls"]]
+        for number in told["order"]:
+            self.client.reply(asked[number], {"contentItems": [{"type": "inputText", "text": f"sun {number}"}], "success": True})
+            self.client.wait("item/completed", lambda m, n=number: _item(m) == ("item/completed", told["calls"][n]))
+        if len(told["order"]) < len(asked):
+            self.client.request("turn/interrupt", {"threadId": thread, "turnId": running})
+        self._ended(running)
+        self._ended(self._turn(thread))
+
+    def _turn(self, thread: str) -> str:
+        given = {"threadId": thread, "input": [{"type": "text", "text": "Go."}]}
+        return str(self.client.request("turn/start", given)["turn"]["id"])
+
+    def _heard(self, method: str, name: str, value: str) -> Any:
+        return self.client.wait(method, lambda m: m.get("method") == method and m["params"][name] == value)
+
+    def _ended(self, turn: str) -> None:
+        self.client.wait("turn/completed", lambda m: m.get("method") == "turn/completed" and m["params"]["turn"]["id"] == turn)
+
+
+def _item(message: Any) -> tuple[Any, Any]:
+    return message.get("method"), (message.get("params", {}).get("item") or {}).get("id")
+
+
 # -- scenarios --------------------------------------------------------------------------------------------------------------
 
 
@@ -111,6 +145,22 @@ def _dynamic(city: str, answer: Any) -> dict[str, Any]:
     call = {"type": "function_call", "name": "weather", "arguments": {"city": city}, "call_id": "call_1"}
     told = conversation([{"items": [call]}, GREETING], [{**GO, "answer": {"*": answer}}], settings={"dynamicTools": [TOOL]})
     return {**told, "experimental": True}
+
+
+def at_once(bad: list[bool], order: list[int]) -> dict[str, Any]:
+    """Return a scenario in which the model calls a tool several times in one reply; `bad` calls have arguments that are no JSON.
+
+    `order` has the numbers of the good ones in the order of the replies. One may be missing: it is open when the turn is
+    interrupted. Of several, the real server ends the items in an order that differs from run to run.
+    """
+    calls = [
+        {"type": "function_call", "name": "weather", "arguments": "{" if each else json.dumps({"n": n}), "call_id": f"call_{n}"}
+        for n, each in enumerate(bad)
+    ]
+    good = [f"call_{n}" for n, each in enumerate(bad) if not each]
+    told = {"calls": good, "order": [number for number in order if number < len(good)]}
+    conversed = {"api": "v2", "steps": [], "settings": {"dynamicTools": [TOOL]}, "at_once": told}
+    return {"script": [{"items": calls}, {**GREETING, "times": "always"}], "conversation": conversed, "experimental": True}
 
 
 _content = st.one_of(
@@ -191,6 +241,12 @@ _settings = st.fixed_dictionaries(
     },
 )
 KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "tools at once": st.builds(
+        lambda bad, order, all_: at_once(bad, [n for n in order if n < bad.count(False)][: None if all_ else -1]),
+        st.lists(st.sampled_from([False, False, False, True]), min_size=1, max_size=4),
+        st.permutations(range(4)),
+        st.booleans(),
+    ),
     "text": st.builds(each_turn, st.lists(turns, min_size=1, max_size=3)),
     "command": st.builds(
         _ran,
@@ -251,7 +307,8 @@ def _play(argv: list[str], home: HermeticHome, env: dict[str, str], scenario: di
         able = {"capabilities": {"experimentalApi": True}} if scenario.get("experimental") else {}
         client.request("initialize", {"clientInfo": CLIENT, **able})
         client.notify("initialized")
-        Later(client, scenario["conversation"], str(home.work), gates).play()
+        kind = AtOnce if "at_once" in scenario["conversation"] else Later
+        kind(client, scenario["conversation"], str(home.work), gates).play()
         client.close()
         place = str(home.home.parent).encode()
         return [

@@ -16,7 +16,7 @@ from codex_replay.core.redact.redactor import Redactor
 from codex_replay.shell.cassettes.file import CassetteWriter
 from codex_replay.shell.codex.origin import bundle_of
 from codex_replay.shell.http.backend_process import BackendProcess
-from tests.real.differential.later import ASKING, ESCALATED, FREE, GO, NEXT, TOOL, Both, command
+from tests.real.differential.later import ASKING, ESCALATED, FREE, GO, NEXT, TOOL, Both, at_once, command
 from tests.real.differential.scenarios import GREETING, conversation
 
 VERSION = "0.169.0"
@@ -70,6 +70,8 @@ def conversations() -> dict[str, dict[str, Any]]:
         "patch-cancelled": patched(ASKING, "cancel"),
         "dynamic": answered({"contentItems": [{"type": "inputText", "text": "sunny"}], "success": True}),
         "dynamic-invalid": answered({"output": "sunny", "success": True}),
+        "dynamic-at-once": at_once([False, True, False], [1, 0]),
+        "dynamic-interrupted": at_once([False, False, False], [2, 0]),
         "unknown-tool": conversation([{"items": [gone]}, GREETING], [GO]),
         "failed": conversation([{"status": 500, "error": {"message": "oops"}}, GREETING], [GO, NEXT]),
         "refused": conversation([{"status": 401, "error": {"message": "no"}}], [GO]),

@@ -9,7 +9,7 @@ from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 
@@ -79,6 +79,19 @@ class Never:
     def ready() -> bool:
         """Return False: it has not come."""
         return False
+
+
+class First:
+    """The first of several waits to be ready."""
+
+    __slots__ = ("_waits",)
+
+    def __init__(self, waits: Iterable[Any]) -> None:
+        self._waits = tuple(waits)
+
+    def ready(self) -> bool:
+        """Return True if one of them is."""
+        return any(wait.ready() for wait in self._waits)
 
 
 class Quiet:

@@ -1,7 +1,8 @@
 """The tools of the scripted fake: the model's calls, asked for, obeyed and answered, and never executed.
 
 What a call gives comes from the script: the `result` of its item (docs/fake-codex.md). Calls run one after the other, in the
-order of the calls; the real binary runs them one after the other too, in no fixed order.
+order of the calls; the real 0.92.0 runs them one after the other too, in no fixed order. Later versions begin all at once; here
+they do so with the tools of the client's.
 """
 
 from __future__ import annotations
@@ -38,10 +39,14 @@ class Tools(Commands, Patches):
         while sampling.calls:
             self.pending, sampling.calls = sampling.calls, []
             while self.pending:
-                call = self.pending[0]
-                self.ran += 1
-                text = yield from self._run(call)
-                self.give(self.pending.pop(0), text)
+                if self.thread.clock and self.is_dynamic(self.pending[0]):
+                    from codex_fakes.scripted.turns.later_calls import at_once
+
+                    yield from at_once(self)
+                else:
+                    self.ran += 1
+                    text = yield from self.output_of(self.pending[0])
+                    self.give(self.pending.pop(0), text)
                 if ended:
                     self.report_on()
 
@@ -58,6 +63,10 @@ class Tools(Commands, Patches):
         self.pending = []
         self.report_on()
 
+    def is_dynamic(self, call: dict[str, Any]) -> bool:
+        """Return True if a call is of a tool of the client's."""
+        return self._does(call) == "dynamic"
+
     def _does(self, call: dict[str, Any]) -> str:
         if call["call"] == "function" and any(tool.get("name") == call["name"] for tool in self.thread.dynamic_tools):
             return "dynamic"  # the client's tool comes before one of the same name that Codex has
@@ -66,7 +75,8 @@ class Tools(Commands, Patches):
                 return str(row["does"])
         return "unsupported"
 
-    def _run(self, call: dict[str, Any]) -> Output:
+    def output_of(self, call: dict[str, Any]) -> Output:
+        """Run a call; return its output for the model."""
         tool = getattr(self, "_" + self._does(call))
         try:
             made = tool(call, self.results.get(call.get("call_id") or "") or {})
