@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
 from random import randrange
 
-from codex_fakes.scripted.state.waits import First
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.turn.output import formatted
 from codex_replay.protocol.turn.tools import ShellCall, actions_v2, arguments_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from typing import Any
 
     from codex_fakes.scripted.turns.calls import Calls, Output
-    from codex_fakes.scripted.turns.tools import Tools
 
 _POLICIES = {"never": "Never", "on-request": "OnRequest", "untrusted": "UnlessTrusted"}
 
@@ -79,38 +75,6 @@ def _amendment(shell: ShellCall) -> list[str]:
 def _allowed(shell: ShellCall, prefixes: list[list[str]]) -> bool:
     """Return True if each command of a shell line has a prefix that an amendment has allowed."""
     return all(any(argv[: len(prefix)] == prefix for prefix in prefixes) for argv in shell.commands or [shell.command])
-
-
-def at_once(tools: Tools) -> Generator[Any, None, None]:
-    """Run the client's tools at the head of the pending calls: each is asked for at once, and the replies may come in any order.
-
-    The outputs are given in the order of the calls, when the last reply is there. After an interrupt, what came counts.
-    """
-    group = list(takewhile(tools.is_dynamic, tools.pending))
-    runs = [tools.output_of(call) for call in group]
-    waits: dict[int, Any] = {}
-    texts = [tools.turn.sentence("dynamic-cancelled")] * len(group)
-
-    def go_on(number: int) -> None:
-        try:
-            waits[number] = next(runs[number])
-        except StopIteration as end:
-            waits.pop(number, None)
-            texts[number] = end.value
-
-    for number in range(len(group)):
-        tools.ran += 1
-        go_on(number)
-    try:
-        while waits:
-            yield First(waits.values())
-            for number in [number for number, wait in waits.items() if wait.ready()]:
-                go_on(number)
-    finally:
-        for number in waits:
-            runs[number].close()
-        for text in texts:
-            tools.give(tools.pending.pop(0), text)
 
 
 def dynamic(calls: Calls, values: dict[str, Any]) -> Output:

@@ -7,6 +7,9 @@ they do so with the tools of the client's.
 
 from __future__ import annotations
 
+from itertools import takewhile
+
+from codex_fakes.scripted.state.waits import First
 from codex_fakes.scripted.turns.calls import Commands
 from codex_fakes.scripted.turns.patches import Patches
 from codex_replay.core.wire.json_text import dumps
@@ -40,15 +43,44 @@ class Tools(Commands, Patches):
             self.pending, sampling.calls = sampling.calls, []
             while self.pending:
                 if self.thread.clock and self.is_dynamic(self.pending[0]):
-                    from codex_fakes.scripted.turns.later_calls import at_once
-
-                    yield from at_once(self)
+                    yield from self._at_once()
                 else:
                     self.ran += 1
                     text = yield from self.output_of(self.pending[0])
                     self.give(self.pending.pop(0), text)
                 if ended:
                     self.report_on()
+
+    def _at_once(self) -> Generator[Any, None, None]:
+        """Run the client's tools at the head of the pending calls: all are asked for at once, and replies may come in any order.
+
+        The outputs are given in the order of the calls, when the last reply is there. After an interrupt, what came counts.
+        """
+        group = list(takewhile(self.is_dynamic, self.pending))
+        runs = [self.output_of(call) for call in group]
+        waits: dict[int, Any] = {}
+        texts = [self.turn.sentence("dynamic-cancelled")] * len(group)
+
+        def go_on(number: int) -> None:
+            try:
+                waits[number] = next(runs[number])
+            except StopIteration as end:
+                waits.pop(number, None)
+                texts[number] = end.value
+
+        for number in range(len(group)):
+            self.ran += 1
+            go_on(number)
+        try:
+            while waits:
+                yield First(waits.values())
+                for number in [number for number, wait in waits.items() if wait.ready()]:
+                    go_on(number)
+        finally:
+            for number in waits:
+                runs[number].close()
+            for text in texts:
+                self.give(self.pending.pop(0), text)
 
     def drop(self, sampling: Sampling) -> None:
         """Forget the calls of a reply that failed, and their outputs."""
