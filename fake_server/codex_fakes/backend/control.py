@@ -30,6 +30,7 @@ from codex_fakes.backend.rules.table import unknown_rules
 from codex_fakes.backend.rules.tokens import auth_error
 from codex_fakes.backend.sessions import Session
 from codex_fakes.model.faults import fault_error
+from codex_replay.core.text.whole_number import whole_number
 from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
 from codex_replay.core.wire.web_guard import from_page
@@ -132,11 +133,12 @@ async def _asked(exchange: Exchange, session: Session, rest: list[str], asked: d
         waiting = session.asked.next(asked.get("seconds", 0.0))
         exchange.respond(200, [JSON_TYPE], await exchange.wait_for(waiting))
         return
-    if exchange.request.method != "PUT" or len(rest) != 1 or not rest[0].isdecimal():
+    number = whole_number(rest[0]) if len(rest) == 1 else None
+    if exchange.request.method != "PUT" or number is None:
         _problem(exchange, 404, "The control API has GET .../asked and PUT .../asked/NUMBER.")
         return
     try:
-        session.asked.answer(int(rest[0]), read(exchange.request.body))
+        session.asked.answer(number, read(exchange.request.body))
     except (NotJson, BadScript) as error:
         _problem(exchange, 400, str(error))
         return

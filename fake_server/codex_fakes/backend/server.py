@@ -36,6 +36,7 @@ from codex_fakes.backend.limits import Limits, Traffic
 from codex_fakes.backend.routes import answer, split_target
 from codex_fakes.backend.sessions import Session
 from codex_replay.core.text.error_text import error_text
+from codex_replay.core.text.whole_number import whole_number
 from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.protocol.script.script import BadScript, Script
 
@@ -180,10 +181,10 @@ def read_options(argv: list[str]) -> dict[str, Any]:
         if not equals and (value := next(words, "")) == "":
             raise ValueError(f"{word} needs a value: {OPTIONS[name][1]}.")
         given[name] = [*given[name], value] if isinstance(OPTIONS[name][0], list) else value
-    if not given["port"].isdigit():
+    if whole_number(given["port"]) is None:
         raise ValueError(f"--port {given['port']} is not a number: give a port, or 0 for a free one.")
     for name in ("max-body", "ledger-requests", "ledger-bytes"):
-        if not given[name].isdigit() or not int(given[name]):
+        if not whole_number(given[name]):
             raise ValueError(f"--{name} {given[name]} is not a whole number from 1. It is {OPTIONS[name][1]}.")
     try:
         valid = 0 < float(given["idle-seconds"]) < 1e9

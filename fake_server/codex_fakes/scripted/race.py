@@ -14,6 +14,7 @@ from typing import Any
 
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.normalise.order import Marker, Order
+from codex_replay.core.text.whole_number import whole_number
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.core.wire.jsonrpc import is_reply
 from codex_replay.protocol.data_tables import load
@@ -26,9 +27,10 @@ class Race:
     """Turn frames into (time, line) pairs. `seed` is the text after the colon. Raises `ValueError` unless it is a number."""
 
     def __init__(self, seed: str, version: str) -> None:
-        if not seed.isdecimal():
+        number = whole_number(seed)
+        if number is None:
             raise ValueError(f"FAKE_CODEX_PACE is 'race:{seed}'; the seed behind the colon must be a whole number.")
-        self._random = Random(int(seed))
+        self._random = Random(number)
         table = load("normalise", version)
         self._order = Order(table)
         self._marker = Marker(table)

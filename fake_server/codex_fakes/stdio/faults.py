@@ -12,6 +12,7 @@ import time
 from _random import Random
 from posix import getpid, kill, read
 
+from codex_replay.core.text.whole_number import whole_number
 from codex_replay.core.wire.json_text import NotJson, dumps, loads
 
 TYPE_CHECKING = False
@@ -113,9 +114,10 @@ def fault_of(text: str) -> Fault:
         raise SystemExit(0)
     if name not in FAULTS:
         raise ValueError(f"FAKE_CODEX_FAULT is {text!r}; it must be NAME or NAME:SEED, and the names are {', '.join(FAULTS)}.")
-    if seed and not seed.isdecimal():
+    number = whole_number(seed or "0")
+    if number is None:
         raise ValueError(f"FAKE_CODEX_FAULT is {text!r}; the seed behind the colon must be a whole number.")
-    return Fault(name, int(seed or 0))
+    return Fault(name, number)
 
 
 def _plain(fault: Fault, raw: bytes, value: Any) -> list[bytes]:

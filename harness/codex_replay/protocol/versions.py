@@ -24,7 +24,7 @@ def is_version(text: str) -> bool:
     return (
         text.isascii()
         and len(digits) == 3
-        and all(part.isdigit() for part in digits)
+        and all(part.isdigit() and len(part) < 10 for part in digits)
         and (not dash or all(part.isalnum() for part in pre.split(".")))
     )
 

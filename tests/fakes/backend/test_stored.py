@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -59,6 +60,9 @@ def test_a_stream_is_sent_again_from_an_event_on(backend: BackendProcess) -> Non
     assert again[1]["content-type"].startswith("text/event-stream")
     assert events(again) == streamed
     assert events(ask(session.url + "/v1/responses/resp_1?stream=true&starting_after=3", method="GET")) == streamed[4:]
+    for what in ("1" * 5000, "²", "-1"):  # no number of an event: the whole stream
+        after = quote(what)
+        assert events(ask(session.url + f"/v1/responses/resp_1?stream=true&starting_after={after}", method="GET")) == streamed
 
 
 def test_the_input_of_a_response_is_listed(backend: BackendProcess) -> None:

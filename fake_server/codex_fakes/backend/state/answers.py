@@ -20,6 +20,7 @@ from codex_fakes.backend.sessions import Session
 from codex_fakes.backend.state import stored as responses
 from codex_fakes.backend.state.conversations import Conversation, listed, page
 from codex_fakes.backend.state.stored import Stored
+from codex_replay.core.text.whole_number import whole_number
 from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
 from codex_replay.protocol.responses.items import CREATED_AT, reply
@@ -93,7 +94,8 @@ def _response(
         stored.cancel()
         respond_json(exchange, entry, 200, stored.response())
     elif options.get("stream") == "true":
-        after = int(options["starting_after"]) if options.get("starting_after", "").isdecimal() else -1
+        asked_for = whole_number(options.get("starting_after", ""))
+        after = -1 if asked_for is None else asked_for
         entry.answer, entry.status = "route", 200
         exchange.start(200, [STREAM_TYPE, ("cache-control", "no-cache")])
         exchange.write([event_bytes(event) for event in stored.events() if event.get("sequence_number", after + 1) > after])

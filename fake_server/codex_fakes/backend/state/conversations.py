@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from codex_replay.core.text.whole_number import whole_number
 from codex_replay.core.wire.json_text import compact
 from codex_replay.protocol.responses.items import CREATED_AT
 
@@ -98,8 +99,8 @@ def page(items: Sequence[Mapping[str, Any]], options: Mapping[str, str]) -> dict
     ids = [item["id"] for item in data]
     if options.get("after") in ids:
         data = data[ids.index(options["after"]) + 1 :]
-    given = options.get("limit", "")
-    limit = min(max(int(given), 1), 100) if given.isdecimal() and len(given) < 9 else 20
+    given = whole_number(options.get("limit", ""))
+    limit = min(max(given, 1), 100) if given is not None else 20
     shown = data[:limit]
     ends = {"first_id": shown[0]["id"], "last_id": shown[-1]["id"]} if shown else {"first_id": "", "last_id": ""}
     return {"object": "list", "data": shown, **ends, "has_more": len(data) > limit}

@@ -195,9 +195,14 @@ def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
     """List the models that 0.92 brings along; the cursor is the number of those before the page."""
     data = session.answers["results"]["model/list"]["result"]["data"]
     cursor, limit = params.get("cursor"), params.get("limit")
-    if cursor is not None and not (cursor.isdecimal() and cursor.isascii()):
-        raise Refused(f"invalid cursor: {cursor}")
-    start = int(cursor or 0)
+    start = 0
+    if cursor is not None:
+        from codex_replay.core.text.whole_number import whole_number
+
+        number = whole_number(cursor)
+        if number is None:
+            raise Refused(f"invalid cursor: {cursor}")
+        start = number
     if start > len(data):
         raise Refused(f"cursor {start} exceeds total models {len(data)}")
     end = min(start + max(limit, 1), len(data)) if isinstance(limit, int) else len(data)

@@ -68,6 +68,6 @@ def _value(text: str) -> str | int | bool | None:
         return None if '"' in inner or "\\" in inner else inner
     if text in ("true", "false"):
         return text == "true"
-    if text.isascii() and text.isdecimal() and (text == "0" or text[0] != "0"):
+    if text.isascii() and text.isdecimal() and len(text) < 20 and (text == "0" or text[0] != "0"):
         return int(text)
     return None

@@ -18,6 +18,7 @@ from codex_replay.cli.io.suite_names import BadUse, no_expression, resolve
 from codex_replay.cli.run.child import started, wait
 from codex_replay.cli.run.display import run_live
 from codex_replay.cli.run.parts import parts
+from codex_replay.core.text.whole_number import whole_number
 from codex_replay.plugin.base.configuration import BadConfiguration, find_root, read
 from codex_replay.plugin.base.options import KEYS
 from codex_replay.plugin.base.places import PACKAGED, SUITES_PLUGIN, installed_suites
@@ -46,7 +47,7 @@ class _Command(click.Command):
 
 def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """Refuse a number that pytest-xdist would read as "no workers" or would refuse with a usage message of pytest."""
-    if value not in ("auto", "logical") and (not value.isascii() or not value.isdigit() or int(value) == 0):
+    if value not in ("auto", "logical") and not whole_number(value):
         raise BadUse(f"-n {value}: give the number of parallel cases, 1 or more, or auto.", ctx)
     return value
 

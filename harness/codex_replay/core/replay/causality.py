@@ -206,7 +206,7 @@ class Causality:
     @staticmethod
     def _place(thread: _Thread, n: int, turn: str) -> None:
         """The server numbers submissions; a turn id in a result shows the current count (overrides take a number too)."""
-        if turn.isdecimal() and (n, True) in thread.submissions:
+        if _is_number(turn) and (n, True) in thread.submissions:
             at, place = thread.submissions.index((n, True)), int(turn)
             if at < place < at + 8:
                 thread.submissions[at:at] = [(n, False)] * (place - at)
@@ -246,7 +246,7 @@ class Causality:
         if turn in thread.turns:
             return thread.turns[turn]
         opener = thread.opener
-        place = int(turn) if turn.isdecimal() else -1
+        place = int(turn) if _is_number(turn) else -1
         if 0 <= place < len(thread.submissions) and thread.submissions[place][1]:
             opener = thread.submissions[place][0]
             # Requests before it whose turn never showed were merged into an earlier one (steered).
@@ -291,3 +291,8 @@ def _turn_of(method: Any, params: Any) -> str | None:
     if turn is None and type(method) is str and method.startswith("codex/event/"):
         turn = params.get("id")
     return turn if type(turn) is str else None
+
+
+def _is_number(turn: str) -> bool:
+    """Return True for the number of a submission. The first answer shall not wait for `whole_number` to be loaded."""
+    return turn.isascii() and turn.isdecimal() and len(turn) < 20

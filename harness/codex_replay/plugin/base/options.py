@@ -12,6 +12,7 @@ import pytest
 
 from codex_replay.core.text.durations import parse_seconds
 from codex_replay.core.text.error_text import error_text
+from codex_replay.core.text.whole_number import whole_number
 from codex_replay.plugin.base.configuration import FILES, SUITE_OF, Configuration, read
 from codex_replay.plugin.base.subjects import usage_errors
 
@@ -165,9 +166,10 @@ def read_settings(config: pytest.Config) -> Settings:
         except ValueError as error:
             raise pytest.UsageError(f"--wait {values['wait']}: {error}") from None
     if values["clients"] is not None:
-        if not str(values["clients"]).isdecimal() or int(values["clients"]) < 1:
+        clients = whole_number(str(values["clients"]))
+        if not clients:
             raise pytest.UsageError(f"--clients {values['clients']}: give a number from 1.")
-        values["clients"] = int(values["clients"])
+        values["clients"] = clients
     for key in ("report", "cassettes", "baseline"):
         if values[key] is not None:
             given = config.getoption(_dest(key), None) is not None

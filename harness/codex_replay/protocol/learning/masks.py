@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from codex_replay.core.text.whole_number import whole_number
 from codex_replay.protocol.learning.leaves import Leaf
 
 #: Keys whose values carry the meaning of a frame: a mask for one of them would hide true differences.
@@ -51,7 +52,8 @@ def by_key(leaf: Leaf) -> str | None:
     if left.startswith("/") and right.startswith("/") and "\n" not in left:
         return "path"
     if left.isdigit() and right.isdigit():
-        return "time" if _is_time(int(left)) and _is_time(int(right)) else "number"
+        both = whole_number(left), whole_number(right)
+        return "time" if all(each is not None and _is_time(each) for each in both) else "number"
     if _RANDOM.fullmatch(left) and _RANDOM.fullmatch(right):
         return "random"
     return None
