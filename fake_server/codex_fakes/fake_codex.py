@@ -10,7 +10,7 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
     FAKE_CODEX_CAPTURE        a file that gets what the client sent, as a cassette; `{pid}` stands for the process id
     FAKE_CODEX_ENDING         with a cassette: a file that gets a line of JSON at the end: which recorded frames never came, which
                               came with other content, and which frames matched nothing
-    FAKE_CODEX_PACE           fast (default), recorded, or Nx (N times as fast as recorded); without a cassette race:SEED
+    FAKE_CODEX_PACE           fast (default), recorded, burst, or Nx (N times as fast as recorded); without a cassette race:SEED
     FAKE_CODEX_SCRIPT         without a cassette (never with one): the script of the model; fake-codex then runs the turns itself
     FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request the model would have got
     FAKE_CODEX_VERSION        without a cassette: the Codex that is imitated, 0.92.0 (default) or 0.169.0

@@ -114,6 +114,8 @@ class _Exec:
 
     user_agent = f"codex_exec/{DEFAULT}"
     experimental = False
+    gaps = 0.0  # all comes at once: nobody can miss a part of the output
+    at_end = True
     _resumed: Thread | None = None
 
     def __init__(self, options: dict[str, Any], overrides: list[tuple[str, str]]) -> None:
@@ -216,6 +218,9 @@ class _Exec:
             raise Wrong(f"Failed to read output schema file {path}: {error.strerror}\n", 1) from None
         except NotJson as error:
             raise Wrong(f"Output schema file {path} is not valid JSON: {error}\n", 1) from None
+
+    def delay_output(self, seconds: float) -> None:
+        """Hold nothing back."""
 
     def write_out(self, frame: dict[str, Any]) -> None:
         """Process a frame of the thread: events are printed."""

@@ -4,7 +4,7 @@
     FAKE_CODEX_LEDGER     a file that gets a line of JSON for each request that the model would have got
     FAKE_CODEX_VERSION    the Codex that is imitated: 0.92.0 (default), or another one with a table (docs/fake-codex.md)
     FAKE_CODEX_STATE      a folder that keeps the threads and the position in the script between processes
-    FAKE_CODEX_PACE       fast (default), or race:SEED (see `race`)
+    FAKE_CODEX_PACE       fast (default), recorded, Nx, burst (see `Session.gap`), or race:SEED (see `race`)
 
 This module is on fake-codex's start-up path and answers initialize by itself; everything else is loaded when the client has
 its first answer.
@@ -13,6 +13,7 @@ its first answer.
 from __future__ import annotations
 
 from posix import getcwd, uname
+from time import monotonic
 
 from codex_fakes.stdio.loop import Ended, Stdio, write_out
 from codex_replay.core.cassette.frames import Frame
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.race import Race
     from codex_fakes.scripted.session import Session
     from codex_fakes.scripted.state.store import Store
+
+
+_FAST = 0.1  # a turn takes less than a quarter of the real one's time, and a client that yields once misses nothing
 
 
 class ScriptedServer(Stdio):
@@ -66,13 +70,15 @@ class ScriptedServer(Stdio):
             from codex_fakes.scripted.state.store import Store
 
             self._store = Store(environ["FAKE_CODEX_STATE"])
+        self.gaps = _FAST  # the part of the real server's gaps that this one leaves
+        self._held = 0.0  # nothing is written before this time (monotonic seconds)
         pace = environ.get("FAKE_CODEX_PACE") or "fast"
         if pace.startswith("race:"):
             from codex_fakes.scripted.race import Race
 
-            self._race = Race(pace[5:], self.version)
+            self._race, self.gaps = Race(pace[5:], self.version), 0.0
         elif pace != "fast":
-            raise ValueError(f"FAKE_CODEX_PACE is {pace!r}; without a cassette it must be fast or race:SEED.")
+            self.gaps = _gaps(pace)
         if environ.get("FAKE_CODEX_CAPTURE"):
             from codex_fakes.stdio.capture import open_capture
 
@@ -163,11 +169,30 @@ class ScriptedServer(Stdio):
     # -- output -------------------------------------------------------------------------------------------------------
 
     def write_out(self, frame: dict[str, Any]) -> None:
-        """Send a frame, at once or, when racing, at its raced time."""
-        if self._race is None:
-            self.send(dumps(frame) + b"\n")
-        else:
+        """Send a frame, at once or, when racing, at its raced time; while the output is held back, behind what waits."""
+        if self._race is not None:
             self._race.add(frame)
+        elif self.due or self._held:
+            self.due.append((self._held, dumps(frame) + b"\n"))
+        else:
+            self.send(dumps(frame) + b"\n")
+
+    def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
+        """Refuse a request, in its turn."""
+        if self.due and self._race is None:
+            self.due.append((self._held, dumps({"error": error, "id": request_id}) + b"\n"))
+        else:
+            super().answer_error(request_id, error)
+
+    def delay_output(self, seconds: float) -> None:
+        """Hold the output back for a time: what was written before goes out in a write of its own."""
+        if seconds:
+            self._held = monotonic() + seconds
+
+    def _move_due(self) -> None:
+        super()._move_due()
+        if not self.due:
+            self._held = 0.0
 
     @property
     def may_advance(self) -> bool:
@@ -207,6 +232,19 @@ class ScriptedServer(Stdio):
             self._session.close()
             self.failed = self.failed or self._session.failed
         return 1 if self.failed else 0
+
+
+def _gaps(pace: str) -> float:
+    """Return the part of the real server's gaps that a pace leaves; raises `ValueError` for what is no pace."""
+    from codex_replay.core.replay.pace import pace_of
+
+    times = pace_of(pace)
+    if times is None:
+        raise ValueError(
+            f"FAKE_CODEX_PACE is {pace!r}; without a cassette it must be fast, recorded, a number with an x such as 2x, "
+            f"burst, or race:SEED."
+        )
+    return 1 / times if times else 0.0
 
 
 def _is_plain_initialize(value: Any) -> bool:

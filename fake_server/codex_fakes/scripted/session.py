@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import time
+from time import monotonic, time
 
 from codex_fakes.scripted.state.form import misshapen, misshapen_params
 from codex_fakes.scripted.state.ids import uuid4, uuid_error
@@ -10,7 +10,7 @@ from codex_fakes.scripted.state.model import Model
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import Settings, absolute, read_config
 from codex_fakes.scripted.state.thread import Thread
-from codex_fakes.scripted.state.waits import Sleep, Ticket
+from codex_fakes.scripted.state.waits import Gap, Sleep, Ticket
 from codex_fakes.stdio.loop import Ended, write_out
 from codex_replay.core.wire.jsonrpc import kind
 from codex_replay.protocol.data_tables import load
@@ -20,7 +20,7 @@ from codex_replay.protocol.versions import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any, Protocol
 
     from codex_fakes.scripted.methods.protocols import Method
@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 
         user_agent: str
         experimental: bool
+        gaps: float  # the part of the real server's gaps that this one leaves
+
+        @property
+        def at_end(self) -> bool:
+            """Return True once the client is no longer read."""
+
+        def delay_output(self, seconds: float) -> None:
+            """Hold the output back for a time."""
 
         def write_out(self, frame: dict[str, Any]) -> None:
             """Send a frame."""
@@ -67,6 +75,7 @@ class Session:
         self.config = read_config(home, overrides)
         self.threads: dict[str, Thread] = {}
         self._answered: list[Ticket] = []  # replies that may have come after the end of their turns
+        self._held = 0.0  # the end of the last gap before output (monotonic seconds)
         self._left: list[Thread] = []  # turns of threads that were loaded again in mid-turn
         self.rules: list[list[str]] = []  # what amendments have allowed
         self.skills: dict[str, bool] = {}  # what skills/config/write has switched on or off
@@ -208,6 +217,21 @@ class Session:
         self._tickets[self._requests] = ticket
         self._requests += 1
         self.server.write_out(frame)
+
+    def delay_output(self, name: str) -> None:
+        """Leave a gap of the real server before the next output (a name in turn.json's "gaps")."""
+        seconds = self._seconds(name)
+        self._held = monotonic() + seconds
+        self.server.delay_output(seconds)
+
+    def gap(self, name: str) -> Iterator[Gap]:
+        """Yield the wait for a gap of the real server, in which a client can steer and interrupt; at the pace "burst" none."""
+        if seconds := self._seconds(name):
+            yield Gap(seconds + max(0.0, self._held - monotonic()), self.server)
+
+    def _seconds(self, name: str) -> float:
+        milliseconds: float = self.table["gaps"][name]
+        return milliseconds / 1000 * self.server.gaps
 
     # -- time ---------------------------------------------------------------------------------------------------------
 

@@ -93,6 +93,11 @@ class Stdio:
         """Close every file and return the exit status."""
         return 0
 
+    @property
+    def at_end(self) -> bool:
+        """Return True once the client is no longer read."""
+        return self._splitter is None
+
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:

@@ -19,6 +19,8 @@ class InProcess:
     """Stands where `codex_replay.shell.rpc.client.Client` stands; `table` (turn.json) may be another one."""
 
     experimental = False
+    gaps = 0.0
+    at_end = False
     user_agent = "codex-replay/0.92.0 (Linux 6; x86_64) unknown (codex-replay; 1.0.0)"
 
     def __init__(self, script: Path | None, home: Path, work: str, table: Any = None) -> None:
@@ -33,6 +35,9 @@ class InProcess:
 
     def write_out(self, frame: dict[str, Any]) -> None:
         self._add("server", frame)
+
+    def delay_output(self, seconds: float) -> None:
+        pass
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
         self._add("server", {"error": error, "id": request_id})

@@ -542,7 +542,7 @@ def test_a_race_is_another_right_order(start: Callable[..., Started]) -> None:
     assert order(raced(start, "race:1")) == order(runs[1])
 
 
-@pytest.mark.parametrize("pace", ["race:", "race:x", "recorded", "2x"])
+@pytest.mark.parametrize("pace", ["race:", "race:x", "slow", "0x", "x"])
 def test_a_pace_that_is_none_is_a_sentence(pace: str) -> None:
     done = run(b"", FAKE_CODEX_PACE=pace)
     assert (done.returncode, b"FAKE_CODEX_PACE" in done.stderr) == (2, True)

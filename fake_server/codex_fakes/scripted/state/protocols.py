@@ -5,7 +5,7 @@ Loaded by type checkers only: `typing` is not on the start-up path.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any, Protocol
 
 from codex_fakes.scripted.state.settings import Settings
@@ -42,6 +42,12 @@ class Out(Protocol):
 
     def answer(self, request_id: Any, result: Any) -> None:
         """Answer a request of the client."""
+
+    def delay_output(self, name: str) -> None:
+        """Leave a gap of the real server before the next output."""
+
+    def gap(self, name: str) -> Iterator[Any]:
+        """Yield the wait for a gap of the real server, if there is one."""
 
 
 class Turn(Protocol):

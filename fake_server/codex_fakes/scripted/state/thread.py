@@ -15,7 +15,7 @@ from codex_replay.protocol.turn.frames import fill, frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
     from typing import Any
 
     from codex_fakes.scripted.state.protocols import Out, Turn
@@ -240,6 +240,14 @@ class Thread:
                 self._out.send(frame)
         if ticket is not None and not ticket.asked:
             ticket.reply = {"result": {}}  # this kind of listener gets no request
+
+    def delay_output(self, name: str) -> None:
+        """Leave a gap of the real server before the next output."""
+        self._out.delay_output(name)
+
+    def gap(self, name: str) -> Iterator[Any]:
+        """Yield the wait for a gap of the real server, if there is one."""
+        return self._out.gap(name)
 
     # -- running ------------------------------------------------------------------------------------------------------
 

@@ -43,6 +43,20 @@ class Sleep:
         return monotonic() >= self.until
 
 
+class Gap(Sleep):
+    """A time that the real server takes; it is over at once when the client has closed stdin (`server.at_end`)."""
+
+    __slots__ = ("_server",)
+
+    def __init__(self, seconds: float, server: Any) -> None:
+        super().__init__(seconds)
+        self._server = server
+
+    def ready(self) -> bool:
+        """Return True if the time has come, or nobody is left who could miss what follows."""
+        return self._server.at_end or super().ready()
+
+
 class SleepOrSteer(Sleep):
     """A time that is waited for unless the turn is steered before (`steered` is its thread's list)."""
 

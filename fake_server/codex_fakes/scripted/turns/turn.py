@@ -71,6 +71,7 @@ class Turn:
         """Run the turn to its end."""
         thread = self.thread
         thread.turns.append(self._shown)
+        thread.delay_output("start")
         thread.emit("task-started", {"window": self.settings.window()})
         self._user_message()
         yield Quiet()
@@ -124,7 +125,7 @@ class Turn:
         values = self._user_values(self._items)
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
-        if not thread.asked:
+        if not thread.asked and not thread.preview:  # the preview of a history that the client gave stays
             thread.preview = values["preview"]
         thread.asked, thread.model = True, self.settings.model
         self._listed["items"].append({"type": "userMessage", "content": values["kept"]})
@@ -169,6 +170,7 @@ class Turn:
         body = body_of(thread, self.settings, self.schema, self.kind)  # what a failed attempt has said is not in the next attempt
         while True:
             reply = self._model.ask(body, {"thread": self.thread.id, "turn": self.id}, self.settings.url())
+            yield from thread.gap("model")
             if reply.wait_ms:
                 yield Sleep(reply.wait_ms / 1000)
             if reply.failure is None:

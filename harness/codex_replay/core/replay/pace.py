@@ -1,15 +1,15 @@
-"""The pace of a replay, as every option and setting spells it: fast, recorded, or Nx."""
+"""The pace of a replay, as every option and setting spells it: fast or burst, recorded, or Nx."""
 
 from __future__ import annotations
 
 
 def pace_of(text: str) -> float | None:
-    """Return how many times as fast as recorded to go: 0 without any waiting ("fast"), 1 for "recorded", N for "Nx".
+    """Return how many times as fast as recorded to go: 0 without any waiting ("fast" and "burst"), 1 for "recorded", N for "Nx".
 
     Returns None for any other text; N is a decimal number above 0 and below a million.
     """
-    if text in ("fast", "recorded"):
-        return 0.0 if text == "fast" else 1.0
+    if text in ("fast", "burst", "recorded"):
+        return 1.0 if text == "recorded" else 0.0
     number = text.removesuffix("x")
     if number == text or number.strip("0123456789.") or number.count(".") > 1 or number in ("", "."):
         return None
