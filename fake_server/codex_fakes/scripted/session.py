@@ -220,16 +220,16 @@ class Session:
 
     def delay_output(self, name: str) -> None:
         """Leave a gap of the real server before the next output (a name in turn.json's "gaps")."""
-        seconds = self._seconds(name)
+        seconds = self._duration(name)
         self._held = monotonic() + seconds
         self.server.delay_output(seconds)
 
     def gap(self, name: str) -> Iterator[Gap]:
         """Yield the wait for a gap of the real server, in which a client can steer and interrupt; at the pace "burst" none."""
-        if seconds := self._seconds(name):
+        if seconds := self._duration(name):
             yield Gap(seconds + max(0.0, self._held - monotonic()), self.server)
 
-    def _seconds(self, name: str) -> float:
+    def _duration(self, name: str) -> float:
         milliseconds: float = self.table["gaps"][name]
         return milliseconds / 1000 * self.server.gaps
 

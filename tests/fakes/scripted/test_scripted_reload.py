@@ -139,3 +139,11 @@ def test_the_same_model_is_no_matter(start: Start) -> None:
     fake.client.request("thread/resume", {"threadId": thread, "model": "gpt-5.1"})
     turn(fake.client, thread)
     assert not any(of(frame.value, "codex/event/warning") for frame in fake.client.timeline)
+
+
+def test_the_preview_of_a_history_stays(start: Start) -> None:
+    fake = start(["One."])
+    history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "From elsewhere."}]}]
+    thread = fake.client.request("thread/resume", {"threadId": fake.thread(), "history": history})["thread"]["id"]
+    fake.turn(thread, "And on.")
+    assert [one["preview"] for one in fake.client.request("thread/list", {})["data"]] == ["From elsewhere."]
