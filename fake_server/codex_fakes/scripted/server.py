@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.state.store import Store
 
 
-_FAST = 0.1  # a turn takes less than a quarter of the real one's time, and a client that yields once misses nothing
+_FAST = 0.05  # a turn takes less than a quarter of the real one's time, and a client that yields once misses nothing
 
 
 class ScriptedServer(Stdio):

@@ -47,7 +47,7 @@ def test_in_a_burst_the_turn_is_over_by_then(start: Callable[..., Started]) -> N
 
 
 @pytest.mark.parametrize("version", ["0.92.0", "0.169.0"])
-@pytest.mark.parametrize(("pace", "part"), [("fast", 0.1), ("recorded", 1), ("2x", 0.5)])
+@pytest.mark.parametrize(("pace", "part"), [("fast", 0.05), ("recorded", 1), ("2x", 0.5)])
 def test_a_turn_takes_its_part_of_the_real_gaps(start: Callable[..., Started], version: str, pace: str, part: float) -> None:
     fake = start(["One."], FAKE_CODEX_PACE=pace, FAKE_CODEX_VERSION=version)
     frames = turn_of(fake)
