@@ -110,6 +110,17 @@ def test_what_a_client_reads_can_be_listed(mine: Path, tmp_path: Path) -> None:
     assert "the file names no method" in run("0.92.0", mine, "--reads", tmp_path / "reads.txt").stderr
 
 
+def test_a_mistyped_method_is_reported(mine: Path, tmp_path: Path) -> None:
+    """It matches nothing, and all changes of the method that was meant would be left out without a word."""
+    reads = tmp_path / "reads.txt"
+    reads.write_text("item/strated\nturn/*\ncodex/event/task_started\nmodel/list\nnobody/knows/this/one\n")
+    done = run("0.92.0", mine, "--json", "--reads", reads)
+    assert f"--reads {reads}: item/strated matches no method of the compared bundles. Did you mean item/started?" in done.stderr
+    assert "nobody/knows/this/one matches no method of the compared bundles." in done.stderr
+    assert done.stderr.count("--reads") == 2
+    assert json.loads(done.stdout)["drift"] == 1
+
+
 def test_recordings_show_what_a_client_reads(mine: Path, tmp_path: Path) -> None:
     """A client of v2 does not read codex/event, though the server sends it."""
     shutil.copy(ROOT / "cassettes/app_server" / f"{V2}.ndjson", tmp_path / "v2.ndjson")

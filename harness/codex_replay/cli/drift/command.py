@@ -108,9 +108,20 @@ def command(
     try:
         old, new = _bundle(from_), _bundle(to)
         sides = {id(old): (from_, experimental_from, "--experimental-from"), id(new): (to, experimental, "--experimental")}
-        drift = compare(old, new, lambda plain: _experimental(plain, *sides[id(plain)]))
+        experimental_bundles: list[Bundle | None] = []
+
+        def experimental_bundle(plain: Bundle) -> tuple[Bundle | None, str]:
+            bundle, why = _experimental(plain, *sides[id(plain)])
+            experimental_bundles.append(bundle)
+            return bundle, why
+
+        drift = compare(old, new, experimental_bundle)
         found = len(drift.findings)
-        drift = only_read(without_ignored(drift, ignore), _read(reads)) if reads is not None else without_ignored(drift, ignore)
+        drift = without_ignored(drift, ignore)
+        if reads is not None:
+            wanted = _read(reads)
+            _warn_of_unknown(reads, wanted, [old, new, *filter(None, experimental_bundles)])
+            drift = only_read(drift, wanted)
     except BadPattern as error:
         raise Unable(str(error)) from None
     except BundleError as error:
@@ -187,6 +198,16 @@ def _read(path: str) -> list[str]:
             f"--reads {path}: no cassette there has a message of an app-server, so it does not show what a client reads."
         )
     return sorted(found)
+
+
+def _warn_of_unknown(path: str, wanted: list[str], bundles: list[Bundle]) -> None:
+    """Report on stderr each line of `--reads FILE` that matches no method. A list may serve several versions: it is no error."""
+    from codex_replay.protocol.drift.reads import methods_of, near_misses
+
+    if not os.path.isfile(path) or path.endswith(".ndjson"):
+        return
+    for name, near in near_misses(wanted, methods_of(bundles)):
+        aside(f"--reads {path}: {name} matches no method of the compared bundles." + (f" Did you mean {near}?" if near else ""))
 
 
 def _used(drift: Drift, folder: str) -> dict[str, list[int]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from codex_replay.core.wire.jsonrpc import kind
-from codex_replay.protocol.drift.findings import Drift, DriftFinding
+from codex_replay.protocol.drift.findings import COUNTED, Drift, DriftFinding
 from codex_replay.protocol.drift.rules import IDS
+from codex_replay.protocol.schema.bundle import Bundle
 
 #: The v1 events, and the request without which a client does not get them for itself.
 V1_EVENTS, V1_LISTENS = "codex/event/", "addConversationListener"
@@ -46,6 +48,20 @@ def only_read(drift: Drift, read: Sequence[str]) -> Drift:
         drift,
         lambda finding: finding.rule.sender == "client" or any(matches(place.method, read) for place in finding.places),
     )
+
+
+def methods_of(bundles: Iterable[Bundle]) -> set[str]:
+    """Return all methods of the bundles, in each direction, and their v1 events as `codex/event/NAME`."""
+    found: set[str] = set()
+    for bundle in bundles:
+        found.update(*(bundle.methods(direction) for direction in COUNTED), (V1_EVENTS + name for name in bundle.events()))
+    return found
+
+
+def near_misses(read: Iterable[str], methods: set[str]) -> list[tuple[str, str]]:
+    """Return the patterns that match no method, each with the method most like it, or an empty text."""
+    missing = [name for name in read if not any(matches(method, [name]) for method in methods)]
+    return [(name, next(iter(difflib.get_close_matches(name, sorted(methods), 1)), "")) for name in missing]
 
 
 def read_in(messages: Iterable[tuple[str, Any]]) -> set[str]:
