@@ -67,7 +67,7 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
 
 
 def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: str) -> Iterator[Awaitable[Any]]:
-    """Yield what a response in the background waits for: all that would hold its stream."""
+    """Yield each wait of a response in the background: those that would delay its stream."""
     first: list[Wait | Gate] = [Wait(turn.first_delay_ms)] if turn.first_delay_ms else []
     if turn.gate is not None:
         first.append(Gate(turn.gate))

@@ -53,10 +53,10 @@ class Replay:
         self.upgrades = any(one.track.upgraded for one in player.exchanges)
 
     def grants(self, mode: str, request: Request, path: str, query: str) -> Handshake | None:
-        """Return how a handshake is granted; None if it is answered as a request: refused in a recording, or not there at all.
+        """Return how a handshake is granted; None if the recording refuses it or does not have it: it is answered as a request.
 
-        A client that connects more often than the recorded one is granted the same; with `mode` "on" one of a recording of
-        HTTP is, whose events are sent as messages.
+        A client that connects more often than the recorded client is granted each further connection too. With `mode` "on" a
+        recording of HTTP grants the handshake, and its events are sent as messages.
         """
         payload = http_frames.request_payload(request.method, f"{path}?{query}" if query else path, request.headers, b"")
         found = self.player.find(request.conn, payload)

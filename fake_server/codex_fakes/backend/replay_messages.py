@@ -1,7 +1,8 @@
 """Recorded WebSocket messages as answers: to a WebSocket client frame by frame, to an HTTP client as an event stream, and back.
 
-What was unusual on the wire (fragments, a message without compression) is repeated. A conversion has the same events; what one
-transport alone has (close frames, binary messages, the bounds of HTTP chunks) is left out, and the ledger says `converted`.
+Unusual messages (fragments, a message without compression) are replayed as recorded. A conversion to the other transport has
+the same events, without what that transport lacks (close frames, binary messages, the bounds of HTTP chunks); the ledger has
+`converted` for it.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Session:
         return id(turn) in self._own
 
     def unused(self) -> list[int]:
-        """Return the indexes of the turns that nothing has asked for."""
+        """Return the indexes of the turns that no request has used."""
         return self.turns.unused()
 
     def gate(self, name: str) -> asyncio.Event:

@@ -346,7 +346,7 @@ class WebSocketExchange(MessageExchange):
         raise NotImplementedError
 
     def start(self, status: int, headers: Headers) -> None:
-        """Begin an answer, of which the first message is its first event."""
+        """Begin an answer; the first message is its first event."""
         self.begun = True
 
     def write(self, pieces: Iterable[bytes]) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
         @property
         def at_end(self) -> bool:
-            """Return True once the client is no longer read."""
+            """Return True once the input of the client has ended."""
 
         def delay_output(self, seconds: float) -> None:
             """Hold the output back for a time."""

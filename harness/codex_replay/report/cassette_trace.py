@@ -1,7 +1,7 @@
-"""A cassette as a trace: what the report shows of a case that reproduced its recording, and what `cassette show --html` shows.
+"""A cassette as a trace, for the report of a case that reproduced its recording and for `cassette show --html`.
 
-The frames are read once, as a stream, when the page is written. What a replay binds or masks is taken from the table of the
-recording's Codex version, and is next to each frame: `bound` as `<thread:1> = 01a1...`, `masked` as JSON paths.
+The frames are read once, as a stream, when the page is written. The tables of the recording's Codex version say what a replay
+binds and masks. Each frame lists both: `bound` as `<thread:1> = 01a1...`, `masked` as JSON paths.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Notes:
             masked.append(spelled(path))
 
     def _is_plain(self, key: str, value: Any, inherited: str | None) -> bool:
-        """Return quickly for most leaves that nothing in them is bound or masked."""
+        """Return True if nothing in a leaf is bound or masked, as far as this is known without a search."""
         if type(value) is str:
             return self._known.get((key, value)) is False and "-" not in value
         return value is None or type(value) is bool or (type(value) is int and inherited is None and key not in self._keys)

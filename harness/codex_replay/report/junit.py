@@ -1,7 +1,7 @@
-"""A report as JUnit XML, for the many programs that read that: a testsuite per suite, a testcase per case.
+"""A report as JUnit XML: a testsuite per suite, a testcase per case.
 
-JUnit's XML has no standard; this keeps to what Jenkins, GitLab and GitHub's actions agree on. A known failure is reported as
-skipped, with its reason, so that a gate that counts failures counts what the run counts.
+JUnit's XML has no standard; this module writes only what Jenkins, GitLab and GitHub's actions agree on. A known failure is
+reported as skipped, with its reason, so that another program counts the same failures as the run.
 """
 
 from __future__ import annotations

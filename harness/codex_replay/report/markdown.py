@@ -57,7 +57,7 @@ def markdown(report: Report, most: int = MOST) -> str:
 
 
 class _Page:
-    """Text that grows up to a limit; what does not fit is left out whole."""
+    """Text with a limit of its length; a part that does not fit is left out whole."""
 
     def __init__(self, most: int) -> None:
         self.text = ""

@@ -27,7 +27,7 @@ def command(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def git_diff(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """gitDiffToRemote: no git is asked, so there is no repository unless the script has one."""
+    """gitDiffToRemote: the fake does not run git, so there is no repository unless the script has one."""
     from codex_replay.core.wire.json_text import dumps
 
     raise Refused(f"failed to compute git diff to remote for cwd: {dumps(params['cwd']).decode()}")

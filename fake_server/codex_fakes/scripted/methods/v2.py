@@ -79,7 +79,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
     session.answer(request, _opened(thread, turns=True))
     if not thread.listeners:
         session.listen(thread, "v2")
-    # Whoever asked for raw items asked for those of the thread as it was loaded before.
+    # A request for raw items ends when the thread is loaded again.
     thread.listeners = [(subscription, api, False) for subscription, api, _ in thread.listeners]
     loaded(session, thread)
 

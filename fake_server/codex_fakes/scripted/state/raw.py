@@ -1,8 +1,9 @@
 """Raw items: the input and output of the model, item by item, for a listener that requests them (`experimentalRawEvents`).
 
-The items are those of the history, with the members that the real server writes here and not in its requests. What the model is
-description of its surroundings is text, and is data in opening.json; it is read when the first thread begins whose raw items
-have a listener, or may get one. Order and words come from the real binary (recordings; the differential test's "raw items").
+The items are those of the history, with the members that the real server writes here and not in its requests. The texts that
+open a thread (permissions, instructions, environment) are data in opening.json. The file is read when the first thread begins
+whose raw items have a listener, or may get one. Order and texts are those of the real binary (recordings; the differential
+test's "raw items").
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def opening(settings: Settings) -> list[Item]:
     """Return the model's input before a thread's first turn: permissions, the developer's and the user's instructions, the
     environment.
 
-    Of the user's words the fake knows but the skills that Codex itself puts into every home: it reads no file.
+    The user's instructions are only the skills that Codex itself puts into every home: the fake reads no file.
     """
     developer = settings.developer_instructions
     words = [_message("developer", developer)] if developer else []

@@ -140,7 +140,7 @@ class Calls:
         return text
 
     def structured(self, text: str) -> str:
-        """Return what ran last as JSON, if this is its text; any other text unchanged."""
+        """Return the output of the last command as JSON, if `text` is that output; any other text unchanged."""
         if self._printed is None or text is not self._printed[0]:
             return text
         from codex_fakes.scripted.state.raw import structured

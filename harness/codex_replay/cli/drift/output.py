@@ -19,7 +19,7 @@ def write(path: str | None, form: Callable[[Any], str], report: dict[str, Any]) 
 
 
 def html_page(report: dict[str, Any]) -> str:
-    """Return a drift, of schemas or of behaviour, as one HTML file."""
+    """Return a drift of schemas or of behaviour as one HTML file."""
     from codex_replay.report.page.build import drift_html  # not needed, and not loaded, where no page is written
 
     return drift_html(report)

@@ -78,7 +78,7 @@ def coloured() -> bool:
 
 
 def sentences(command: Callable[P, R]) -> Callable[P, R]:
-    """Turn the end of a command into what its user expects: a sentence for an I/O error, and no leftovers after Ctrl-C."""
+    """End a command without a traceback: print a sentence for an I/O error, and clean up after Ctrl-C."""
 
     @wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -149,7 +149,7 @@ class Progress:
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line from the terminal."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

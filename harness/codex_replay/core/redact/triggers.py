@@ -108,7 +108,7 @@ _Groups = list[tuple[str, list[tuple[int, str]]]]
 
 
 def _grouped(triggers: list[tuple[int, str]]) -> tuple[_Groups, _Groups]:
-    """Return the groups of triggers by the piece that they share: those of any text, and those of texts with a letter."""
+    """Group the triggers by the piece that they share; return the groups for any text, and those for texts with a letter."""
     groups: dict[str, list[tuple[int, str]]] = {}
     for i, trigger in triggers:
         piece = next((piece for piece in _PIECES if piece in trigger), trigger)

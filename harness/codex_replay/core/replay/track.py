@@ -30,7 +30,7 @@ if TYPE_CHECKING:
             """Return the frame of a line, or None where the recording ends."""
 
         def place(self, line: bytes) -> int | None:
-            """Return where the line that was read last stands, None where it cannot be read again."""
+            """Return the offset of the line that was read last; None if it cannot be read a second time."""
 
         def lines_at(self, place: int, end: int, most: int) -> list[bytes]:
             """Return lines again, from a place up to `end` or up to about `most` bytes; the next to be read stays the next."""

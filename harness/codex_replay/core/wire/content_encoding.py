@@ -42,7 +42,7 @@ def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
 def decode_partial(raw: bytes, encoding: str | None) -> bytes | None:
     """Return the decodable part of a body, also of a truncated one.
 
-    None for an unknown encoding, for bytes that break it, and for a body that is longer than `MAX_DECODED` when it is decoded.
+    Returns None for an unknown encoding, for invalid bytes, and for a body of more than `MAX_DECODED` decoded bytes.
     """
     try:
         return _decode(raw, encoding, MAX_DECODED)[0]

@@ -1,8 +1,8 @@
 """The form of a JSON text: how it is written, without its content.
 
-A text that is not the compact JSON of its value is in a recording exactly, next to the value (`httpframes`). Of the two the
-values are compared, ids named and times masked; of the text only what the value does not contain is compared: spacing, the
-ends of lines, comments, and which strings and numbers are not written in the usual way.
+A recording keeps the value of a text, and the exact text too if that is not the compact JSON of the value (`httpframes`).
+Values are compared with ids bound and times masked. The form of the texts is compared apart from that: spacing, line ends,
+comments, and strings and numbers that are written in an unusual way.
 """
 
 from __future__ import annotations

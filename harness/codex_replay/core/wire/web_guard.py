@@ -29,7 +29,7 @@ class WebGuard:
         self._good: set[str] = set()  # Host headers that were already judged
 
     def refusal(self, headers: Iterable[tuple[str, str]], target: str = "/") -> str | None:
-        """Return why a request is refused, None for one that may pass."""
+        """Return why a request is refused; None if it is allowed."""
         hosts, origin, site = [], None, None
         for name, value in headers:
             if len(name) == 4 and name.lower() == "host":

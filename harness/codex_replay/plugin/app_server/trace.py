@@ -120,9 +120,10 @@ def _redacted(frame: core.Frame, n: int, redactor: Redactor) -> core.Frame:
 
 
 def _recorded(server: Server, version: str) -> tuple[list[core.Frame], str]:
-    """Return the frames of a server's cassette, of a broken one those that can be read, and the Codex version recorded.
+    """Return the frames of a server's cassette and its Codex version; of a broken cassette, the readable frames.
 
-    The run is compared with the recording, so its version chooses the tables; without one, `version` (the subject's) does.
+    The run is compared with the recording, so the version of the recording chooses the tables. The default is `version`, the
+    version of the subject.
     """
     from codex_replay.shell.cassettes.file import CassetteError, CassetteReader
 

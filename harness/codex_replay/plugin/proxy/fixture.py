@@ -53,7 +53,7 @@ BUSY = 4.0
 
 
 class Proxy:
-    """The `proxy` fixture. `exchanges` has all requests, in order."""
+    """The `proxy` fixture. `exchanges` lists all requests, in order."""
 
     def __init__(self, pool: Pool, marker: str, profile: str, wait: float, subject: ProxySubject, version: str = DEFAULT) -> None:
         self.marker = marker

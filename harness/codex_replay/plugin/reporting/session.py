@@ -142,7 +142,7 @@ class Session:
         return f"{suites[0]}-{slug(name)}"
 
     def close(self) -> None:
-        """End the backend, and let others have the folder of the report."""
+        """End the backend, and unlock the folder of the report."""
         if self._backend is not None:
             self._backend.close()
             self._backend = None

@@ -54,7 +54,7 @@ class Walk:
     def roots(
         self, sender: Sender, kind: Kind, method: str, under: Path, old: Schema, new: Schema, here: Here | None = None
     ) -> None:
-        """Compare the schemas at one root: what `sender` writes at the path `under` of the frames of `method`.
+        """Compare the schemas at one root: the values that `sender` writes at the path `under` in frames of `method`.
 
         `here` is the definition that the root is a part of, if it is.
         """

@@ -1,4 +1,4 @@
-"""Run the client: the prompt on argv, the model's last words on stdout, or a sentence on stderr and exit status 1."""
+"""Run the client with the prompt in argv. Print the model's last text on stdout, or an error on stderr with exit status 1."""
 
 from __future__ import annotations
 

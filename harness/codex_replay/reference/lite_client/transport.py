@@ -1,7 +1,7 @@
 """HTTP/1.1: send one POST on a new connection, and read its status and its body in chunks.
 
-Written out on a socket: a client that is started for one prompt spends most of its time on loading a larger HTTP library, and
-still some on `urllib.parse`, and on `socket`, of which its half in C is enough where nothing is encrypted.
+The client uses a bare socket, because it is started for one prompt: loading an HTTP library would take most of its time.
+Loading `urllib.parse` and `socket` takes time too; without TLS the C module `_socket` is enough.
 """
 
 from __future__ import annotations

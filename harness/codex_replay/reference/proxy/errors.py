@@ -30,7 +30,7 @@ def bad_request(message: str, param: str | None = None, code: str | None = None)
 
 
 def app_server_ended(message: str) -> ProxyError:
-    """The app-server is not there, or went away in mid-turn."""
+    """The app-server does not run, or ended during a turn."""
     return ProxyError(502, message, code="app_server_gone")
 
 

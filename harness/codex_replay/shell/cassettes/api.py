@@ -43,9 +43,9 @@ def lint(
     """Check one cassette, as `codex-replay cassette lint` does; return a report with `ok`, `findings` and `unreadable`.
 
     The frames of `judge` ("server", "client" or "both") must be valid in the bundle of `codex`, a version or a path (default:
-    the version in the header); what the other side does wrong is a note. What `redactor` would replace is a secret (default:
-    a fresh `Redactor`). Never raises for a bad file; raises `CassetteError` for a path that no file can have, `BundleError` for
-    a `codex` without a bundle and `ValueError` for another `judge`.
+    the version in the header). Invalid frames of the other side are notes. Text that `redactor` would replace counts as a secret
+    (default: a fresh `Redactor`). A bad file raises nothing. Raises `CassetteError` for a path that no file can have,
+    `BundleError` for a `codex` without a bundle and `ValueError` for another `judge`.
     """
     from codex_replay.shell.cassettes import bundle_check
     from codex_replay.shell.cassettes.lint import lint as check

@@ -32,7 +32,7 @@ class Source:
         self.skipped: dict[str, int] = {}
 
     def skip(self, why: str) -> None:
-        """Note one line without traffic."""
+        """Count one line that has no traffic."""
         self.skipped[why] = self.skipped.get(why, 0) + 1
 
     def fail(self, number: int, why: str) -> ImportFailed:

@@ -204,7 +204,7 @@ def explain(status: int, out: bytes, err: bytes, spec: str) -> CodexInstallError
 
 
 def _failure(out: bytes, err: bytes) -> tuple[str, str]:
-    """npm's error code and its one-line summary; newer versions write it as JSON, all write it to stderr."""
+    """npm's error code and its one-line summary. All versions write them to stderr, newer ones as JSON."""
     text = err.decode(errors="replace")
     for candidate in (out, err):
         try:

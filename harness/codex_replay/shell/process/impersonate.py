@@ -1,4 +1,4 @@
-"""Being in the place of another program: its descriptors, environment, signals and exit status, from the outside the same."""
+"""Run in the place of another program, with its descriptors, environment, signals and exit status."""
 
 from __future__ import annotations
 

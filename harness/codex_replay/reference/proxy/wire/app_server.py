@@ -1,8 +1,8 @@
 """One run of `codex app-server`: JSON-RPC over its stdin and stdout.
 
-Strategy: one task reads. It resolves the requests that wait, puts what belongs to a thread into that thread's inbox, and drops
-the rest: a notification of a foreign thread has nowhere to go. What the server asks is answered here and at once, for a request
-without an answer blocks a turn forever; only calls of the client's tools go to the inbox.
+Strategy: one task reads all messages. A response resolves its waiting request. A notification goes to the inbox of its thread,
+and is dropped if the proxy does not have that thread. A request of the server is answered at once, because a turn hangs without
+the answer; only calls of the client's tools go to the inbox.
 """
 
 from __future__ import annotations
