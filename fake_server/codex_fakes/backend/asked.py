@@ -15,7 +15,7 @@ from codex_replay.protocol.script.script import BadScript, Turn, parse
 
 
 class Asked:
-    """The requests of a session that wait for a program's answer."""
+    """The requests of a session that wait until a program answers."""
 
     def __init__(self) -> None:
         self._waiting: deque[Entry] = deque()

@@ -98,7 +98,7 @@ class Exchange:
         self.end()
 
     async def stream_framed(self, status: int, headers: Headers, framed: Iterator[bytes]) -> None:
-        """Send a whole chunked answer, whose chunks are framed already (to an HTTP/1.1 client); a short one in one write."""
+        """Send a whole answer in chunks, which are already framed for an HTTP/1.1 client; a short answer goes in one write."""
         last = next(framed, b"")
         head = True
         for piece in framed:

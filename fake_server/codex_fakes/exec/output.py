@@ -26,7 +26,7 @@ class Output:
         raise NotImplementedError
 
     def event(self, message: dict[str, Any]) -> None:
-        """Show one EventMsg, if it is one that is shown."""
+        """Print one EventMsg, if its type is one that `codex exec` prints."""
         show = self._show.get(message["type"])
         if show is not None:
             show(message)

@@ -221,7 +221,7 @@ def _missing_type(fault: Parameters, steps: list[Step]) -> list[Act]:
 
 
 def _duplicated(fault: Parameters, steps: list[Step]) -> list[Act]:
-    """Send each event twice, but the last."""
+    """Send each event twice, except the last one."""
     return [*(act for step in steps[:-1] for act in (step, step)), *steps[-1:]]
 
 

@@ -42,7 +42,7 @@ class Race:
         self._marker.mark(Frame(0, 0.0, "rpc", "client", raw=raw))
 
     def add(self, frame: dict[str, Any]) -> None:
-        """Take a frame that may be sent now."""
+        """Add a frame that may be sent now."""
         raw = dumps(frame) + b"\n"
         self._frames.append((self._marker.mark(Frame(0, 0.0, "rpc", "server", raw=raw)), raw))
         if is_reply(frame):

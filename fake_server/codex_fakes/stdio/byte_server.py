@@ -78,7 +78,7 @@ class Writer:
         self.ascii = False
 
     def encode(self, message: Any) -> bytes:
-        """Return a message as the line that it goes out as."""
+        """Return the line that is written for a message."""
         return (ascii_dumps(message) if self.ascii else dumps(message)) + self.eol.encode()
 
     def write(self, data: bytes) -> None:
@@ -211,7 +211,7 @@ class Player:
         posix._exit(status)
 
     def step_stay(self, stays: bool) -> None:
-        """Do not end with stdin."""
+        """Keep running when stdin has ended."""
         self.stays = stays
 
     # -- messages --------------------------------------------------------------------------------------------------------

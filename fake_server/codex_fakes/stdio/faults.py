@@ -27,7 +27,7 @@ SLOW_START = 2.0  # seconds
 
 
 class Chance(Random):
-    """The numbers of a seed: those of the standard `random`, of which this is the core; the module takes as long as a start."""
+    """The numbers of a seed, equal to those of the standard `random`, whose import would double the time of a start."""
 
     def randint(self, low: int, high: int) -> int:
         """Return a whole number from `low` to `high`, both included; raises `ValueError` for an empty range."""

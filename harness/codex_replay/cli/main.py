@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the verbs, in the order of the table."""
+        """List the verbs, in the order of the table."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -191,7 +191,7 @@ def item_type(asked: Asked) -> RuleFinding | None:
 
 
 def item_fields(asked: Asked) -> RuleFinding | None:
-    """A call or an output without what belongs to it."""
+    """A call or an output that lacks a required member."""
     for i, item in asked.calls:
         kind = item["type"]
         for field, types in ITEM_FIELDS[kind].items():

@@ -132,7 +132,7 @@ def logout(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def login_key_v1(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """loginApiKey."""
+    """loginApiKey: store the key of the client."""
     session.account = {"type": "apiKey", "token": params["apiKey"]}
     session.answer(request, {})
     session.send({"method": "authStatusChange", "params": {"authMethod": "apikey"}})

@@ -40,7 +40,7 @@ def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def skills_write(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """skills/config/write: kept in memory."""
+    """skills/config/write: keep the setting in memory."""
     session.skills[params["path"]] = params["enabled"]
     session.answer(request, {"effectiveEnabled": params["enabled"]})
 

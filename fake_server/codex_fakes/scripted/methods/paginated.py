@@ -167,7 +167,7 @@ def thread_name_set(session: Session, request: Any, params: dict[str, Any]) -> N
 
 
 def thread_unsubscribe(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Send the client no more of a thread, which stays loaded."""
+    """Stop sending the notifications of a thread to the client; the thread stays loaded."""
     session.thread(params["threadId"]).listeners = []
     session.answer(request, {"status": "unsubscribed"})
 

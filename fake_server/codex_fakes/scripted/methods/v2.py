@@ -70,7 +70,7 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Load a thread again, so that its turns are counted again. With a history from the client, it becomes a new thread."""
+    """Load a thread again; its turns are numbered from the first one. With a history from the client, it becomes a new thread."""
     if params.get("history") is not None:
         from_elsewhere(session, request, params)
         return

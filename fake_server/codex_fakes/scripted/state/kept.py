@@ -113,7 +113,7 @@ class Kept:
         self._apply_turns(thread, dict(entry["turns"]), set(entry["gone"]))
 
     def _apply_to_loaded(self, thread: Thread, meta: dict[str, Any]) -> None:
-        """Take over what a list shows; the thread's own values stay, and are written when they change."""
+        """Copy the values that a list shows. The thread keeps its other values, and writes them when they change."""
         own = _meta(thread)
         shown = ("archived",) if thread.asked else ("archived", "asked", "preview")
         for name, value in meta.items():

@@ -60,7 +60,7 @@ _CALLS = {
 
 
 def _tools(settings: Settings, kind: str) -> list[dict[str, Any]]:
-    """Return the tools that are offered to the model, in the real order; of the schemas nothing but their names."""
+    """Return the tools that are offered to the model, in the real order, with their names and without their schemas."""
     able, config = settings.abilities(), settings.config
     shell = able.get("shell", "shell_command")
     features = config.get("features")

@@ -118,6 +118,6 @@ def _grouped(triggers: list[tuple[int, str]]) -> tuple[_Groups, _Groups]:
 
 
 def keys(text: str) -> bytes:
-    """Return the words of a text that may be keys: long, with a digit, and no uuid, hash or date."""
+    """Return the words of a text that may be keys: long words with a digit that are not a uuid, hash or date."""
     long = [word for word in text.encode("latin-1").translate(_WORDS).split() if len(word) >= LONG]
     return b" ".join([word for word in long if word.translate(None, _DIGITS) != word and word.translate(None, _HEX)])

@@ -171,7 +171,7 @@ def _differences(matcher: Matcher, recorded: Frame, live: Frame) -> list[Differe
 
 
 def _same_message(recorded: Any, live: Any) -> bool:
-    """Return True if both are the same sort of message and, if they have one, of the same method."""
+    """Return True if both messages have the same kind and the same method (responses have no method)."""
     sort = kind(recorded)
     if sort != kind(live):
         return False

@@ -128,7 +128,7 @@ class Case:
         return "\n\n".join(parts)
 
     def close(self) -> None:
-        """End every server; nothing of them is left."""
+        """Stop every server, and close its recording."""
         for server in self.servers:
             server.stop()
             if server.recorded is not None:

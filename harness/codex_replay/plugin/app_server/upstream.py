@@ -58,7 +58,7 @@ class RecordedUpstream:
         return self._kept.kept
 
     def close(self) -> None:
-        """Listen no more; a second call does nothing."""
+        """Stop listening; a second call does nothing."""
         if self._open:
             self._open = False
             self._recorder.stop()

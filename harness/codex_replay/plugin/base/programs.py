@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def _roots() -> list[str]:
-    """Return the folders of `codex_replay` and `codex_fakes`: two in a checkout, only site-packages elsewhere."""
+    """Return the folders that contain `codex_replay` and `codex_fakes`: two in a checkout, else one (site-packages)."""
     roots = [str(Path(__file__).resolve().parents[3])]
     fakes = find_spec("codex_fakes")  # found, not imported
     for place in (fakes.submodule_search_locations or ()) if fakes else ():

@@ -28,7 +28,7 @@ class Shard:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep each N-th case: cases that are together take equally long."""
+        """Keep each N-th case: neighbours take about the same time, so the shards do too."""
         kept = items[self.number - 1 :: self.of]
         left_out = set(items) - set(kept)
         if left_out:

@@ -71,7 +71,7 @@ def unknown_members(call: Mapping[str, Any], version: str = DEFAULT) -> list[str
 
 
 def _shape(params: dict[str, Any]) -> str:
-    """The params without what differs from case to case and makes no difference to a verdict."""
+    """Return the params without the members that differ between cases and do not affect a verdict."""
     kept = {name: _SOME_ID if name in _IDS and isinstance(value, str) else value for name, value in params.items()}
     return _MARKER.sub("case", json.dumps(kept))
 

@@ -195,7 +195,7 @@ class Proxy:
                 yield frame.value
 
     def model_calls(self) -> list[Any]:
-        """Return the requests that the model got for this case, bodies and all (of the fake's ledgers, or of the backend)."""
+        """Return the model requests of this case, with their bodies, from the ledgers of the fake or of the backend."""
         running = self.running or self.process()
         if running.upstream is not None:
             entries = [entry for entry in running.upstream.ledger() if str(entry["path"]).endswith("/responses")]

@@ -96,7 +96,7 @@ class TraceCollector:
         return name
 
     def _beginning(self, text: str, longest: int) -> tuple[str, int]:
-        """Return a text without its secrets, or enough of its beginning to keep `longest` of, and how long all of it is.
+        """Return at least the first `longest` characters of a text, without its secrets, and the length of the whole text.
 
         A secret that is cut in two may be missed: so more is searched than kept, and nothing near the cut is kept.
         """

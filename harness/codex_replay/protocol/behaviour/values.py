@@ -19,7 +19,7 @@ from codex_replay.protocol.behaviour.run_form import NAME, blank, role
 
 
 class Absent:
-    """Stands for a member that is not there."""
+    """The value of a member that is absent."""
 
     def __repr__(self) -> str:
         return "(absent)"

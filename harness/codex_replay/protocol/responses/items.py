@@ -150,7 +150,7 @@ class _Reply:
         return {**self.response, "status": status, **fields, "output": [i for i in self.output if i], "usage": self.usage()}
 
     def usage(self) -> dict[str, Any] | None:
-        """Return the usage of the script; missing counts are computed, the same in every run: four characters a token."""
+        """Return the usage of the script; a missing count is one token for four characters, the same in every run."""
         given = self.turn.usage
         if given is None:
             return None

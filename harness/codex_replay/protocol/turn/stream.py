@@ -127,7 +127,7 @@ _MEMBERS: dict[str, dict[str, type]] = {
 
 
 def well_formed(item: Mapping[str, Any]) -> bool:
-    """Return True if the real binary takes an item of a known type for one, by its members."""
+    """Return True if an item of a known type has the members without which the real binary ignores it."""
     if any(type(item.get(name)) is not kind for name, kind in _MEMBERS[item["type"]].items()):
         return False
     parts: list[Any] = []

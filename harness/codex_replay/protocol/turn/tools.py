@@ -157,7 +157,7 @@ def dangerous(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
 
 
 class ShellCall:
-    """A shell call as the frames show it: `command` (argv), `line`, `cwd`, `commands` (None when it is not plain)."""
+    """A shell call as the frames show it: `command` (argv), `line`, `cwd`, `commands` (None if not plain commands)."""
 
     def __init__(self, call: Mapping[str, Any], cwd: str) -> None:
         if call["call"] == "local_shell":

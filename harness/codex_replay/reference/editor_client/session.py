@@ -204,7 +204,7 @@ class Session:
             handler(params)
 
     def requested(self, message: Message, params: Message) -> None:
-        """The server asks something: an approval, or what we do not know."""
+        """Handle a request of the server: an approval, or a request that this client does not know."""
         assert self.connection is not None
         kind = APPROVALS.get(message["method"])
         if kind is None:

@@ -158,7 +158,7 @@ def _body(request: Request) -> dict[str, Any]:
 
 
 def _mode(request: Request, usual: str) -> str:
-    """The header goes before the environment."""
+    """Read the header; the environment is the default."""
     mode = request.headers.get("x-proxy-output-mode", "").strip().lower() or usual
     if mode not in MODES:
         raise bad_request(f"x-proxy-output-mode is {mode!r}; it may be {' or '.join(MODES)}.", "x-proxy-output-mode")

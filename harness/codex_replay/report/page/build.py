@@ -54,7 +54,7 @@ LEVEL = 3
 
 
 def write_html(report: Report, traces: Iterable[Trace | TraceText], path: Path | str, *, full: bool = False) -> Path:
-    """Write the page of a whole report; a trace of no case of the report is left out. OSError when it cannot be written.
+    """Write the page of a whole report; a trace whose case is not in the report is left out. OSError when it cannot be written.
 
     `traces` may come in any order and are taken one at a time; of two with one key the first counts. `full` includes the traces
     of all passed cases.

@@ -21,7 +21,7 @@ class Writer(Protocol):
         """Take one frame."""
 
     def abandon(self) -> None:
-        """End without having it all."""
+        """End a recording that is not complete."""
 
     def close(self) -> None:
         """End."""

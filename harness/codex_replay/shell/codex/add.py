@@ -223,7 +223,7 @@ def _tables(version: str, found: Mapping[str, _Scenario], draft: Path) -> dict[s
 def _cassettes(
     version: str, found: Mapping[str, _Scenario], equal: set[str], root: Path, draft: Path, listener: Listener, jobs: int
 ) -> dict[str, Any]:
-    """Write the recordings of the cases that passed with equal traffic; keep those that the commands accept."""
+    """Write the recordings of the cases that passed with equal traffic; keep those that `lint` and `replay` accept."""
     paths = []
     manifest = (draft / "schema.sha256").read_text(encoding="ascii").splitlines()
     bundle = next((f"sha256:{line.split()[0]}" for line in manifest if line.endswith(f"  {data_tables.PRIMARY}")), "unknown")

@@ -134,7 +134,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 def find_installed(version: str) -> Path | None:
     """Return the path of the installed binary of `version`, or None; check names and sizes only.
 
-    CodexInstallError for what is not a version or an unsupported platform.
+    CodexInstallError for a text that is not a version, or an unsupported platform.
     """
     folder = place_of(version)
     manifest = read_manifest(folder)
