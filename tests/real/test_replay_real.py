@@ -17,6 +17,7 @@ from codex_replay.shell.http.backend_process import BackendProcess
 from codex_replay.shell.rpc.client import Client
 
 VERSION = "0.92.0"
+ROOT = Path(__file__).parents[2]
 PROGRAM = str(Path(sys.executable).with_name("codex-replay"))
 TEXT = [{"items": [{"type": "text", "text": "Quite another answer."}]}]
 
@@ -123,6 +124,13 @@ def test_without_recorded_answers_a_sentence_says_that_the_default_answers(tmp_p
     status, said = replay(cassette)
     assert status == 1
     assert sum("Hello from the scripted backend." in line and "--script" in line for line in said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["test_faults/fault-status-403", "test_config/write_refused-version"])
+def test_the_url_of_the_model_is_no_difference(name: str) -> None:
+    """The server repeats it in the error of a turn, and in config/read."""
+    code, said = replay(ROOT / "cassettes/app_server" / f"{name}.ndjson")
+    assert (code, said.strip().splitlines()[-1].partition(":")[0]) == (0, "identical")
 
 
 def test_a_request_more_than_was_recorded_is_told(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from codex_replay.cli.io.console import Unable
 from codex_replay.core.replay.match import Bindings
-from codex_replay.shell.http.backend_process import BackendError, BackendProcess
+from codex_replay.shell.http.backend_process import DEFAULT_SESSION, BackendError, BackendProcess
 
 if TYPE_CHECKING:
     from codex_replay.core.cassette.frames import Frame, Header
@@ -66,10 +66,9 @@ class Upstream:
 
     def problems(self) -> list[str]:
         """Return a sentence for each request that was refused."""
-        prefix = "/s/replay"
         return [
             # Of a request that no recording answers, that there are no turns either goes without saying.
-            f"{entry['method']} {entry['path'].removeprefix(prefix)}: {message[max(0, message.find('No recorded request')) :]}"
+            f"{entry['method']} {entry['path']}: {message[max(0, message.find('No recorded request')) :]}"
             for entry in self.session.ledger()
             if (message := entry["sentence"])
         ]
@@ -91,7 +90,8 @@ def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> 
         text, value = (DEFAULT, None) if own is None else (OWN_SCRIPT, own)
     try:
         with BackendProcess() as backend:
-            yield Upstream(backend.session("replay", value), text)
+            # The server repeats its model's URL in errors and in config/read: a prefix would differ from the recorded URL.
+            yield Upstream(backend.session(DEFAULT_SESSION, value), text)
     except BackendError as error:
         raise Unable(str(error)) from None
 

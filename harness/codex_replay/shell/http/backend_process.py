@@ -27,6 +27,8 @@ from urllib.parse import quote, urlsplit
 from codex_replay.core.text.error_text import error_text
 
 PREFIX = "/_codex_replay/sessions/"
+#: The session of a client whose URL has no prefix.
+DEFAULT_SESSION = "default"
 
 
 class BackendError(RuntimeError):
@@ -37,7 +39,7 @@ class BackendSession:
     """One isolated conversation with the backend: its own script, ledger, tokens and gates.
 
     `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/` a ChatGPT base URL and
-    `{url}/oauth/token` the token URL.
+    `{url}/oauth/token` the token URL. The session "default" has no prefix, so that the paths of its requests are the API's own.
     """
 
     def __init__(self, process: BackendProcess, name: str) -> None:
@@ -45,7 +47,7 @@ class BackendSession:
         self.name = name
         #: When the session began, by time.monotonic(): the ledger counts its seconds from there.
         self.started = time.monotonic()
-        self.url = f"{process.url}/s/{quote(name, safe='')}"
+        self.url = process.url if name == DEFAULT_SESSION else f"{process.url}/s/{quote(name, safe='')}"
         self._path = PREFIX + quote(name, safe="")
         #: The number of the last request that the ledger had let go when it was last asked.
         self.dropped = 0
@@ -196,7 +198,7 @@ class BackendProcess:
         self.call("PUT", PREFIX + quote(name, safe=""), script)
         return BackendSession(self, name)
 
-    def ledger(self, name: str = "default") -> list[dict[str, Any]]:
+    def ledger(self, name: str = DEFAULT_SESSION) -> list[dict[str, Any]]:
         """Return all requests of a session so far; see `BackendSession.ledger`."""
         return BackendSession(self, name).ledger()
 
