@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Register the hooks; pytest itself would rewrite the assertions of a module that it is told to import."""
+    """Register the hooks here: pytest would rewrite the assertions of a module that an option names."""
     from codex_replay.plugin import hooks
 
     pluginmanager.register(hooks, "codex-replay-hooks")

@@ -145,7 +145,7 @@ class Exchange:
         self.connection.write(data)
 
     def end(self) -> None:
-        """End the answer as it should be ended."""
+        """Write the last chunk; close the connection unless it is kept alive."""
         if self.chunked and not self.ended:
             self.connection.write(b"0\r\n\r\n")
         self.ended = True

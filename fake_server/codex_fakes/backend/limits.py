@@ -44,6 +44,6 @@ class Traffic:
         self.buffered = 0
 
     def sweep(self, now: float) -> None:
-        """End the connections on which nothing has moved for too long."""
+        """Close the connections that were idle for too long."""
         for connection in list(self.connections):
             connection.sweep(now)

@@ -285,7 +285,7 @@ class Channel:
         return True
 
     def _unfit(self, body: Mapping[str, Any], size: int) -> Violation | None:
-        """Return what is wrong with a full request before the rules of every request, or None."""
+        """Return the error of a full request that is found before the rules for all requests apply, or None."""
         if size > self._session.limits.body:
             text = f"The request that this increment stands for is longer than {self._session.limits.body} bytes."
             return Violation("body-size", 413, "body_too_large", text)

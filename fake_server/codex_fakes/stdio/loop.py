@@ -132,7 +132,7 @@ class Stdio:
                 self.advance()
 
     def _read(self) -> None:
-        """Take the client's input; at its end also a last line without a newline."""
+        """Read the client's input, including a last line without a newline."""
         if (splitter := self._splitter) is None:
             return
         data = read(0, 1 << 16)

@@ -247,7 +247,7 @@ def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, dict
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_report_from_serializable(data: dict[str, Any]) -> Generator[None, Any, Any]:
-    """Open what a worker of pytest-xdist has packed."""
+    """Unpack the value that a worker of pytest-xdist has sent."""
     from codex_replay.plugin.base.encodable import unpack
 
     unpack(data)

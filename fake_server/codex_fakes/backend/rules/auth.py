@@ -93,7 +93,7 @@ def account_missing(asked: Asked) -> RuleFinding | None:
 
 
 def account_wrong(asked: Asked) -> RuleFinding | None:
-    """Another account than the session's; checked only if the session names one."""
+    """The account is not that of the session; checked only if the session names one."""
     given = asked.header("chatgpt-account-id")
     if asked.mode != "chatgpt" or asked.account is None or given == asked.account:
         return None

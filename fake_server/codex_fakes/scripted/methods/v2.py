@@ -127,7 +127,7 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
 
 
 def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Take a thread back; it is not loaded by that."""
+    """Take a thread out of the archive, without loading it."""
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
     thread = session.threads.get(params["threadId"].lower())

@@ -24,7 +24,7 @@ _LATEST = 2  # the last turns may still change: a review adds two at once
 
 
 class Broken(Exception):
-    """A line that this version cannot have written."""
+    """A line in a form that this version never writes."""
 
 
 def _meta(thread: Thread) -> dict[str, Any]:

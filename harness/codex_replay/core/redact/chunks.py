@@ -190,7 +190,7 @@ def _tokens(value: Any, names: tuple[str, ...], at: Path = ()) -> Iterator[Chunk
 
 
 def _json_of(frame: Frame) -> Any:
-    """Return the decoded JSON that the paths of a frame's chunks begin at."""
+    """Return the decoded JSON in which the paths of a frame's chunks start."""
     if frame.seam == "rpc":
         return frame.value
     name = {"sse": "data", "ws": "json"}.get(frame.kind, "body")

@@ -150,7 +150,7 @@ _compiled = lru_cache(maxsize=None)(re.compile)
 
 
 def find_distinct(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys with an unmistakable form, at any place."""
+    """Yield keys whose form alone identifies them, wherever they are."""
     for found in _compiled(form).finditer(data):
         if not is_placeholder(found[0]):
             yield Span(*found.span(), "api-key")

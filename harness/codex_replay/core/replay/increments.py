@@ -1,4 +1,4 @@
-"""Put the full request together that a WebSocket message stands for.
+"""Build the full request that a WebSocket message stands for.
 
 A `response.create` may continue the last response of its connection (`previous_response_id`): then its input has only what is
 new. The full input is the last request's input, what the model answered, and what is new. A response that failed cannot be

@@ -126,7 +126,7 @@ class Track:
         return self._stale or bool(self._ready) or not self._enough()
 
     def _take(self, line: bytes) -> Frame | None:
-        """Read one line on; return its frame if that may go out now."""
+        """Read the next line; return its frame if it may be sent now."""
         if line.find(_OTHER_SEAM, 0, 64) > 0:
             return None  # an upstream request is large and not ours: it is not even decoded
         frame = self._source.parse(line)
@@ -264,7 +264,7 @@ class Track:
         return len(self.awaited) > count
 
     def consume(self, frame: Frame, live: Frame) -> None:
-        """Take a recorded client frame as having come, as the live one."""
+        """Record that a recorded client frame has come, as the live frame."""
         del self.awaited[frame.n]
         self._stale = True
         self.matcher.bind(frame.value, live.value)

@@ -21,7 +21,7 @@ class OutOfBounds(NotJson):
 
 
 class OutOfRange(OutOfBounds):
-    """The JSON text has a number that becomes infinite when it is read: it cannot be written again."""
+    """The JSON text has a number that is infinite as a float, so it cannot be written back."""
 
 
 def _finite(text: str) -> float:

@@ -34,7 +34,7 @@ def installed_id(path: Path, root: Path) -> str | None:
 
 
 def place_of(name: str, root: Path) -> Path:
-    """Return the path of the module that a node id of a run with this root begins with."""
+    """Return the path of the module at the start of a node id, for a run with this root."""
     path = root / name
     installed = installed_suites().parent / name
     return installed if name.startswith("suites/") and not path.exists() and installed.exists() else path

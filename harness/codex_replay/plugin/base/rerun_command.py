@@ -62,7 +62,7 @@ class RerunCommand:
         return [*places, *self._own, *_pytest(self._config), *alone, "--report", str(self._report)]
 
     def whole(self) -> list[str]:
-        """Return the words of the command that runs the whole run again."""
+        """Return the words of the command that repeats the whole run."""
         given = [str(word) for word in self._given]
         if not self._by_name:
             return ["pytest", *given]
@@ -79,7 +79,7 @@ class RerunCommand:
         return ["codex-replay", "run", *words]
 
     def line(self, nodeid: str, redact: Callable[[Iterable[str]], list[str]]) -> str:
-        """Return that command as `shell_line` has it; what all commands of a run end in is made once."""
+        """Return that command in the form of `shell_line`; the common end of all commands of a run is built once."""
         begun = shell_line(self._begun(nodeid), redact)
         end = self._ends.get(redact)
         if end is None:

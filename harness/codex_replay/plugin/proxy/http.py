@@ -46,7 +46,7 @@ class Chunks:
 
 @dataclass
 class Exchange:
-    """A request and its answer. `started`, `ended` in seconds since the epoch; `frames` is what passed on the JSON-RPC seam."""
+    """A request and its answer. `started`, `ended` in seconds since the epoch; `frames` are those of the JSON-RPC seam."""
 
     method: str
     path: str

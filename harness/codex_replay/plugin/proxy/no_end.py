@@ -45,7 +45,7 @@ def turn_is_open(frames: Sequence[WireFrame]) -> bool:
 def no_end(done: Exchange, *, attached: bool) -> str:
     """Return the sentences for an answer without an end: its cause according to the frames, the problem, and the received part.
 
-    The frames of an `attached` proxy cannot be seen, so that no cause is known.
+    The frames of an `attached` proxy are not visible, so its cause is unknown.
     """
     cause = "" if attached else _cause(done.frames, done.ended) + " "
     came = f"Status {done.status} and {plural(len(done.body), 'byte')} had come." if done.status else "No byte of it had come."

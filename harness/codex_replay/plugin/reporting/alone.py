@@ -74,7 +74,7 @@ def read(path: Path) -> dict[str, Alone]:
 
 
 class Results:
-    """Writes the result of each case of the child, when it has ended."""
+    """Write the result of each case of the child when the case has ended."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -39,5 +39,5 @@ def asks(message: Any) -> bool:
 
 
 def refused(value: Any) -> bool:
-    """Return True if the server refuses a client that sends this where only a client that asks may send something."""
+    """Return True if the server refuses an experimental member with this value from a client without the capability."""
     return not (value is None or value is False or value == [])

@@ -1,4 +1,4 @@
-"""The walk over all that stands on the wire of two bundles: each root of the one next to that of the other.
+"""Walk over all schemas of two bundles that describe the wire, and compare each root of one with that of the other.
 
 Strategy: the wire is a set of roots: each method's params, each request's result, each ``codex/event/*``, and the JSON-RPC
 envelope. Each root has one sender. Methods are compared by their names, which stand on the wire; what hangs below a root is
@@ -69,7 +69,7 @@ class Walk:
             self.note(sender, change, Place(kind, method, (*under, *path)))
 
     def _known(self, root: Root, old: Schema, new: Schema) -> list[Placed] | None:
-        """Return what the other walk has found at this root, if it is the same two schemas there."""
+        """Return the findings of the other walk at this root, if the same two schemas are there."""
         if self._like is None or root not in self._like._found:
             return None
         one, other, found = self._like._found[root]

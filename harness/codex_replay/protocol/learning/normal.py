@@ -1,4 +1,4 @@
-"""Learn the table `normalise` of a version from pairs of runs: what two runs of one scenario may differ in.
+"""Learn the table `normalise` of a version from pairs of runs: the allowed differences of two runs of one scenario.
 
 Strategy: a pair is compared by the table as it is so far. Each differing leaf proposes a mask (`masks`), each inversion of two
 frames of the server a race. A rule is accepted if it was seen to be needed, and the pair is compared again, until a round

@@ -1,4 +1,4 @@
-"""Differences that follow from one: an id that is another in one frame is another in each frame that names it.
+"""Group differences with one cause: an id that differs in one frame differs in each frame that names it.
 
 If one of two recordings has one more turn, the id of every later turn differs, in each of its frames: listed one by one, dozens
 of `"2" and "3"` hide the cause. So of the differences of one id, the first is listed and the others are counted.

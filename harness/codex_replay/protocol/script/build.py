@@ -49,7 +49,7 @@ class TurnBuilder:
         return self._add("text", text=text, deltas=_list(deltas), annotations=_list(annotations), phase=phase, id=id)
 
     def refusal(self, refusal: str) -> Self:
-        """Add a message that refuses."""
+        """Add a message with a refusal."""
         return self._add("refusal", refusal=refusal)
 
     def call(

@@ -1,7 +1,7 @@
 """Turn the events of a turn into the frames of one Codex version, from its table.
 
-The knowledge is `data/<version>/turn.json`; here is only how to read it: find the rows of an event, omit those for other kinds of
-listeners, and insert the values. On fake-codex's start-up path: no imports but the core.
+The knowledge is in `data/<version>/turn.json`; this module only reads it: find the rows of an event, omit those for other
+kinds of listeners, and insert the values. On fake-codex's start-up path: no imports but the core.
 
     "$name"       the value of that name, whatever its type       {"reason?": "$reason"}   a key that is left out when null
     "${name}"     the value as text within a longer text          {"each": "texts", "as": "one", ...}   one frame an entry

@@ -48,7 +48,7 @@ class Exchange:
         return self._settings.tool_calls
 
     async def events(self) -> AsyncIterator[Event]:
-        """Deltas, messages, native calls and usage, in order. Raises `ProxyError` when the turn fails or the server does."""
+        """Deltas, messages, native calls and usage, in order. Raises `ProxyError` if the turn or the server fails."""
         self._server = await self._pool.acquire()
         await (self._begin_v2() if self._v2 else self._begin_v1())
         calls: dict[str, Native] = {}

@@ -184,7 +184,7 @@ def sha256_of(path: Path) -> str:
 def locked(place: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Lock one version's folder; `waiting` is called once if another install has the lock.
 
-    The system frees the lock when its holder dies, however it dies.
+    The system frees the lock when the process that has it ends, even if it was killed.
     """
     path = place.parent / f".lock-{place.name}"
     report = False

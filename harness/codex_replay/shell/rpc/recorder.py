@@ -62,7 +62,7 @@ class Lane:
 
     @property
     def readable(self) -> bool:
-        """True while more may be read: the source is open and not too much waits already."""
+        """True while more may be read: the source is open, and the buffer is not full."""
         return self.source >= 0 and len(self.waiting) < LIMIT
 
     def read(self) -> bool:

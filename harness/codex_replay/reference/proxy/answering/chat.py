@@ -31,7 +31,7 @@ class ChatAnswer:
         yield self._chunk({"role": "assistant", "content": ""})
 
     def feed(self, piece: Piece) -> Iterable[bytes]:
-        """Take a piece, and give the chunks that it makes."""
+        """Return the chunks for one part of the answer."""
         if isinstance(piece, Text):
             text = ("\n\n" if self._broken and self._text else "") + piece.text
             self._broken = False

@@ -1,6 +1,6 @@
 """Answer an editor's background requests for a title or a summary of the chat without starting a turn.
 
-HAND-07 requires the interception but not its answer. This proxy answers the first words of the chat.
+HAND-07 requires the interception but not its answer. This proxy answers with the first words of the chat.
 """
 
 from __future__ import annotations

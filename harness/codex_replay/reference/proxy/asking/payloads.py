@@ -16,7 +16,7 @@ Params = dict[str, Any]
 
 
 def developer_instructions(asked: Asked, settings: Settings) -> str | None:
-    """The developer's word to the model: how to call, then system and developer items, then the client's instructions last."""
+    """Return the developer instructions: how to call tools, system and developer items, the client's instructions."""
     report = [tool_instructions(asked.tools)] if in_text(settings) else native_choice(asked.tools)
     system = asked.system if asked.endpoint == "responses" else ()
     return joined([*report, *system, asked.instructions or ""])
