@@ -98,6 +98,27 @@ LINES = sorted({line for _, _, line in INIT.co_lines() if line and line > INIT.c
 @pytest.mark.parametrize("line", LINES, ids=[str(line - INIT.co_firstlineno) for line in LINES])
 def test_a_signal_in_the_middle_of_a_start_leaves_nothing(line: int) -> None:
     """Wherever the handler of a signal raises, the end of the interpreter ends the program, and without a traceback."""
+    process = interrupted_start(line)
+    if process in subject._LIVE:  # as `stop_all` does, but for the processes of other tests
+        process.stop()
+    if mark := getattr(process, "mark", None):
+        assert list(strays(mark)) == []
+
+
+@pytest.mark.parametrize("line", LINES, ids=[str(line - INIT.co_firstlineno) for line in LINES])
+def test_a_program_whose_environment_cannot_be_read_is_ended_too(line: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Linux, /proc shows an empty environment for a moment after the start; macOS never shows it."""
+    process = interrupted_start(line)
+    with monkeypatch.context() as hidden:
+        hidden.setattr(subject, "strays", lambda mark: [])
+        if process in subject._LIVE:
+            process.stop()
+    child = getattr(process, "_child", None)
+    assert child is None or child.poll() is not None
+
+
+def interrupted_start(line: int) -> Process:
+    """Start a program, and raise `KeyboardInterrupt` before a line of `Process.__init__`; return what was made by then."""
     made: list[Process] = []
 
     def trace(frame: FrameType, event: str, arg: object) -> object:
@@ -115,7 +136,4 @@ def test_a_signal_in_the_middle_of_a_start_leaves_nothing(line: int) -> None:
             Process([sys.executable, "-c", "import time; time.sleep(60)"], env={}, cwd="/")
     finally:
         sys.settrace(before)
-    if made[0] in subject._LIVE:  # as `stop_all` does, but for the processes of other tests
-        made[0].stop()
-    if mark := getattr(made[0], "mark", None):
-        assert list(strays(mark)) == []
+    return made[0]

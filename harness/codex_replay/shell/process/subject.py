@@ -211,11 +211,12 @@ class Process:
         if self._stopped:
             return self.status
         self._stopped = True
-        if self.pid:
+        child: subprocess.Popen[bytes] | None = getattr(self, "_child", None)
+        if child is not None:
+            self.pid = child.pid  # a signal may have ended us before it was noted, and the mark may not show yet
             self._end(grace)
         else:  # it did not start, or a signal ended us while it did
             self._kill_strays()
-            self._reap()
         os.close(self._wake_read)
         os.close(self._wake_write)
         _LIVE.discard(self)
@@ -235,15 +236,9 @@ class Process:
         self._wake()
         if self._pump.ident:
             self._pump.join(5)
-        self._reap()
-
-    def _reap(self) -> None:
-        child: subprocess.Popen[bytes] | None = getattr(self, "_child", None)
-        if child is None:
-            return
         with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(1)
-        for stream in (child.stdin, child.stdout, child.stderr):
+            self._child.wait(1)
+        for stream in (self._child.stdin, self._child.stdout, self._child.stderr):
             if stream is not None:
                 stream.close()
 
