@@ -175,12 +175,17 @@ def _progress() -> Iterator[Callable[[str], None]]:
         yield step
 
 
+def _is_list(path: str) -> bool:
+    """Return True if `--reads` names a list of methods, False if it names cassettes."""
+    return os.path.isfile(path) and not path.endswith(".ndjson")
+
+
 def _read(path: str) -> list[str]:
     """Return the methods that a client reads: the lines of a file, or what its recordings show."""
     from codex_replay.protocol.drift.reads import read_in
     from codex_replay.shell.cassettes.file import CassetteReader
 
-    if os.path.isfile(path) and not path.endswith(".ndjson"):
+    if _is_list(path):
         try:
             with open(path, encoding="utf-8") as file:
                 names = [name for line in file if (name := line.partition("#")[0].strip())]
@@ -204,10 +209,13 @@ def _warn_of_unknown(path: str, wanted: list[str], bundles: list[Bundle]) -> Non
     """Report on stderr each line of `--reads FILE` that matches no method. A list may serve several versions: it is no error."""
     from codex_replay.protocol.drift.reads import methods_of, near_misses
 
-    if not os.path.isfile(path) or path.endswith(".ndjson"):
+    if not _is_list(path):
         return
     for name, near in near_misses(wanted, methods_of(bundles)):
-        aside(f"--reads {path}: {name} matches no method of the compared bundles." + (f" Did you mean {near}?" if near else ""))
+        aside(
+            f"--reads {path}: {name} matches no method of the compared bundles, so it has no effect."
+            + (f" Did you mean {near}?" if near else "")
+        )
 
 
 def _used(drift: Drift, folder: str) -> dict[str, list[int]]:
