@@ -27,7 +27,7 @@ SLOW_START = 2.0  # seconds
 
 
 class Chance(Random):
-    """The numbers of a seed, equal to those of the standard `random`, whose import would double the time of a start."""
+    """The numbers of a seed, equal to those of the standard `random`, whose import takes as long as a start of fake-codex."""
 
     def randint(self, low: int, high: int) -> int:
         """Return a whole number from `low` to `high`, both included; raises `ValueError` for an empty range."""

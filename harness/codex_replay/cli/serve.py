@@ -19,7 +19,7 @@ from codex_replay.cli.io.stdout import at_once, disconnected
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.replay.pace import pace_of
 from codex_replay.core.text.escape import escape, escape_json
-from codex_replay.shell.http.backend_process import BackendError, BackendProcess, BackendSession
+from codex_replay.shell.http.backend_process import DEFAULT_SESSION, BackendError, BackendProcess, BackendSession
 from codex_replay.shell.process.wakeful import answer_signals_at_once
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def command(
     stop.install()
     try:
         with BackendProcess(host=host, port=port, options=options) as process:
-            session = process.session("default", value)
+            session = process.session(DEFAULT_SESSION, value)
             if cassettes:
                 for note in session.cassette(cassettes, by=by, over=over.split(",") if over else None, pace=pace):
                     click.echo(_Printer().line(note), err=True)

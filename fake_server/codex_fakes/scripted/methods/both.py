@@ -116,7 +116,7 @@ def archive(thread: Thread) -> None:
 
 
 def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema: Any) -> Turn:
-    """Make a turn of the user's input, with the number of the next submission as its id."""
+    """Make a turn of the user's input; the turn takes the number of the next submission."""
     thread.updated = session.now
     return Turn(thread, session.model, session.table, items, schema)
 

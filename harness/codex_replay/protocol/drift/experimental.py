@@ -39,5 +39,5 @@ def asks(message: Any) -> bool:
 
 
 def refused(value: Any) -> bool:
-    """Return True if the server refuses an experimental member with this value from a client without the capability."""
+    """Return True if the server refuses an experimental member of this value when the client lacks the capability."""
     return not (value is None or value is False or value == [])

@@ -1,4 +1,4 @@
-"""Run in the place of another program, with its descriptors, environment, signals and exit status."""
+"""Impersonate another program: keep its descriptors and environment, and exit with its status or signal."""
 
 from __future__ import annotations
 
