@@ -13,6 +13,8 @@ STAMP := .venv/.installed
 JOBS ?= 2
 # Cases that stand together share processes: each worker takes a run of them, and steals when it has none left.
 SHARED := -n $(JOBS) --dist worksteal
+# The project's own tests wait for processes and for ends of time limits, much of their time: two workers for each core.
+WORKERS := -n $$(( $(JOBS) * 2 )) --dist worksteal
 # The suites use none of these plugins, which take longer to load than a hundred cases to run.
 LEAN := -p no:hypothesispytest -p no:syrupy -p no:asyncio
 
@@ -47,7 +49,7 @@ test: $(STAMP) ## the project's own tests, lint and types
 	$(BIN)/ruff format --check .
 	@# mypy uses one core and the tests often wait: beside them it costs little. Its result is printed last.
 	@said=$$(mktemp); $(BIN)/mypy >$$said 2>&1 & types=$$!; \
-	$(BIN)/python -m pytest tests $(SHARED) --ignore tests/real --ignore tests/browser --ignore tests/wheel; cases=$$?; \
+	$(BIN)/python -m pytest tests $(WORKERS) --ignore tests/real --ignore tests/browser --ignore tests/wheel; cases=$$?; \
 	wait $$types; types=$$?; cat $$said; rm -f $$said; exit $$((cases | types))
 
 strength: $(STAMP) ## the proxy suite's checks on broken proxies: each must be found, each check must find one

@@ -1,4 +1,7 @@
-"""Start-up: from spawn to the initialize response, fake-codex as installed against the real binary, alternating, medians."""
+"""Start-up: from spawn to the initialize response, fake-codex as installed against the real binary, alternating, medians.
+
+0.92.0 replays a recording, 0.169.0 answers from a script.
+"""
 
 from __future__ import annotations
 
@@ -34,19 +37,20 @@ def once(command: list[str], env: dict[str, str], cwd: Path) -> float:
 
 def rows() -> list[Row]:
     """Measure; the ratio of medians must stay at or below 0.3."""
+    return [_row("0.92.0", {"FAKE_CODEX_CASSETTE": str(CASSETTE)}), _row("0.169.0", {"FAKE_CODEX_VERSION": "0.169.0"})]
+
+
+def _row(version: str, settings: dict[str, str]) -> Row:
     with tempfile.TemporaryDirectory(prefix="codex-replay-bench-") as root:
-        home = HermeticHome(Path(root), "http://127.0.0.1:9")  # nothing listens: initialize asks for nothing
+        home = HermeticHome(Path(root), "http://127.0.0.1:9", version=version)  # nothing listens: initialize asks for nothing
         commands = {
-            "real": ([real_codex(), "app-server"], home.env),
-            "fake": (
-                [FAKE, "app-server"],
-                {"PATH": os.environ["PATH"], "HOME": str(home.home), "FAKE_CODEX_CASSETTE": str(CASSETTE)},
-            ),
+            "real": ([real_codex(version), "app-server"], home.env),
+            "fake": ([FAKE, "app-server"], {"PATH": os.environ["PATH"], "HOME": str(home.home), **settings}),
         }
         times: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(ROUNDS):
             for name, (command, env) in commands.items():
                 times[name].append(once(command, env, home.work))
     real, fake = (statistics.median(times[name]) for name in ("real", "fake"))
-    detail = f"fake-codex {fake * 1000:.1f} ms, codex 0.92.0 {real * 1000:.1f} ms, medians of {ROUNDS} alternating runs"
-    return [Row("start-up to the initialize response", fake / real, "of the real one", 0.3, True, detail)]
+    detail = f"fake-codex {fake * 1000:.1f} ms, codex {version} {real * 1000:.1f} ms, medians of {ROUNDS} alternating runs"
+    return Row(f"start-up to the initialize response, {version}", fake / real, "of the real one", 0.3, True, detail)

@@ -23,15 +23,22 @@ settings.load_profile("ci" if os.environ.get("CODEX_REPLAY_CI") else "any machin
 HERE = Path(__file__).parent
 #: No version that the user of this machine has added takes part in a test.
 os.environ["CODEX_REPLAY_DATA"] = str(HERE / "data" / "no-added-versions")
-#: Folders whose tests run whole suites. They start first: a long test that starts last runs alone.
+#: Folders whose tests run whole suites. Each worker starts with its share of them: a long test that starts last runs alone.
 LONG = ("mutants", "plugin", "project", "strength")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of the long folders before all others."""
-    long = [HERE / name for name in LONG]
-    assert all(folder.is_dir() for folder in long), "a folder of LONG has another name"
-    items.sort(key=lambda item: not any(folder in item.path.parents for folder in long))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests of the long folders before all others, in each of the equal parts that xdist gives to its workers."""
+    folders = [HERE / name for name in LONG]
+    assert all(folder.is_dir() for folder in folders), "a folder of LONG has another name"
+    within = tuple(f"{folder}{os.sep}" for folder in folders)
+    long = [item for item in items if str(item.path).startswith(within)]
+    others = [item for item in items if not str(item.path).startswith(within)]
+    workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    items[:] = []
+    for worker in range(workers):
+        items += long[worker::workers]
+        items += others[len(others) * worker // workers : len(others) * (worker + 1) // workers]
 
 
 @pytest.fixture(autouse=True, scope="session")

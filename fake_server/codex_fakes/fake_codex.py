@@ -1,9 +1,10 @@
-"""fake-codex: a drop-in `codex` that replays recordings of the real one, or improvises from a script.
+"""fake-codex: a drop-in `codex` that replays recordings of the real Codex, or answers from a script.
 
-Start-up is a feature: a client's first answer must come sooner than from the real binary. So this path imports no asyncio,
-argparse, json, re, dataclasses or anything third-party; what is rarely needed is imported where it is needed.
+A fast start is a feature: a client's first answer must come sooner than from the real binary. The start-up path therefore imports
+no asyncio, argparse, json, re, dataclasses or third-party package; rarely needed modules are imported where they are used.
 
-    argv                      what the real `codex` takes: `app-server` with its options, `exec`, `--version`
+    argv                      what the real `codex` takes: `app-server` with its options, `exec`, `--version`; with `--listen`
+                              at a WebSocket, one recording for each connection, or one script for all
     FAKE_CODEX_CASSETTE       a cassette, or a directory of cassettes (the client's frames choose among them)
     FAKE_CODEX_MATCH          method or exact: how like the recorded one a client frame must be; without it by method, and what
                               differs in content is reported at the end
@@ -18,8 +19,9 @@ argparse, json, re, dataclasses or anything third-party; what is rarely needed i
     FAKE_CODEX_LENIENT        1: accept --listen and unknown features with a script, which 0.92.0 refuses
     FAKE_CODEX_FAULT          NAME or NAME:SEED: a way for the server to be wrong; `list` prints them
 
-Exit status: 0 all recorded client frames came; 1 a frame matched nothing or never came (both are on stderr);
-2 could not run. A signal (TERM, HUP, INT) ends it as its end of input, and it dies by it.
+Exit status: 0 if all recorded client frames came; 1 if a frame matched nothing or never came (stderr lists both); 2 if it could
+not run. A signal (TERM, HUP, INT) ends fake-codex in the same way as the end of stdin; the signal then determines the
+exit status.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _WITH_VALUE = ("-c", "--config", "--enable", "--disable")
 
 
 class Usage(Exception):
-    """Wrong arguments or settings; the text is what stderr gets."""
+    """Invalid arguments or settings; the text is printed on stderr."""
 
 
 def main(argv: list[str]) -> int:
@@ -72,22 +74,20 @@ def main(argv: list[str]) -> int:
 def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str], refusable: list[tuple[str, str]]) -> str:
     """Return `--version`, `--help`, `app-server`, `exec`, or the output directory after `schema:`; raises `Usage`.
 
-    `-c key=value` goes to `overrides`: a scripted fake obeys it, a replaying one follows the recording. The text behind
-    `exec` goes to `rest`. Options that 0.92.0 may refuse go to `refusable`.
+    `-c key=value` is stored in `overrides`: a fake with a script uses it, and a fake with a recording follows the recording. The
+    text after `exec` is stored in `rest`. Options that 0.92.0 may refuse are stored in `refusable`.
     """
     level, words = "codex", iter(argv)
     out: str | None = None
     for word in words:
         name, equals, value = word.partition("=")
         if name in _WITH_VALUE or (name in ("--listen", "--out", "-o") and level != "codex"):
-            if not equals:
-                value = next(words, "")
-            if not value:
+            taken = value if equals else next(words, None)
+            if taken is None or (not taken and name != "--listen"):
                 raise Usage(
                     f"error: a value is required for '{name}' but none was supplied\n\nFor more information, try '--help'."
                 )
-            if name == "--listen" and value != "stdio://":
-                raise Usage(f"error: fake-codex listens only on stdio://, not on {value}: start it with --listen stdio://")
+            value = taken
             if name in ("--listen", "--enable", "--disable"):
                 refusable.append((name, value))
             if name in ("--enable", "--disable"):
@@ -97,10 +97,13 @@ def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str], r
             if name in ("-c", "--config"):
                 key, _, given = value.partition("=")
                 overrides.append((key.strip(), given.strip()))
+                refusable.append(("-c", value))
         elif word in ("--version", "-V") and level == "codex":
             return "--version"
         elif word in ("--help", "-h"):
             return "--help"
+        elif word == "--stdio" and level == "app-server":
+            refusable.append((word, "stdio://"))
         elif word in ("exec", "e") and level == "codex":
             rest += words
             return "exec"
@@ -125,12 +128,12 @@ def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str], r
 
 def _help() -> str:
     """Return the help text: the docstring of this module, because the help of the real Codex does not apply to the fake."""
-    about, settings = (__doc__ or "").split("Start-up is a feature", 1)
+    about, settings = (__doc__ or "").split("A fast start is a feature", 1)
     return f"{about}Usage: fake-codex app-server [OPTIONS]\n\n    argv{settings.partition('    argv')[2]}"
 
 
 def _version() -> str:
-    """The recorded Codex's version, so that a client that asks for it meets the one whose frames it gets."""
+    """Return the recorded Codex version, so that a client that asks for it gets the version whose frames it will get."""
     from codex_replay.protocol.data_tables import no_version
     from codex_replay.protocol.versions import DEFAULT, is_version
 
@@ -147,7 +150,7 @@ def _version() -> str:
 
 
 def _recorded_version() -> str | None:
-    """Return what the header of the cassette states (of a folder, that of its first one), None without a cassette."""
+    """Return the version in the header of the cassette (in a folder: of its first cassette), or None without a cassette."""
     import os
 
     path = os.environ.get("FAKE_CODEX_CASSETTE", "")
@@ -198,18 +201,18 @@ def _app_server(overrides: list[tuple[str, str]], refusable: list[tuple[str, str
     try:
         if settings.get("FAKE_CODEX_CASSETTE"):
             _refuse_both(settings)
-            return _replay(settings)
+            return _listen(settings, overrides, refusable) if _listens(refusable) else _replay(settings)
         _say_empty(settings)
         if refusable:
             from codex_fakes.scripted.options import refused
 
-            message, status = refused(refusable)
+            message, status = refused(refusable, _version())
             if message and settings.get("FAKE_CODEX_LENIENT") != "1":
                 _write_out(message)
                 return status
             if message:
                 _write_out(f"fake-codex: FAKE_CODEX_LENIENT accepts what Codex refuses: {message.partition(chr(10))[0]}\n")
-        return _improvise(settings, overrides)
+        return _listen(settings, overrides, refusable) if _listens(refusable) else _improvise(settings, overrides)
     except Exception as error:
         from codex_replay.core.text.error_text import error_text
         from codex_replay.shell.cassettes.file import CassetteError  # without a cassette or a capture it is not loaded otherwise
@@ -219,9 +222,32 @@ def _app_server(overrides: list[tuple[str, str]], refusable: list[tuple[str, str
         raise Usage(f"fake-codex: {error_text(error)}") from None
 
 
+def _listens(refusable: list[tuple[str, str]]) -> bool:
+    return any(name == "--listen" and value != "stdio://" for name, value in refusable)
+
+
+def _listen(settings: dict[str, str], overrides: list[tuple[str, str]], refusable: list[tuple[str, str]]) -> int:
+    """Serve WebSocket connections at the address of --listen, which versions without WebSocket refuse."""
+    from codex_fakes.listening.address import BadAddress, parse
+    from codex_fakes.scripted.options import unlistening
+
+    message = unlistening(refusable, _version())
+    if message and settings.get("FAKE_CODEX_LENIENT") != "1":
+        _write_out(message)
+        return EXIT_CANNOT
+    value = next(value for name, value in refusable if name == "--listen")
+    try:
+        address = parse(value, settings.get("CODEX_HOME") or settings.get("HOME", "") + "/.codex")
+        from codex_fakes.listening.listener import run
+
+        return run(address, settings, overrides)
+    except BadAddress as error:
+        _write_out(f"{error}\n")
+        return error.status
+
+
 def _say_empty(settings: dict[str, str]) -> None:
-    """An empty setting counts as unset, as everywhere here; but a user who meant a recording must not get a script's turns
-    unnoticed."""
+    """Report an empty setting: it counts as unset, but a user who wants a recording must see that a script answers."""
     if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
         _write_out(
             "fake-codex: FAKE_CODEX_CASSETTE is empty, so no recording is replayed and each turn gets the short default reply\n"
@@ -229,7 +255,7 @@ def _say_empty(settings: dict[str, str]) -> None:
 
 
 def _refuse_both(settings: dict[str, str]) -> None:
-    """A recording and a script are two ways to answer; raises `ValueError` where somebody may take the one for the other."""
+    """Raise `ValueError` if a recording and a script are both set, because a user might mistake one for the other."""
     if settings.get("FAKE_CODEX_SCRIPT"):
         raise ValueError("FAKE_CODEX_CASSETTE and FAKE_CODEX_SCRIPT are both set; unset one of them.")
 
@@ -253,7 +279,7 @@ def _improvise(settings: dict[str, str], overrides: list[tuple[str, str]]) -> in
 
 
 def _write_out(text: str) -> None:
-    """Write to stderr, without secrets and controls; a client that closed it must not stop us."""
+    """Write to stderr, without secrets and control characters; a closed stderr is ignored."""
     from codex_replay.core.redact.sentence import sentence
 
     try:

@@ -1,6 +1,6 @@
 """codex-replay: record real Codex traffic, replay it byte for byte, and check that clients still speak the protocol.
 
-The names in `__all__` are the public API; docs/api.md describes them. Everything else in this package is private. A name is
+The names in `__all__` are the public API; docs/api.md describes them. All other names in this package are private. A name is
 imported when it is first used, so that `import codex_replay` costs little; `__init__.pyi` has the types.
 """
 
@@ -47,7 +47,7 @@ __all__ = sorted(_PLACES)
 
 
 def _data_reader() -> "Any":
-    """Return the reader of the packaged data, which the floors that open no files get here at their first question."""
+    """Return the reader of the packaged data, for modules that themselves open no files."""
     from codex_replay.shell.files import version_data
 
     return version_data
@@ -65,5 +65,5 @@ def __getattr__(name: str) -> "Any":
 
 
 def __dir__() -> list[str]:
-    """List the public names alone."""
+    """List only the public names."""
     return [*__all__]

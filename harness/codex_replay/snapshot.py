@@ -5,10 +5,9 @@
         MyClient(fake_codex.command).ask("Hi")
         assert fake_codex.conversation == codex_snapshot
 
-`pytest --snapshot-update` writes `__snapshots__/<test file>/<test>.conversation.txt`; docs/snapshots.md is the page to learn it
-from. The fixture `codex_snapshot` is syrupy's `snapshot` with `ConversationSnapshot` for its extension. Redaction comes before
-writing and before printing.
-"""
+`pytest --snapshot-update` writes `__snapshots__/<test file>/<test>.conversation.txt`; docs/snapshots.md explains it. The fixture
+`codex_snapshot` is syrupy's `snapshot` with the extension `ConversationSnapshot`. Redaction comes before writing and before
+printing."""
 
 from __future__ import annotations
 
@@ -36,9 +35,10 @@ __all__ = ["ConversationSnapshot"]
 class ConversationSnapshot(SingleFileSnapshotExtension):
     """The syrupy extension that compares conversations: redacted, normalised, and written as text.
 
-    A conversation is `fake_codex.conversation`, `codex_backend.conversation`, the path of a cassette, an open cassette, or a list
-    of frames; TypeError for anything else. `literals` and `paths` in a subclass are what `Redactor` takes: secrets and folders of
-    your own, and what replaces them.
+    The compared value is `fake_codex.conversation`, `codex_backend.conversation`, the path of a cassette, an open cassette, or a
+    list of frames; TypeError for any other value. Set `literals` and `paths` in a subclass, in the form of `Redactor`'s
+    arguments: your own
+    secrets and folders, each with its replacement.
     """
 
     file_extension = "conversation.txt"
@@ -48,7 +48,7 @@ class ConversationSnapshot(SingleFileSnapshotExtension):
     paths: ClassVar[Mapping[str, str]] = {}
 
     def serialize(self, data: Any, **_: Any) -> str:
-        """Return the text of a conversation, in the form to write and compare."""
+        """Return the text of a conversation, in the form for files and comparisons."""
         cut = ""
         if isinstance(data, str | os.PathLike):
             try:

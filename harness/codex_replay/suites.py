@@ -1,8 +1,7 @@
 """The pytest plugin of the suites: options, fixtures and reports for cases. Load it with `pytest -p codex_replay.suites`.
 
-`codex-replay run` loads it by itself. The plugin that is installed for every run has the fixtures `fake_codex` and
-`codex_backend` alone.
-"""
+`codex-replay run` loads it automatically. The plugin that is installed for every run has only the fixtures `fake_codex`,
+`codex_backend` and `codex_snapshot`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The expected frames of a turn, written by hand from docs/contract/real-0.92.md, section 4 and docs/contract/payloads.md.
 
 `thread` is the id of the thread, `turn` the id of the turn (a counter from "0"), `item` the id of the user's message. `SOME_INT`
-stands for the numbers that the documents do not fix (the size of the model's context, durations).
+represents the numbers that the documents do not fix (the size of the model's context, durations).
 """
 
 from __future__ import annotations

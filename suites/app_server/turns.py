@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from codex_replay.plugin import Server
+from codex_replay.plugin import AppServer, Server
+from suites.app_server.dialect import CHUNKS, COUNTED_FIRST, EXPERIMENTAL, has_events
 from suites.app_server.expected import all_of
 
 #: A thread in which every command except the harmless ones needs an approval, and an approved command may do anything.
-ASKS = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
+ASKS: dict[str, Any] = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
 #: A thread in which commands need no approval and may do anything.
-FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
+FREE: dict[str, Any] = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
 #: The reason why a recording shows only one of the two correct ways to interrupt a call that waits for an answer.
 ABANDONED = "The end of the call, as failed, may or may not still come before the abort."
 
 #: The reason why a recording shows one of many correct numbers.
-ESTIMATE = "after a cut the server estimates the tokens from the length of what is left, which names directories"
+ESTIMATE = "after a cut the server estimates the tokens from the length of the remaining text, which contains directories"
 
 
-def open_thread(server: Server, **settings: Any) -> str:
-    """Do the handshake and start a thread; return its id."""
-    server.initialize()
+def open_thread(server: Server, *, experimental: bool = False, **settings: Any) -> str:
+    """Do the handshake and start a thread; return its id.
+
+    `experimental` declares the capability, because later requests of the case need it.
+    """
+    server.initialize(experimental=experimental or not EXPERIMENTAL.isdisjoint(settings))
     return another_thread(server, **settings)
 
 
@@ -69,9 +74,50 @@ def send_words(server: Server, conversation: str, words: str = "Go on.") -> None
     assert server.request("sendUserMessage", {"conversationId": conversation, "items": v1_items(words)}) == {}
 
 
+def item_started(server: Server, type: str) -> dict[str, Any]:  # noqa: A002 - the protocol's name
+    """Wait until an item of this type starts; return it."""
+
+    def matches(message: Any) -> bool:
+        item = message.get("params", {}).get("item", {}) if message.get("method") == "item/started" else {}
+        return bool(item.get("type") == type)
+
+    found: dict[str, Any] = server.wait(f"The start of a {type}", matches)["params"]["item"]
+    return found
+
+
+def wait_usage(server: Server) -> None:
+    """Wait for the usage of an answer if the version sends it before the answer's calls; in other versions, do not wait."""
+    if server.by_version(COUNTED_FIRST):
+        server.notification("thread/tokenUsage/updated")
+
+
+def prompt_id(server: Server, turn: str) -> str:
+    """Return the id of the item that repeats the user's message at the start of a turn."""
+    found: str = next(p["item"]["id"] for p in all_of(server, "item/started") if p["turnId"] == turn)
+    return found
+
+
 def last_words(server: Server) -> list[str | None]:
     """Return the model's last message of each turn that was not interrupted."""
-    return [params["msg"]["last_agent_message"] for params in all_of(server, "codex/event/task_complete")]
+    if has_events(server):
+        return [params["msg"]["last_agent_message"] for params in all_of(server, "codex/event/task_complete")]
+    messages = [params for params in all_of(server, "item/completed") if params["item"]["type"] == "agentMessage"]
+    words = {params["turnId"]: params["item"]["text"] for params in messages}
+    ended = [params["turn"] for params in all_of(server, "turn/completed")]
+    return [words.get(turn["id"]) for turn in ended if turn["status"] != "interrupted"]
+
+
+def wait_message(server: Server) -> None:
+    """Wait until the model's next message is complete."""
+    if has_events(server):
+        server.notification("codex/event/agent_message")
+        return
+
+    def matches(message: Any) -> bool:
+        item = message.get("params", {}).get("item", {}) if message.get("method") == "item/completed" else {}
+        return bool(item.get("type") == "agentMessage")
+
+    server.wait("The end of an agentMessage", matches)
 
 
 def items_of(server: Server, type: str, which: str = "completed") -> list[dict[str, Any]]:  # noqa: A002 - the protocol's name
@@ -98,16 +144,33 @@ def asked(server: Server) -> list[str]:
 
 
 def release(server: Server, gate: str) -> None:
-    """Release the model's answer that waits at this gate (does nothing on a recording, which has no gates)."""
+    """Release the model's answer that waits at this gate (in a replay this has no effect)."""
     if server.upstream is not None:
         server.upstream.release(gate)
 
 
 def asked_upstream(server: Server) -> list[list[dict[str, Any]]]:
-    """Return the inputs of all requests to the model so far (none on a recording)."""
+    """Return the inputs of all requests to the model so far (empty in a replay)."""
     if server.upstream is None:
         return []
     return [entry["body"]["input"] for entry in server.upstream.ledger() if entry["method"] == "POST"]
+
+
+def ran(app_server: AppServer, **outputs: str) -> dict[str, Any]:
+    """Return a script's expectations for the outputs of commands; `judge_ran` ignores the random parts of these outputs."""
+    if app_server.by_version(CHUNKS):
+        return {}
+    return {"outputs": {call: f"Exit code: 0\nWall time: 0 seconds\nOutput:\n{words}" for call, words in outputs.items()}}
+
+
+def judge_ran(server: Server, **outputs: str) -> None:
+    """On a live server, check the outputs that the model got; in some versions the first lines of an output are random."""
+    if server.upstream is None or not server.by_version(CHUNKS):
+        return
+    given = {item["call_id"]: item["output"] for item in asked_upstream(server)[-1] if item["type"] == "function_call_output"}
+    for call, words in outputs.items():
+        head, _, rest = given[call].partition("\nOutput:\n")
+        assert (head.split(": ")[0], "Process exited with code 0" in head, rest) == ("Chunk ID", True, words)
 
 
 def texts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -119,3 +182,8 @@ def texts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
             if not words.startswith(("# AGENTS.md", "<environment_context>")):
                 found.append((item["role"], words))
     return found
+
+
+def without_url(message: str) -> str:
+    """Return the message with the address of the upstream replaced by `URL`."""
+    return re.sub(r"https?://[^/ ]+:\d+/(?:[^ )]*/)?v1/responses", "URL", message)

@@ -13,6 +13,7 @@ OUTPUT: dict[str, Any] = {"type": "function_call_output", "call_id": "call_1", "
 CUSTOM_CALL: dict[str, Any] = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch", "call_id": "call_2"}
 CUSTOM_OUTPUT: dict[str, Any] = {"type": "custom_tool_call_output", "call_id": "call_2", "output": "Done!"}
 
+
 #: Prompts that ask the model for exactly one action.
 HELLO = "Say hello in a few words, in plain text."
 CALL_ADD = "Call the function add with a = 2 and b = 3. Say nothing else."

@@ -7,6 +7,9 @@ import pytest
 from codex_replay.plugin.backend.conversation import CHATGPT, Backend
 from suites.backend.expected import body, completed, refused
 
+#: Each case runs over HTTP and over a WebSocket.
+pytestmark = pytest.mark.both_transports
+
 
 @pytest.mark.spec("auth-chatgpt", "LITE-05", "LITE-24")
 def test_an_access_token_with_its_account_is_taken(backend: Backend) -> None:
@@ -35,13 +38,13 @@ def test_another_scheme_is_no_bearer(backend: Backend) -> None:
 
 @pytest.mark.spec("auth-bearer-wrong", "LITE-05", "LITE-09")
 def test_a_token_that_nobody_issued(backend: Backend) -> None:
-    """A made-up token is refused."""
+    """An invented token is refused."""
     refused(backend.ask(body(), {"authorization": "Bearer no-such-token"}), 401)
 
 
 @pytest.mark.spec("auth-key-wrong", "LITE-05", "LITE-09")
 def test_a_key_that_nobody_issued(backend: Backend) -> None:
-    """A made-up key is refused."""
+    """An invented key is refused."""
     backend.login("api_key")
     refused(backend.ask(body(), {"authorization": "Bearer sk-no-such-key"}), 401)
 

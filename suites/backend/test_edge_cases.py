@@ -8,6 +8,9 @@ from codex_replay.plugin.backend.conversation import Backend
 from suites.backend.expected import CALL, CALL_ADD, CUSTOM_CALL, CUSTOM_OUTPUT, OUTPUT, REPEAT, body, completed, refused, user
 from suites.lite_protocol import CUSTOM_TOOL, FUNCTION_TOOL
 
+#: Each case runs over HTTP and over a WebSocket.
+pytestmark = pytest.mark.both_transports
+
 
 @pytest.mark.spec("edge-1-invalid-schema", "LITE-63")
 @pytest.mark.parametrize("parameters", [{"type": "banana"}, "no schema", {"type": "object", "properties": [1]}])
@@ -52,7 +55,7 @@ def test_3_a_custom_output_without_its_call(backend: Backend) -> None:
     refused(backend.ask(body(user("Patch it."), {**CALL, "call_id": "call_2"}, CUSTOM_OUTPUT)), 400)
 
 
-@pytest.mark.spec("call-without-output", source="known of the real service", says="a call without an output is 400")
+@pytest.mark.spec("call-without-output", source="known behaviour of the real service", says="a call without an output is 400")
 def test_a_call_without_its_output(backend: Backend) -> None:
     """A call without its output is refused."""
     assert "call_1" in refused(backend.ask(body(user("What is 2 + 3?"), CALL)), 400)["message"]

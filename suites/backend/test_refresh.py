@@ -25,6 +25,13 @@ def changed(**fields: str | None) -> dict[str, Any]:
     return {name: value for name, value in {**REQUEST, **fields}.items() if value is not None}
 
 
+def claims_of(answer: Any) -> Any:
+    """Return the claims of a refresh's id token, which is a JWT of three parts."""
+    parts = answer["id_token"].split(".")
+    assert len(parts) == 3
+    return json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+
+
 @pytest.mark.spec("refresh-answer", "LITE-17")
 def test_the_answer_of_a_refresh(backend: Backend) -> None:
     """The response to a refresh has three tokens, all of them strings."""
@@ -47,13 +54,26 @@ def test_a_form_is_taken_as_well(backend: Backend) -> None:
 @pytest.mark.spec("refresh-id-token", "REAL-08")
 def test_the_id_token_is_a_jwt_with_the_account(backend: Backend) -> None:
     """The id token is a JWT of three parts; its claims have the email address, the plan and the account."""
-    parts = backend.refresh(REQUEST).value["id_token"].split(".")
-    assert len(parts) == 3
-    claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    claims = claims_of(backend.refresh(REQUEST).value)
     assert isinstance(claims["email"], str)
     auth = claims["https://api.openai.com/auth"]
     assert auth["chatgpt_account_id"] == "account-1"
     assert isinstance(auth["chatgpt_plan_type"], str)
+
+
+@pytest.mark.spec(
+    "refresh-user",
+    source="known behaviour of the real service",
+    says="a refresh must name the same user, or 0.169.0 ends the turn",
+)
+def test_two_refreshes_name_the_same_user(backend: Backend) -> None:
+    """The id token has the id of the user, and a second refresh has the same id."""
+    first = backend.refresh(REQUEST).value
+    second = backend.refresh(changed(refresh_token=first["refresh_token"])).value
+    user, later = (claims_of(answer)["https://api.openai.com/auth"].get("chatgpt_user_id") for answer in (first, second))
+    assert isinstance(user, str)
+    assert user
+    assert later == user
 
 
 @pytest.mark.spec("refresh-new-token", "REAL-12")
@@ -122,7 +142,16 @@ def test_another_client(backend: Backend, client: str | None) -> None:
     assert "client_id" in refused(backend.refresh(changed(client_id=client)), 400)["message"]
 
 
-@pytest.mark.parametrize("scope", [None, "openid", "openid profile email offline_access"], ids=["none", "less", "more"])
+@pytest.mark.spec(
+    "refresh-no-scope", source="known behaviour of the real service", says="Codex 0.116.0 to 0.169.0 refreshes without a scope"
+)
+def test_no_scope(backend: Backend) -> None:
+    """A refresh without a scope has the scope of the login."""
+    answer = backend.refresh(changed(scope=None))
+    assert answer.status == 200, answer.report_on()
+
+
+@pytest.mark.parametrize("scope", ["openid", "openid profile email offline_access"], ids=["less", "more"])
 @pytest.mark.spec("refresh-scope", "LITE-16")
 def test_another_scope(backend: Backend, scope: str | None) -> None:
     """The token URL accepts only the exact scope of the login."""

@@ -12,6 +12,9 @@ from codex_replay.plugin.backend.conversation import Backend
 from suites.backend.expected import CALL, CUSTOM_CALL, CUSTOM_OUTPUT, OUTPUT, body, completed, refused, user
 from suites.lite_protocol import CUSTOM_TOOL, FUNCTION_TOOL, WEB_SEARCH_TOOL
 
+#: Each case runs over HTTP and over a WebSocket.
+pytestmark = pytest.mark.both_transports
+
 
 @pytest.mark.spec(
     "body-whole",
@@ -49,7 +52,7 @@ def test_a_format_without_a_name(backend: Backend) -> None:
 
 @pytest.mark.spec("body-least", "LITE-31", "LITE-33")
 def test_what_may_be_left_out(backend: Backend) -> None:
-    """The backend accepts a request without tools, reasoning, text and include."""
+    """The backend accepts a request without `tools`, `reasoning`, `text` and `include`."""
     left_out: dict[str, Any] = dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls", "reasoning", "include", "text"), ...)
     completed(backend.ask(body(**left_out, prompt_cache_key=...)))
 
@@ -61,20 +64,21 @@ def test_no_reasoning_is_null(backend: Backend) -> None:
 
 
 @pytest.mark.spec("body-gzip", "REAL-26")
+@pytest.mark.http_only
 def test_a_compressed_body(backend: Backend) -> None:
     """The backend accepts a compressed body."""
     packed = gzip.compress(json.dumps(body()).encode())
     completed(backend.ask(packed, {"content-encoding": "gzip"}))
 
 
-@pytest.mark.spec("body-json", source="known of the real service", says="a body that is not JSON is 400")
+@pytest.mark.spec("body-json", source="known behaviour of the real service", says="a body that is not JSON is 400")
 @pytest.mark.parametrize("data", [b"", b"{", b'{"model":"m",}', b"model=m"], ids=["empty", "open", "comma", "form"])
 def test_no_json(backend: Backend, data: bytes) -> None:
     """A body that is not JSON is refused."""
     refused(backend.ask(data), 400)
 
 
-@pytest.mark.spec("body-object", source="known of the real service", says="a body that is not an object is 400")
+@pytest.mark.spec("body-object", source="known behaviour of the real service", says="a body that is not an object is 400")
 @pytest.mark.parametrize("data", [b"[]", b'"hi"', b"null", b"5"])
 def test_no_object(backend: Backend, data: bytes) -> None:
     """A JSON body that is not an object is refused."""
@@ -131,7 +135,7 @@ def test_a_key_of_another_type(backend: Backend, key: str, value: object) -> Non
     assert key in error["message"]
 
 
-@pytest.mark.spec("body-unknown", source="known of the real service", says="a parameter that does not exist is 400")
+@pytest.mark.spec("body-unknown", source="known behaviour of the real service", says="a parameter that does not exist is 400")
 def test_an_unknown_key(backend: Backend) -> None:
     """An unknown key is refused; the error message names the key."""
     error = refused(backend.ask(body(max_tokens=5)), 400)
@@ -139,19 +143,25 @@ def test_an_unknown_key(backend: Backend) -> None:
 
 
 @pytest.mark.spec("body-previous-response", "LITE-44")
+@pytest.mark.http_only
 def test_previous_response_id(backend: Backend) -> None:
     """`previous_response_id` is refused; the whole conversation must be in `input`."""
     assert "previous_response_id" in refused(backend.ask(body(previous_response_id="resp_1")), 400)["message"]
 
 
-@pytest.mark.spec("body-store", "LITE-38", source="known of the real service", says="`store` must be false on the ChatGPT path")
+@pytest.mark.spec(
+    "body-store", "LITE-38", source="known behaviour of the real service", says="`store` must be false on the ChatGPT path"
+)
 def test_store(backend: Backend) -> None:
     """`store` must be false: true and a missing key are refused, because the default of the API is true."""
     for value in (True, ...):
         assert "store" in refused(backend.ask(body(store=value)), 400)["message"]
 
 
-@pytest.mark.spec("body-stream", "LITE-39", source="known of the real service", says="`stream` must be true on the ChatGPT path")
+@pytest.mark.spec(
+    "body-stream", "LITE-39", source="known behaviour of the real service", says="`stream` must be true on the ChatGPT path"
+)
+@pytest.mark.http_only
 def test_stream(backend: Backend) -> None:
     """`stream` must be true."""
     for value in (False, ...):
@@ -228,13 +238,13 @@ def test_arguments_are_a_string(backend: Backend) -> None:
     assert "arguments" in refused(backend.ask(body(user("Hi"), {**CALL, "arguments": {"a": 2, "b": 3}}, OUTPUT)), 400)["message"]
 
 
-@pytest.mark.spec("message-role", source="known of the real service", says="an unknown role is 400")
+@pytest.mark.spec("message-role", source="known behaviour of the real service", says="an unknown role is 400")
 def test_a_role_that_does_not_exist(backend: Backend) -> None:
     """A role other than user, assistant, system and developer is refused."""
     assert "role" in refused(backend.ask(body({**user("Hi"), "role": "robot"})), 400)["message"]
 
 
-@pytest.mark.spec("message-parts", source="known of the real service", says="a part of an unknown type is 400")
+@pytest.mark.spec("message-parts", source="known behaviour of the real service", says="a part of an unknown type is 400")
 @pytest.mark.parametrize("content", [[{"type": "text", "text": "Hi"}], 5, ["Hi"]], ids=["chat", "number", "strings"])
 def test_a_part_that_does_not_exist(backend: Backend, content: object) -> None:
     """A message part of an unknown type is refused, also `text`, the type of another API."""
@@ -242,7 +252,9 @@ def test_a_part_that_does_not_exist(backend: Backend, content: object) -> None:
 
 
 @pytest.mark.spec(
-    "message-string", source="known of the real service", says="the content of a message, and the input, may be a string"
+    "message-string",
+    source="known behaviour of the real service",
+    says="the content of a message, and the input, may be a string",
 )
 def test_content_and_input_as_strings(backend: Backend) -> None:
     """The backend accepts a string as the content of a message and as `input`."""

@@ -69,3 +69,53 @@ def test_usage(backend: Backend) -> None:
 def test_usage_needs_the_login(backend: Backend) -> None:
     """The usage without a valid login is refused, because limits belong to an account."""
     refused(backend.get("/backend-api/wham/usage", {"authorization": "Bearer no-such-token"}), 401)
+
+
+@pytest.mark.spec(
+    "workspaces",
+    source="known behaviour of the real service",
+    says="wham/accounts/check has the account of the login, an https origin, a routing",
+)
+def test_the_workspaces_have_the_account_and_where_it_is_served(backend: Backend) -> None:
+    """Without these members of the workspaces, the account/read of 0.169.0 fails."""
+    answer = backend.get("/backend-api/wham/accounts/check", {"chatgpt-account-id": "account-1"})
+    assert answer.status == 200, answer.report_on()
+    (account,) = [each for each in answer.value["accounts"] if each["id"] == "account-1"]
+    assert account["workspace_backend_origin"].startswith("https://")
+    assert account["account_routing_override"] in ("NO_CONSTRAINT", "us", "us_cr")
+    assert "account-1" in answer.value["account_ordering"]
+
+
+@pytest.mark.spec("workspaces-auth", "LITE-24")
+def test_the_workspaces_need_the_login(backend: Backend) -> None:
+    """The workspaces without a valid login are refused, because they belong to an account."""
+    refused(backend.get("/backend-api/wham/accounts/check", {"authorization": "Bearer no-such-token"}), 401)
+
+
+@pytest.mark.spec(
+    "settings-user", source="known behaviour of the real service", says="wham/settings/user has `commit_attribution_enabled`"
+)
+def test_the_settings_of_the_user(backend: Backend) -> None:
+    """The settings of the user say whether commits name Codex."""
+    answer = backend.get("/backend-api/wham/settings/user")
+    assert answer.status == 200, answer.report_on()
+    assert isinstance(answer.value["commit_attribution_enabled"], bool)
+
+
+@pytest.mark.spec(
+    "reset-credits",
+    source="known behaviour of the real service",
+    says="wham/rate-limit-reset-credits has `available_count` and the list `credits`",
+)
+def test_the_credits_that_reset_rate_limits(backend: Backend) -> None:
+    """The credits that reset the rate limits are counted and listed; 0.169.0 requests them beside the usage."""
+    answer = backend.get("/backend-api/wham/rate-limit-reset-credits")
+    assert answer.status == 200, answer.report_on()
+    assert type(answer.value["available_count"]) is int
+    assert isinstance(answer.value["credits"], list)
+
+
+@pytest.mark.spec("reset-credits-auth", "LITE-24")
+def test_the_credits_need_the_login(backend: Backend) -> None:
+    """The credits without a valid login are refused, because they belong to an account."""
+    refused(backend.get("/backend-api/wham/rate-limit-reset-credits", {"authorization": "Bearer no-such-token"}), 401)

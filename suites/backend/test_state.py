@@ -55,7 +55,7 @@ def test_a_response_is_read_again(backend: Backend) -> None:
 
 @pytest.mark.spec("state-streamed", source="openai 3.52.0, client.responses.retrieve()", says="a streamed response is stored too")
 def test_a_streamed_response_is_read_again(backend: Backend) -> None:
-    """GET returns the response of a stream as its last event had it."""
+    """GET returns the response of a stream in the form of its last event."""
     backend.login("api_key")
     last = send(backend, model="gpt-5.2", input=HELLO, stream=True).events[-1]["response"]
     assert found(backend.get(f"/v1/responses/{last['id']}")) == last
@@ -72,7 +72,7 @@ def test_a_stream_is_resumed(backend: Backend) -> None:
     assert again.events == events[3:]
 
 
-@pytest.mark.spec("state-unknown", source="known of the real service", says="an unknown response is 404")
+@pytest.mark.spec("state-unknown", source="known behaviour of the real service", says="an unknown response is 404")
 def test_an_unknown_response_is_not_found(backend: Backend) -> None:
     """GET of an unknown id gets a 404 that names the id."""
     backend.login("api_key")
@@ -97,7 +97,7 @@ def test_a_deleted_response_is_gone(backend: Backend) -> None:
 
 @pytest.mark.spec("state-input-items", source="openai 3.52.0, client.responses.input_items.list()", says="a page, newest first")
 def test_the_input_is_listed(backend: Backend) -> None:
-    """The input of a response is a page of items with ids, newest first; `order=asc` turns it round."""
+    """The input of a response is a page of items with ids, newest first; `order=asc` reverses the order."""
     response = made(backend, input=[user("One."), user("Two.")])
     page = found(backend.get(f"/v1/responses/{response['id']}/input_items"))
     assert (page["object"], texts(page["data"]), page["has_more"]) == ("list", ["Two.", "One."], False)
@@ -118,7 +118,9 @@ def test_a_response_is_continued(backend: Backend) -> None:
     assert second["id"] != first["id"]
 
 
-@pytest.mark.spec("state-previous-unknown", source="known of the real service", says="previous_response_not_found is 400")
+@pytest.mark.spec(
+    "state-previous-unknown", source="known behaviour of the real service", says="previous_response_not_found is 400"
+)
 def test_an_unknown_response_is_not_continued(backend: Backend) -> None:
     """An unknown `previous_response_id` gets a 400 with the documented code and parameter, and a message that names the id."""
     backend.login("api_key")
@@ -127,7 +129,7 @@ def test_an_unknown_response_is_not_continued(backend: Backend) -> None:
     assert error["message"] == "Previous response with id 'resp_unknown' not found."
 
 
-@pytest.mark.spec("state-previous-call", source="known of the real service", says="an output without its call is 400")
+@pytest.mark.spec("state-previous-call", source="known behaviour of the real service", says="an output without its call is 400")
 def test_an_output_of_another_conversation_is_refused(backend: Backend) -> None:
     """An output needs its call in the conversation that the request continues."""
     first = made(backend, CALL_ITEM)
@@ -138,7 +140,7 @@ def test_an_output_of_another_conversation_is_refused(backend: Backend) -> None:
 
 @pytest.mark.spec("state-background", source="openai 3.52.0, the parameter background", says="queued, then polled")
 def test_a_response_in_the_background_is_polled(backend: Backend) -> None:
-    """The answer is a queued response without output; GET shows it completed later."""
+    """The answer to a background request is a queued response without output; a later GET returns the completed response."""
     response = made(backend, "Hello.", background=True)
     assert (response["status"], response["output"]) == ("queued", [])
     assert response["background"] is True
@@ -151,7 +153,7 @@ def test_a_response_in_the_background_is_polled(backend: Backend) -> None:
 
 @pytest.mark.spec("state-cancel", source="openai 3.52.0, client.responses.cancel()", says="a background response is cancelled")
 def test_a_response_in_the_background_is_cancelled(backend: Backend) -> None:
-    """After cancel the response is and stays `cancelled`; a second cancel changes nothing."""
+    """After cancel the response is and stays `cancelled`; a second cancel has no effect."""
     response = made(backend, {"type": "gate", "name": "held"}, "Never.", background=True)
     for _ in range(2):
         assert found(send(backend, f"/responses/{response['id']}/cancel"))["status"] == "cancelled"
@@ -182,7 +184,7 @@ def test_a_conversation_is_made_changed_and_deleted(backend: Backend) -> None:
     "state-conversation-turn", source="openai 3.52.0, the parameter conversation", says="input and output are added"
 )
 def test_a_turn_goes_into_its_conversation(backend: Backend) -> None:
-    """After a response the conversation has its input and its output, behind the items that it began with."""
+    """After a response, the conversation contains its first items, followed by the input and the output of that response."""
     backend.login("api_key")
     backend.says("Hello.")
     conversation = found(send(backend, "/conversations", items=[user("Zero.")]))
@@ -192,7 +194,9 @@ def test_a_turn_goes_into_its_conversation(backend: Backend) -> None:
     assert texts(items) == ["Zero.", "One.", "Hello."]
 
 
-@pytest.mark.spec("state-conversation-unknown", source="known of the real service", says="an unknown conversation is 404")
+@pytest.mark.spec(
+    "state-conversation-unknown", source="known behaviour of the real service", says="an unknown conversation is 404"
+)
 def test_an_unknown_conversation_is_refused(backend: Backend) -> None:
     """A turn in an unknown conversation gets a 404 that names the id."""
     backend.login("api_key")

@@ -11,6 +11,9 @@ from codex_replay.plugin.backend.conversation import Answer, Backend, event_prob
 from suites.backend.expected import CALL_ADD, SEARCH, body, completed, user
 from suites.lite_protocol import FUNCTION_TOOL, WEB_SEARCH_TOOL
 
+#: Each case runs over HTTP and over a WebSocket.
+pytestmark = pytest.mark.both_transports
+
 #: Replies that do not come to a good end.
 BROKEN: dict[str, list[Any]] = {
     "failed": ["half", {"type": "failed", "code": "server_error"}],
@@ -54,6 +57,7 @@ def kinds(answer: Answer) -> list[str]:
 
 @pytest.mark.parametrize("mode", ["chatgpt", "api_key"])
 @pytest.mark.spec("stream-content-type", "LITE-48")
+@pytest.mark.http_only
 def test_it_is_an_event_stream(backend: Backend, mode: str) -> None:
     """The Content-Type of the response is text/event-stream."""
     if not backend.live:
@@ -62,6 +66,7 @@ def test_it_is_an_event_stream(backend: Backend, mode: str) -> None:
 
 
 @pytest.mark.spec("stream-names", "LITE-48", "LITE-49", "LITE-50", "LITE-51", "LITE-52", "LITE-53", "LITE-54")
+@pytest.mark.http_only
 def test_each_event_has_its_type_for_a_name(backend: Backend) -> None:
     """Each event's name equals the `type` in its data, so a client may use either."""
     blocks = [block for block in greeted(backend).blocks if block.dispatched]
@@ -69,6 +74,7 @@ def test_each_event_has_its_type_for_a_name(backend: Backend) -> None:
 
 
 @pytest.mark.spec("stream-whole-events", "LITE-54")
+@pytest.mark.http_only
 def test_no_event_is_left_unended(backend: Backend) -> None:
     """A blank line ends every event, including the last one."""
     assert [block.raw for block in greeted(backend).blocks if not block.complete] == []
@@ -190,7 +196,7 @@ def test_deltas_name_the_item_that_they_belong_to(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-two-answers", source="openai 3.52.0, the types of its events", says="Response.id")
 def test_two_responses_have_two_ids(backend: Backend) -> None:
-    """Two responses have different ids, and their items too."""
+    """Two responses have different ids, and their items have different ids, too."""
     one, other = greeted(backend), greeted(backend)
     assert one.events[0]["response"]["id"] != other.events[0]["response"]["id"]
     assert {item["id"] for item in one.items}.isdisjoint(item["id"] for item in other.items)
@@ -281,10 +287,10 @@ def test_the_events_of_a_stream_hang_together(backend: Backend, kind: str) -> No
     assert stream_problems(completed(backend.ask(body())).events) == []
 
 
-@pytest.mark.spec("events-broken", source="openai 3.52.0, the types of its events", says="each event is what its type says")
+@pytest.mark.spec("events-broken", source="openai 3.52.0, the types of its events", says="each event has the form of its type")
 @pytest.mark.parametrize("kind", BROKEN)
 def test_every_event_of_a_broken_stream_is_what_its_type_says(backend: Backend, kind: str) -> None:
-    """A reply that fails, or that is cut short, has events as good as any."""
+    """A reply that fails or is incomplete has valid and consistent events, too."""
     backend.says(*BROKEN[kind])
     events = backend.ask(body()).events
     assert [problem for event in events for problem in event_problems(event)] == []
@@ -297,13 +303,13 @@ def test_every_event_of_a_broken_stream_is_what_its_type_says(backend: Backend, 
 @pytest.mark.spec("events-add-up", source="openai 3.52.0, its client", says="how a stream is put together")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stream_adds_up(backend: Backend, kind: str) -> None:
-    """Items and parts are added empty, and a part is done with what its deltas have brought: so clients put it together."""
+    """Items and parts are added empty, and a finished part equals its joined deltas, because clients build the part from them."""
     backend.says(*KINDS[kind])
     must_add_up(completed(backend.ask(body())).events)
 
 
 def must_add_up(events: list[dict[str, Any]]) -> None:
-    """Hold what is added to be empty, and what is done to be its deltas."""
+    """Check that added parts are empty, and that finished parts equal their joined deltas."""
     joined: dict[Any, str] = {}
     for event in events:
         kind = event["type"]
@@ -327,13 +333,13 @@ def text_of(part: dict[str, Any]) -> Any:
 @pytest.mark.spec("events-one-response", source="openai 3.52.0, the types of its events", says="Response")
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_events_are_about_one_response(backend: Backend, kind: str) -> None:
-    """Those that have the response have the same one: only its progress differs."""
+    """All events with a response contain the same response; only its progress differs."""
     backend.says(*KINDS[kind])
     must_be_one_response(completed(backend.ask(body())).events)
 
 
 def must_be_one_response(events: list[dict[str, Any]]) -> None:
-    """Hold the responses of all events to that of the first."""
+    """Compare the responses of all events with the response of the first event."""
     found = [(event["type"], event["response"]) for event in events if "response" in event]
     first = {key: value for key, value in found[0][1].items() if key not in MOVING}
     for kind, response in found:

@@ -42,7 +42,7 @@ def code(*values: object) -> str:
 
 #: The name of the value, the required value, and the check that compares it.
 ROWS: tuple[tuple[str, str, str], ...] = (
-    ("the argument with which the editor starts codex", code(SUBCOMMAND), "handshake-command"),
+    ("the argument of codex when the editor starts it", code(SUBCOMMAND), "handshake-command"),
     ("the first messages, in this order", code(*OPENING), "handshake-order"),
     ("`initialized`; `jsonrpc` is optional", '`{"method": "initialized"}`', "handshake-initialized"),
     ("`initialize`: the keys of `params`", code("clientInfo"), "handshake-client-info"),
@@ -62,7 +62,11 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     (f"`{INTERRUPT}`: the keys of `params`", code(*INTERRUPTED), "interrupt-params"),
     *((f"the request reported as kind `{kind}`", code(method), "approval-shown") for kind, method in APPROVALS.items()),
     *(
-        (f"its reply after the choice `{choice}`", f'`{{"id": …, "result": {{"decision": "{told}"}}}}`', "approval-reply")
+        (
+            f"the reply of the editor after the choice `{choice}`",
+            f'`{{"id": …, "result": {{"decision": "{told}"}}}}`',
+            "approval-reply",
+        )
         for choice, told in DECISIONS.items()
     ),
     ("the reply to an unknown request", '`{"id": …, "error": {"code": …, "message": …}}`', "unknown-request"),

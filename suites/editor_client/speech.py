@@ -67,7 +67,7 @@ def turn(*steps: Step, name: str = TURN, end: bool = True) -> list[Step]:
 
 
 def _of_turn(step: Step, name: str) -> Step:
-    """Return the step with the id of this turn in its params, because an editor may ignore notifications of another turn."""
+    """Return a step with the id of this turn added to its params, because an editor may ignore notifications of another turn."""
     message = step.get("send")
     params = message.get("params") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(params, dict) or params.get("turnId") != TURN:
@@ -87,7 +87,7 @@ def conversation(*steps: Step, end: bool = True) -> list[Step]:
 
 
 def more() -> list[Step]:
-    """Return the steps of one more turn, for `settle`."""
+    """Return the steps of one more turn, which `settle` runs."""
     return turn(name="turn_999")
 
 

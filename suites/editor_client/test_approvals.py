@@ -101,7 +101,7 @@ def test_several_at_once(editor_client: EditorClient) -> None:
 def test_each_request_is_asked(editor_client: EditorClient) -> None:
     """The editor asks the user for each approval, even if the same command or change occurs again in this or the next turn.
 
-    A decision is valid for its own request. Codex itself remembers a decision for the session.
+    A decision is valid only for its own request. Codex itself remembers a decision for the session.
     """
     command = {"command": "rm -rf build", "reason": "clean up"}
     choices = ["accept", "decline", "accept"]

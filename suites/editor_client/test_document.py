@@ -1,8 +1,8 @@
 """The statements of the document about the server, each compared with the app-server under test.
 
 docs/contract/editor.md lists the assumptions of codex.nvim; the real server does not always meet them. Each statement is one
-case. A row says whether the statement is true for 0.92 and, if not, what the server does instead; the run prints the rows as a
-table. A case fails if the server no longer behaves as its row says.
+case. A row states whether the statement is true for 0.92 and, if not, the behaviour of the server; the run prints the rows as a
+table. A case fails if the server no longer behaves as the row of the statement says.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the contract: its text, whether it is true for 0.92, and what the server does if it is not true."""
+    """A statement of the contract: its text, whether it is true for 0.92, and the behaviour of the server if it is not true."""
 
     cites: str
     says: str
@@ -124,7 +124,7 @@ STATEMENTS: dict[str, Statement] = {
         lambda s: all("\n+++ " in params["diff"] for params in s.params("turn/diff/updated")),
     ),
     "turn-diff-alone": Statement(
-        "EDIT-19", '"turn/diff/updated" has `diff` and nothing else', False,
+        "EDIT-19", '"turn/diff/updated" has only `diff`', False,
         lambda s: all(set(params) == {"diff"} for params in s.params("turn/diff/updated")),
         "it also has threadId and turnId", lambda s: s.every("turn/diff/updated", {"diff", "threadId", "turnId"}),
     ),
@@ -200,7 +200,7 @@ _WITH_EVENTS = pytest.mark.until("0.107.0", "codex/event/* ended with v1")
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[_WITH_EVENTS] if n in _OF_EVENTS else []) for n in STATEMENTS])
 def test_statement(editor_client: EditorClient, name: str, record_property: Callable[[str, object], None]) -> None:
-    """The statement is true or false on the server under test, as its row says; if false, the correction of the row is true."""
+    """On the server under test, the statement is true or false as its row says; if it is false, its correction is true."""
     statement = STATEMENTS[name]
     seen = look(editor_client)
     holds = statement.test(seen)
@@ -211,7 +211,7 @@ def test_statement(editor_client: EditorClient, name: str, record_property: Call
 
 
 def test_every_row_says_what_happens_instead() -> None:
-    """Exactly the false statements have a correction."""
+    """Each false statement has a correction, and no true statement has one."""
     for name, statement in STATEMENTS.items():
         assert re.fullmatch("[a-z-]+", name)
         assert (statement.instead is None, statement.does == "") == (statement.holds, statement.holds), name

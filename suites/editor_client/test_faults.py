@@ -1,8 +1,8 @@
 """A server with a fault (docs/fake-codex.md lists them): the user gets the whole answer or an error.
 
 A fault happens once in the first turn; the seed chooses its place. The server is fake-codex in every run, because a real server
-has no faults on request. Three rules apply to every client. It ignores harmless faults. If the server dies or refuses a
-request, the prompt ends as failed with an error, and the next prompt works. If the server sends nothing more, the client can
+has no faults on request. Three rules apply to every client. The client ignores harmless faults. If the server dies or refuses a
+request, the prompt ends as failed with an error, and the next prompt works. If the server stops sending, the client can
 still shut down.
 """
 
@@ -93,7 +93,7 @@ def test_a_request_that_nobody_knows(editor_client: EditorClient, fault: str) ->
 
 @faults("EDIT-20 EDIT-21", END, "fault-doubled-event")
 def test_one_notification_comes_twice(editor_client: EditorClient, fault: str) -> None:
-    """The editor shows everything once, except a repeated delta, which it cannot distinguish from a new one."""
+    """The editor shows each text once, except a repeated delta, because it looks like a new delta."""
     editor = editor_client(script=SCRIPT, fault=fault)
     turn = editor.turn()
     doubled = ["".join(CHUNKS[: i + 1] + CHUNKS[i:]) for i in range(len(CHUNKS))]
@@ -149,7 +149,7 @@ def test_the_server_does_not_start(editor_client: EditorClient, fault: str) -> N
     "fault-no-response",
 )
 def test_a_server_that_leaves_the_client_waiting(editor_client: EditorClient, fault: str) -> None:
-    """If the server sends nothing more, the editor shows exactly the text so far and still shuts down with its server.
+    """If the server stops sending, the editor shows exactly the text so far and still shuts down with its server.
 
     The prompt need not end: neither document has a time limit, and a turn may take hours. An editor may have a time limit.
     """

@@ -24,7 +24,7 @@ def test_fragments(editor_client: EditorClient, size: int) -> None:
 
 @pytest.mark.spec("framing-handshake-fragments", "EDIT-02")
 def test_a_handshake_in_fragments(editor_client: EditorClient) -> None:
-    """The editor reads the handshake in chunks too, from the first byte."""
+    """The editor also reads the handshake in chunks, from the first byte on."""
     how: Step = {"write": {"split": 7}}
     editor = editor_client(server=[how, *conversation(delta("Hello"))])
     assert editor.turn().text == "Hello"
@@ -43,7 +43,7 @@ def test_several_messages_in_one_read(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("framing-half-behind", "EDIT-02")
 def test_one_and_a_half_messages_in_a_read(editor_client: EditorClient) -> None:
-    """One read has a whole message and the start of a second one; the rest of the second comes later."""
+    """One read has a whole message and the start of a second message; the rest of the second message comes later."""
     one = json.dumps(delta("First, ")["send"]) + "\n"
     two = json.dumps(delta("second.")["send"]) + "\n"
     steps: list[Step] = [{"raw": one + two[:40]}, {"gate": "rest"}, {"raw": two[40:]}]

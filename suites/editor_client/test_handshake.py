@@ -39,7 +39,8 @@ def test_initialized_has_no_params(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-waits", "EDIT-05")
 def test_it_waits_for_the_reply(editor_client: EditorClient) -> None:
-    """The editor sends nothing before the response to initialize; the real server would refuse it with `Not initialized`."""
+    """The editor waits for the response to initialize before it sends another message; the real server would refuse it with
+    `Not initialized`."""
     silence: list[Step] = [{"expect": "initialize"}, {"quiet": 0.05}, {"reply": {"userAgent": "codex/0.92.0"}}]
     editor = editor_client(server=[*silence, *thread(), *turn()])
     editor.turn()

@@ -96,7 +96,7 @@ def test_the_next_prompt_after_an_interrupt(editor_client: EditorClient) -> None
 
 @pytest.mark.spec("interrupt-idle", "REAL-76")
 def test_an_interrupt_between_turns(editor_client: EditorClient) -> None:
-    """An interrupt without a running turn neither blocks the editor nor interrupts the next turn."""
+    """An interrupt without a running turn does not block the editor and does not interrupt the next turn."""
     editor = editor_client(
         server=[*handshake(), *thread(), *turn(delta("One.")), *turn(delta("Two.", "b"), name="turn_457"), *more()]
     )

@@ -107,7 +107,7 @@ def test_a_slow_server(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stderr", "EDIT-02")
 def test_a_talkative_stderr(editor_client: EditorClient) -> None:
-    """A megabyte on the server's stderr neither blocks the conversation nor appears in it."""
+    """A megabyte on the server's stderr does not block the conversation and does not appear in it."""
     editor = editor_client(server=conversation({"stderr": 1 << 20}, delta("Here.")))
     turn_ = editor.turn()
     assert (turn_.text, turn_.errors) == ("Here.", "")

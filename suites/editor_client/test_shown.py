@@ -34,7 +34,7 @@ def test_the_diff_is_shown(editor_client: EditorClient, form: str) -> None:
 
 @pytest.mark.spec("diff-last", "EDIT-18")
 def test_the_last_diff_counts(editor_client: EditorClient) -> None:
-    """Each update has the whole diff of the turn so far, so the editor shows the last one."""
+    """Each update has the whole diff of the turn so far, so the editor shows the last update."""
     longer = DIFF + DIFF.replace("x", "y")
     updates = [notification("turn/diff/updated", diff=each) for each in (DIFF, longer)]
     editor = editor_client(server=conversation(*updates))

@@ -1,4 +1,4 @@
-"""The messages during a turn, and what the editor shows of them. Source: docs/contract/editor.md, sections 2 and 4."""
+"""The messages during a turn, and the texts that the editor shows for them. Source: docs/contract/editor.md, sections 2 and 4."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def event(type: str, **fields: Any) -> Step:  # noqa: A002 - the protocol's name
 @pytest.mark.parametrize("size", [1, 5, 1000], ids=["letters", "pieces", "whole"])
 @pytest.mark.spec("stream-text", "EDIT-15")
 def test_the_answer_is_put_together(editor_client: EditorClient, size: int) -> None:
-    """The editor shows the whole text and nothing else, for deltas of any size."""
+    """The editor shows exactly the whole text, for deltas of any size."""
     pieces = [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
     editor = editor_client(server=conversation(*map(delta, pieces)))
     assert editor.turn().text == TEXT
@@ -84,7 +84,7 @@ def test_a_completed_message_is_not_shown_again(editor_client: EditorClient) -> 
 
 @pytest.mark.spec("stream-events", "REAL-38")
 def test_v1_events_are_not_shown_again(editor_client: EditorClient) -> None:
-    """The real server repeats all v2 notifications as codex/event/*; the editor shows the text once."""
+    """The real server also sends the content of v2 notifications as codex/event/*; the editor shows the text once."""
     ids = {"thread_id": THREAD, "turn_id": TURN, "item_id": "agent1"}
     steps = [
         event("task_started", model_context_window=258400),
@@ -163,7 +163,7 @@ def test_notifications_in_one_read_with_the_response(editor_client: EditorClient
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.spec("stream-race", "REAL-115")
 def test_what_the_server_may_permute(editor_client: EditorClient, seed: int) -> None:
-    """The editor accepts every order of frames that the real server may produce; the fake permutes the frames by a seed."""
+    """The editor accepts every order of frames that the real server may produce; a seed selects the order."""
     editor = editor_client(script=["One.", "Two."], env={"FAKE_CODEX_PACE": f"race:{seed}"})
     assert [editor.turn("one").text, editor.turn("two").text] == ["One.", "Two."]
 

@@ -51,7 +51,7 @@ def test_no_thread_without_a_prompt(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("safeguards-kept", "EDIT-10", "EDIT-22")
 def test_nothing_is_switched_off(editor_client: EditorClient) -> None:
-    """In the first and the second turn the editor overrides neither the approval policy nor the sandbox of the user."""
+    """In the first and the second turn, the editor does not override the approval policy or the sandbox of the user."""
     editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
     editor.turn("one")
     editor.turn("two")

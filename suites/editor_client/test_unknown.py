@@ -1,6 +1,6 @@
 """Notifications and requests of a newer server, which an editor does not know.
 
-Source: docs/contract/editor.md, section 4 (the closed lists of what the editor knows), and REAL-34, by
+Source: docs/contract/editor.md, section 4 (the closed lists of the messages that the editor knows), and REAL-34, by
 which the real server has 29 notifications and 6 requests; later versions have more (section 7).
 """
 

@@ -56,7 +56,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("header `Authorization`, API key", "`Bearer <OPENAI_API_KEY>`", "auth-api-key-bearer"),
     ("header `chatgpt-account-id`, ChatGPT", "the account", "auth-account-from-tokens"),
     ("header `chatgpt-account-id`, API key", "not sent", "auth-account-chatgpt-only"),
-    ("header `originator`", f"`{PRODUCT}`, or a name of yours in visible ASCII", "header-originator"),
+    ("header `originator`", f"`{PRODUCT}`, or your own name in visible ASCII", "header-originator"),
     ("header `User-Agent`", f"`{PRODUCT}/` or your originator with `/`, then a version", "header-user-agent"),
     ("header `session_id`", "a uuid, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`", "header-session-id"),
     ("`originator`, `User-Agent`, `session_id`, API key", "as with ChatGPT", "header-under-key"),
@@ -72,7 +72,11 @@ ROWS: tuple[tuple[str, str, str], ...] = (
         "body-text-format",
     ),
     ("a call in a follow-up", '`{"type": "function_call", "name": …, "arguments": …, "call_id": …}`', "follow-up-both-items"),
-    ("its output, after the call", '`{"type": "function_call_output", "call_id": …, "output": …}`', "follow-up-both-items"),
+    (
+        "the output of the call, after the call",
+        '`{"type": "function_call_output", "call_id": …, "output": …}`',
+        "follow-up-both-items",
+    ),
     ("call and output of a freeform tool", "`custom_tool_call` with `input`, `custom_tool_call_output`", "follow-up-custom"),
     ("reasoning in a follow-up, before the call", '`{"type": "reasoning", "encrypted_content": …}`', "follow-up-reasoning"),
     ("the `output` of a failed call", f"`{ERROR}<error>`", "follow-up-error-text"),
@@ -89,5 +93,5 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("stderr, after any other error of a refresh", "the status, and the body of the response", "refresh-error-server"),
     ("stderr, after an error response to a request", "its status, or its `error.message`", "fault-status"),
     ("stderr, after `response.failed`", "its `code`, or its `message`", "fault-failed"),
-    *((f"stderr, also valid for `{name}`", code(words), "fault-failed") for name, words in FAILED.items()),
+    *((f"stderr; for `{name}`, this text is also valid", code(words), "fault-failed") for name, words in FAILED.items()),
 )

@@ -34,9 +34,7 @@ def test_the_prompt_is_sent_as_it_stands(lite_client: LiteClient) -> None:
     assert user_texts(run.turns[0]) == [prompt]
 
 
-@pytest.mark.spec(
-    "text-on-stdout", source="docs/lite-client.md", says="On success the final text, and nothing else, is on stdout"
-)
+@pytest.mark.spec("text-on-stdout", source="docs/lite-client.md", says="On success, stdout has only the final text")
 def test_the_final_text_alone_is_on_stdout(lite_client: LiteClient) -> None:
     """stdout has the final text unchanged, with its newlines and non-ASCII characters."""
     text = "First line\n\n  second: añ😀 \\n not a newline"

@@ -33,7 +33,7 @@ def test_call_and_output(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-whole-input", "LITE-44", "LITE-57")
 def test_the_conversation_so_far_is_sent_again(lite_client: LiteClient) -> None:
-    """The backend stores nothing, so each input begins with the previous input."""
+    """The backend does not store responses, so each input begins with the previous input."""
     script = [{"items": [call()]}, {"items": [call({"a": 20, "b": 30}, "call_2")]}, "done"]
     run = lite_client("Add up.", script=script, tools=ADD)
     assert run.text() == "done"
@@ -48,7 +48,8 @@ def test_the_conversation_so_far_is_sent_again(lite_client: LiteClient) -> None:
 def test_reasoning_goes_back(lite_client: LiteClient) -> None:
     """The client sends each reasoning item back unchanged, before the call that followed the item.
 
-    The backend stores nothing (`store` is false), so the client must send the reasoning; the real Codex uses this order.
+    The backend does not store responses (`store` is false), so the client must send the reasoning; the real Codex uses this
+    order.
     """
     first, second = ({"type": "reasoning", "summary": ["Adding"], "encrypted_content": f"b3BhcXV{end}"} for end in "ls")
     script = [{"items": [first, call()]}, {"items": [second, call({"a": 20, "b": 30}, "call_2")]}, "done"]
@@ -61,7 +62,8 @@ def test_reasoning_goes_back(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-items", "LITE-33", "LITE-40", source="OpenAI API reference, Responses", says="input: items")
 def test_what_goes_back_are_items_as_they_came(lite_client: LiteClient) -> None:
-    """What the model thought and said goes back in the form of the API: who said it, and each part with its type.
+    """The client sends the model's reasoning and messages back in the form of the API: with their role, and the type of each
+    part.
 
     A client may leave out the type of a message, and may send its text as it is.
     """
@@ -79,7 +81,7 @@ def test_what_goes_back_are_items_as_they_came(lite_client: LiteClient) -> None:
     assert [(part.get("type"), part.get("text")) for part in parts] == [("output_text", "I add.")]
     for part in parts:
         for name in ("annotations", "logprobs"):
-            assert part.get(name, []) == [], f"{name} of the model's text must go back as they came, or not at all"
+            assert part.get(name, []) == [], f"{name} of the model's text must go back unchanged, or be left out"
 
 
 @pytest.mark.spec("follow-up-error-text", "LITE-59")
@@ -110,7 +112,7 @@ def test_arguments_that_are_not_json(lite_client: LiteClient, arguments: str) ->
 
 @pytest.mark.spec("edge-large-output", "LITE-67")
 def test_a_large_output_is_sent_whole(lite_client: LiteClient) -> None:
-    """The client sends an output of 20,000 characters unshortened."""
+    """The client does not shorten an output of 20,000 characters."""
     output = "".join(f"{number:05d} é\n" for number in range(2500))
     assert len(output) == 20_000
     run = lite_client(script=then(call()), tools={**ADD, "results": [{"name": "add", "output": output}]})
@@ -136,7 +138,7 @@ def test_parallel_calls(lite_client: LiteClient, delays: tuple[int, int, int]) -
 
 @pytest.mark.spec("follow-up-empty-output", "LITE-57")
 def test_an_empty_output_is_an_output(lite_client: LiteClient) -> None:
-    """The client sends an output for a call with an empty result too."""
+    """The client also sends an output for a call with an empty result."""
     run = lite_client(script=then(call()), tools={**ADD, "results": [{"name": "add", "output": ""}]})
     assert run.text() == "done"
     assert outputs(run.turns[1]) == {"call_1": ""}

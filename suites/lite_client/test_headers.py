@@ -52,7 +52,7 @@ def test_accept(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("header-session-stays", "LITE-28")
 def test_a_conversation_has_one_session_id(lite_client: LiteClient) -> None:
-    """All requests of one conversation have the same session_id; another conversation has a different one."""
+    """All requests of one conversation have the same session_id; another conversation has a different session_id."""
     first = lite_client(script=[*then(call()), "again"], tools=ADD)
     assert first.stdout, first.report_on()
     second = lite_client()

@@ -45,7 +45,7 @@ def test_a_401_is_refreshed_and_asked_again(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-url", "LITE-11")
 def test_the_refresh_is_a_post(lite_client: LiteClient) -> None:
-    """The refresh is a POST to the token URL, and no other URL gets one."""
+    """The refresh is a POST to the token URL and to no other URL."""
     run = refreshed(lite_client)
     assert [(r.method, r.path) for r in run.refreshes] == [(METHOD, "/oauth/token")]
 

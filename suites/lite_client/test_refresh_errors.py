@@ -31,14 +31,14 @@ def refused(lite_client: LiteClient, status: int, body: object, **given: Any) ->
 @pytest.mark.parametrize("code", REASONS)
 @pytest.mark.spec("refresh-error-sentence", "LITE-18", "LITE-19", "LITE-20")
 def test_the_sentence(lite_client: LiteClient, code: str) -> None:
-    """stderr contains the text that the specification fixes for each code; the rest of the message is free."""
+    """stderr contains the text that the specification fixes for each code; the client chooses the rest of the message."""
     run = refused(lite_client, 401, {"error": {"code": code, "message": "No.", "type": "invalid_request_error", "param": None}})
     assert REASONS[code] in " ".join(run.stderr.split())
 
 
 @pytest.mark.spec("refresh-error-other-code", "REAL-20")
 def test_a_code_of_no_meaning(lite_client: LiteClient) -> None:
-    """For an unknown code, the message has none of the reasons of the known codes."""
+    """For an unknown code, the message gives none of the reasons of the known codes."""
     stderr = " ".join(refused(lite_client, 401, {"error": {"code": "something_else", "message": "No."}}).stderr.split())
     assert not re.search(r"refresh token (has expired|was already used|was revoked)", stderr), stderr
 

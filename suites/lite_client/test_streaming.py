@@ -126,7 +126,7 @@ def test_data_of_several_lines_is_one_event(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("stream-last-text", source="docs/lite-client.md", says="The final text is the text of the last response")
 def test_the_last_text_counts(lite_client: LiteClient) -> None:
-    """The text next to a call is not the answer; the text of the last response is."""
+    """The text next to a call is not the answer; the text of the last response is the answer."""
     run = lite_client(script=[{"items": ["Let me add these.", call()]}, "The sum is 5."], tools=ADD)
     assert run.text() == "The sum is 5."
 

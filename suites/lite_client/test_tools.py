@@ -12,7 +12,7 @@ from suites.lite_protocol import CUSTOM_TOOL, FUNCTION_TOOL, WEB_SEARCH_TOOL
 
 
 def must_be(found: Any, wanted: Any) -> None:
-    """Hold a value to another, types of numbers included; the order of an object's members means nothing."""
+    """Compare two values, types of numbers included; the order of an object's members does not matter."""
     assert json.dumps(found, sort_keys=True) == json.dumps(wanted, sort_keys=True)
 
 
@@ -50,7 +50,7 @@ def test_all_kinds_in_their_order(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("tool-again", "LITE-34")
 def test_a_follow_up_declares_the_same_tools(lite_client: LiteClient) -> None:
-    """Every request declares the tools, because the backend stores nothing."""
+    """Every request declares the tools, because the backend does not store them."""
     call = {"type": "function_call", "name": "add", "arguments": {"a": 1, "b": 1}}
     tools = {"tools": [FUNCTION_TOOL, CUSTOM_TOOL], "results": [{"name": "add", "output": "2"}]}
     run = lite_client(script=[{"items": [call]}, {"items": ["2"]}], tools=tools)

@@ -1,4 +1,4 @@
-"""How a client reads an answer of chat or of responses, whole or streamed: its text and its tool calls."""
+"""Read an answer of chat or of responses as a client does, whole or streamed: its text and its tool calls."""
 
 from __future__ import annotations
 
@@ -83,6 +83,11 @@ def _chat_stream(done: Exchange) -> Answer:
             answer.ended = choice.get("finish_reason") or answer.ended
             for piece in delta.get("tool_calls") or []:
                 call = calls.setdefault(piece["index"], Call())
+                if call.id and piece.get("id") not in (None, "", call.id):
+                    raise AssertionError(
+                        f"Two calls of the stream, {call.id!r} and {piece['id']!r}, have the index {piece['index']}: clients "
+                        "join pieces with one index to one call. Give each call of an answer a separate index."
+                    )
                 call.id += piece.get("id") or ""
                 call.name += (piece.get("function") or {}).get("name") or ""
                 call.arguments += (piece.get("function") or {}).get("arguments") or ""

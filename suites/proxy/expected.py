@@ -47,6 +47,12 @@ NOTE: dict[str, Any] = {"type": "object", "properties": {"title": {"type": "stri
 
 #: The two ways to send a request without tools.
 NO_TOOLS: dict[str, dict[str, Any]] = {"no-tools": {}, "empty-list": {"tools": []}}
+#: A turn that is in the middle of its one message for 15 s: so long a client can hang up before any message is complete.
+ENDLESS: dict[str, Any] = {
+    "items": [{"type": "text", "text": "word word " * 300, "deltas": ["word word "] * 300}],
+    "delay_ms": 50,
+    "times": "always",
+}
 #: An output schema.
 SUM: dict[str, Any] = {
     "type": "object",
@@ -87,7 +93,10 @@ def native(name: str = "getFileTree", call_id: str = "call_9") -> dict[str, Any]
 
 
 def each_way(text: list[Any], natively: list[Any], *others: Any) -> pytest.MarkDecorator:
-    """Return a case for each way of a tool call: in the text, and natively. A proxy may support one way and declares it."""
+    """Return a case for each kind of tool call: in the text, and natively.
+
+    A proxy may support only one kind, which it declares.
+    """
     marks = [IN_TEXT, pytest.mark.model(*text)]
     # With the newConversation of the specification the real 0.92 has no native tools.
     natives = [pytest.mark.needs("native-tools"), pytest.mark.model(*natively), pytest.mark.proxy_profile(WORKS)]

@@ -1,20 +1,34 @@
-"""How an answer reports a failed turn, and whether the reported failure is the one that the case caused."""
+"""Check how an answer reports a failed turn, and that the reported failure is the one that the case caused."""
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from codex_replay.plugin.proxy.fixture import Exchange, Proxy
-from codex_replay.plugin.proxy.no_end import ends_turn
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
+from codex_replay.plugin.proxy.no_end import SUBMISSIONS, ends_turn
+from codex_replay.plugin.proxy.wire import WireFrame
+from suites.proxy.expected import asking
+from suites.proxy.saying import must_be_answered
 
 #: The maximum seconds between a failure and the answer that reports it. A proxy that waits for an idle timeout takes longer.
 AT_ONCE = 2.0
+#: What must come after a client has hung up; a proxy that never does it is waited for less in later cases.
+FREED = "After the client disconnected: turn/interrupt (or interruptConversation), or the end of the app-server,"
 #: The calls that end a turn before its own end.
 INTERRUPTS = ("turn/interrupt", "interruptConversation")
+#: The notifications that carry text of the model, those of threads (v2) and those of conversations (v1).
+TEXTS = ("item/agentMessage/delta", "codex/event/agent_message_content_delta")
 #: Keys of a turn that fails: the model thinks for 300 ms, so that a proxy that answers before the fault is clearly too early.
 THINKS: dict[str, Any] = {"first_delay_ms": 300}
 #: Seconds between the beginning of a turn and the end of its app-server, for the same reason.
 WATCHED = 0.3
+#: Seconds within which a proxy must serve again after its app-server has died; it may wait between two starts.
+BACK_OFF = 8.0
 
 
 def failure(done: Exchange) -> Any:
@@ -28,14 +42,32 @@ def failure(done: Exchange) -> Any:
             return value["response"].get("error") or value["response"].get("incomplete_details")
         if value.get("error") or value.get("type") == "error":
             return value.get("error") or value
-    raise AssertionError(f"The turn failed, but the stream has no error: {done.body[-500:]!r}")
+    raise AssertionError(f"The turn failed, but the stream reports no error: {done.body[-500:]!r}")
+
+
+def of_its_threads(done: Exchange) -> list[WireFrame]:
+    """Return the messages about the threads in which the proxy submitted the prompt of this request.
+
+    After an answer with a call, a proxy may interrupt its turn, and the interrupt may come during the next request.
+    """
+    threads = {_thread(frame) for frame in done.frames if frame.sender == "client" and _method(frame) in SUBMISSIONS}
+    return [frame for frame in done.frames if _thread(frame) in threads - {None}]
+
+
+def _method(frame: WireFrame) -> Any:
+    return frame.value.get("method") if isinstance(frame.value, dict) else None
+
+
+def _thread(frame: WireFrame) -> Any:
+    params = frame.value.get("params") if isinstance(frame.value, dict) else None
+    return (params.get("threadId") or params.get("conversationId")) if isinstance(params, dict) else None
 
 
 def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
-    """Check that the model's fault caused the answer: the answer comes after the end of the failed turn, and at once.
+    """Check that the model's fault caused the answer: the answer comes directly after the end of the failed turn.
 
-    The fault does not cause a refusal by the proxy itself (at capacity, for example), an answer before the fault, or an idle
-    timeout after it. If the proxy is known only by its URL, its frames are not visible, so this check does nothing.
+    Other causes are a refusal by the proxy itself (because of its capacity, for example), an answer before the fault, or an idle
+    timeout after it. If the proxy is known only by its URL, its frames are not visible, so this check is skipped.
     """
     __tracebackhide__ = True
     if proxy.attached:
@@ -47,9 +79,10 @@ def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
             f"model's fault: {done.body[:300]!r}"
         )
     # A proxy that gives up interrupts the turn, and the end that follows is its own doing.
-    sent = [frame for frame in done.frames if frame.sender == "client" and frame.kind == "request"]
+    frames = of_its_threads(done)
+    sent = [frame for frame in frames if frame.sender == "client" and frame.kind == "request"]
     until = min([done.ended, *(frame.t for frame in sent if frame.value["method"] in INTERRUPTS)])
-    ends = [frame.t for frame in done.frames if frame.sender == "server" and ends_turn(frame.value) and frame.t <= until]
+    ends = [frame.t for frame in frames if frame.sender == "server" and ends_turn(frame.value) and frame.t <= until]
     if not ends:
         raise AssertionError(
             f"{answered} before its app-server had reported the end of the turn: the proxy must wait for "
@@ -58,8 +91,30 @@ def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
     must_be_at_once(done, ends[-1], "the app-server had reported the failed turn")
 
 
+def must_come_of_the_text(proxy: Proxy, done: Exchange) -> None:
+    """Check that the model's text caused the error: the answer ends directly after the app-server has sent the text.
+
+    A refusal by the proxy itself, or an idle timeout, has another cause. If the proxy is known only by its URL, its frames
+    are not visible, so this check does nothing.
+    """
+    __tracebackhide__ = True
+    if proxy.attached:
+        return
+    sent = [frame for frame in of_its_threads(done) if frame.sender == "server" and frame.kind == "notification"]
+    texts = [frame.t for frame in sent if frame.value["method"] in TEXTS and frame.t <= done.ended]
+    if not texts:
+        raise AssertionError(
+            f"{done.method} {done.path} was answered {done.answered} before its app-server had sent any text of the model: an "
+            f"error is allowed only for the text that the model wrote: {done.body[:300]!r}"
+        )
+    must_be_at_once(done, texts[-1], "the app-server had sent the model's text")
+
+
 def must_be_at_once(done: Exchange, since: float, what: str) -> None:
-    """Check that the answer ended after `what`, and within `AT_ONCE` seconds; `since` is its time (seconds since the epoch)."""
+    """Check that the answer ended after `what`, and at most `AT_ONCE` seconds later.
+
+    `since` is the time of `what` (seconds since the epoch).
+    """
     __tracebackhide__ = True
     late = done.ended - since
     if late < 0:
@@ -72,3 +127,60 @@ def must_be_at_once(done: Exchange, since: float, what: str) -> None:
             f"The answer to {done.method} {done.path} must end within {AT_ONCE:g} s after {what}, but it ended after "
             f"{late:.1f} s: the proxy must report the failure, and not wait for an idle timeout. It was answered {done.answered}."
         )
+
+
+def must_be_served_without(proxy: Proxy, endpoint: str, body: Mapping[str, Any], refused: str) -> None:
+    """Check that the proxy serves a request without the part that it `refused`: otherwise the refusal has another cause."""
+    __tracebackhide__ = True
+    done = proxy.post(endpoint, body, ok=False)
+    must_be_answered(done, 200, f"without {refused}, because only that may be refused,")
+
+
+def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any], *, begun: str) -> Exchange:
+    """Send a request, kill the app-server once it has sent a frame with the text `begun`, and return the answer.
+
+    The app-server lives `WATCHED` seconds after that frame: an answer during this time does not come from its end.
+    """
+    __tracebackhide__ = True
+    running = proxy.process(script=script)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(proxy.post, endpoint, {"stream": stream}, script=script, ok=False)
+        deadline = time.monotonic() + 10
+        while not (frames := [frame for frame in list(running.wire.frames) if begun in frame.raw]):
+            if asked.done():
+                early = asked.result()  # re-raises the exception of the request
+                raise AssertionError(
+                    f"The proxy answered {early.answered} before its app-server had started the turn: {early.body[:300]!r}"
+                )
+            assert time.monotonic() < deadline, "The proxy's app-server must start the turn within 10 s, but it did not."
+            running.wire.update()
+            time.sleep(0.02)
+        time.sleep(WATCHED)
+        killed = time.time()
+        os.kill(int(frames[-1].child), signal.SIGTERM)
+        done = asked.result()
+    must_be_at_once(done, killed, "the end of its app-server")
+    return done
+
+
+def served_again(proxy: Proxy, endpoint: str, script: list[Any]) -> Exchange:
+    """Repeat a request until the proxy serves it, as long as the proxy may wait between two starts of its app-server.
+
+    Return the answer.
+    """
+    __tracebackhide__ = True
+    body = asking(endpoint, "Again?")
+    deadline = time.monotonic() + BACK_OFF
+    while True:
+        try:
+            done = proxy.post(endpoint, body, script=script, ok=False)
+        except SubjectFailure as why:
+            raise AssertionError(f"A request that came after the proxy's app-server had died was not answered: {why}") from None
+        if done.status == 200:
+            return done
+        if time.monotonic() > deadline:
+            raise AssertionError(
+                f"The proxy must serve again within {BACK_OFF:g} s after its app-server has died, but {done.method} {done.path} "
+                f"was answered {done.answered}: {done.body[:300]!r}"
+            )
+        time.sleep(0.3)

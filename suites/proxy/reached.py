@@ -84,6 +84,19 @@ def must_reach(proxy: Proxy, *texts: tuple[str, str]) -> None:
             at, before = first, where
 
 
+def must_not_be_the_users(proxy: Proxy, where: str, text: str) -> None:
+    """Check that no request to the model has this text in a message of the user; `where` is its place in the client's request."""
+    __tracebackhide__ = True
+    for number, body in enumerate(model_bodies(proxy), 1):
+        for path, item in _items(body, "message"):
+            if item.get("role") == "user" and text in _joined_text(item.get("content")):
+                raise AssertionError(
+                    f"{where} of the client's request ({text!r}) reached the model as text of the user ({path} of request "
+                    f"{number}). A model obeys it less than a system text, and a user can forge it. Send it as "
+                    "developerInstructions (or baseInstructions) of thread/start or newConversation."
+                )
+
+
 def must_be_paired(proxy: Proxy, *calls: Called) -> None:
     """Check that each output reaches the model under the id of its own call or next to its own call."""
     __tracebackhide__ = True
@@ -108,7 +121,8 @@ def _joined_text(value: Any) -> str:
 
 
 def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
-    """Return the error in outputs that are separate items, or ""; a proxy may use new ids if call and output share them."""
+    """Return an error sentence for outputs that are separate items, or ""; a proxy may use a new id if a call and its output
+    share it."""
     own = {call.id: call for call in calls}
     for _, item in _items(body, "function_call"):
         own.update({item.get("call_id"): call for call in calls if call.path in str(item.get("arguments"))})
@@ -121,7 +135,7 @@ def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
 
 
 def _in_text(body: Any, calls: tuple[Called, ...]) -> str:
-    """Return the error in outputs that are in a text, or ""; the name of its call must be before or after each output."""
+    """Return an error sentence for the outputs in a text, or ""; the name of the call must be before or after each output."""
     given = body.get("input")
     items = [given] if isinstance(given, str) else [item for item in given or [] if not _is_native(item)]
     text = "\n".join([str(body.get("instructions") or ""), *map(_joined_text, items)])

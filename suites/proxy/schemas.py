@@ -1,4 +1,7 @@
-"""Tool schemas of many kinds for the examples in the instructions. All are JSON Schema in the form of real clients."""
+"""Tool schemas of many kinds for the examples in the instructions.
+
+All of these schemas are JSON Schema in the form of real clients.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The objects of the OpenAI API as data: the members that a client reads, and their types.
 
 Source: the OpenAI API reference and the types of the `openai` package. A member with `?` may be absent. Members that no shape
-names are allowed: clients ignore them. A type is one word or several with a bar between them; `=a|b` is one of these texts.
+names are allowed, because clients ignore them. A type is one word or several with a bar between them; `=a|b` is one of these
+texts.
 """
 
 from __future__ import annotations
@@ -131,14 +132,14 @@ MODELS: dict[str, Any] = {
 
 
 def must_fit(where: str, value: Any, shape: Any) -> None:
-    """Hold a value to its shape; AssertionError names the first member that is missing or of another type."""
+    """Check that a value has its shape; the AssertionError names the first member that is missing or of another type."""
     __tracebackhide__ = True
     if problem := misfit(where, value, shape):
         raise AssertionError(problem)
 
 
 def misfit(where: str, value: Any, shape: Any) -> str:
-    """Return a sentence about the first member that does not fit the shape; "" if all do."""
+    """Return a sentence about the first member that does not fit the shape; "" if all members fit."""
     if isinstance(shape, str):
         return _misfit_word(where, value, shape)
     if isinstance(shape, tuple):  # one of several

@@ -1,4 +1,4 @@
-"""The fixtures of this suite are the plugin's."""
+"""The fixtures of this suite come from the plugin."""
 
 from __future__ import annotations
 

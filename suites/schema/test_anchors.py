@@ -1,7 +1,7 @@
 """The schema fields that the proxy's hand-off document refers to, and whether 0.92 has them.
 
 Source: docs/contract/handoff.md, "Schema anchors (app-server 0.92)" and "Schema version mismatch". The document describes
-an older protocol; the name of each case says what is true for the 0.92 schemas.
+an older protocol; the name of each case states the fact about the 0.92 schemas.
 """
 
 from __future__ import annotations

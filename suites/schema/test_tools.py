@@ -1,4 +1,4 @@
-"""What the 0.92 schemas say about tools, statement by statement.
+"""The statements of the 0.92 schemas about tools, one case per statement.
 
 Source: docs/contract/schema-tools.md; each expectation is written out from the document. If a statement is ambiguous, each
 reading has a separate case.
@@ -136,7 +136,7 @@ def test_dynamic_tool_call_request_in_server_notification(bundle_files: BundleFi
 
 
 def test_dynamic_tool_call_request_is_no_method_of_server_notification(bundle_files: BundleFiles) -> None:
-    """In another reading the document is wrong: no notification of `ServerNotification.json` has the name of the event.
+    """If the statement means a notification, it is wrong: no notification in `ServerNotification.json` has the name of the event.
 
     Source: SCHEMA-10, REAL-38.
     """
@@ -195,7 +195,7 @@ def test_tools_v2(definitions: dict[str, Any]) -> None:
 
 
 def test_tools_are_declared_at_thread_start_and_routed_by_a_server_request(bundle_files: BundleFiles) -> None:
-    """Besides the event there is the request `item/tool/call` with the thread's id; the client answers it. (SCHEMA-16)"""
+    """In addition to the event there is the request `item/tool/call` with the thread's id; the client answers it. (SCHEMA-16)"""
     document = bundle_files.json("ServerRequest.json")
     (branch,) = [b for b in document["oneOf"] if b["properties"]["method"]["enum"] == ["item/tool/call"]]
     assert branch["properties"]["params"] == {"$ref": "#/definitions/DynamicToolCallParams"}

@@ -39,8 +39,8 @@ def mixed() -> Any:
         {"kind": "server-notification", "method": f"item/{name}", "path": "$.params.item"} for name in ("started", "completed")
     ]
     return drift(
-        drifted("thread/new", cls="additive", rule="method-new", sentence="It can be sent now."),
-        drifted("sendUserTurn", rule="method-gone", sentence="The server no longer knows it and answers an error."),
+        drifted("thread/new", cls="additive", rule="method-new", sentence="The method can be sent now."),
+        drifted("sendUserTurn", rule="method-gone", sentence="The server no longer knows the method and answers with an error."),
         drifted("turn/start", cls="additive", rule="property-new", path="$.params.effort", what="effort"),
         drifted("turn/start", path="$.params.input", before="string", after="array"),
         drifted("item/started", sender="server", places=places, **item),

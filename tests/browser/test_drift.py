@@ -52,12 +52,13 @@ def test_findings_stand_by_method_or_definition_and_what_breaks_goes_first(brows
         "\u25b8 thread/new request of the client + 1 additive new",
     ]
     assert browser.texts(".finding") == [  # so few stand open
-        "\u2715 breaking method gone The server no longer knows it and answers an error. Hit: clients that send it.",
-        "\u2715 breaking type changed string \u2192 array $.params.input The old type is refused. Hit: clients that send it.",
-        "+ additive property new effort $.params.effort The old type is refused.",
-        "\u2715 breaking value gone old item/started $.params.item The old type is refused. Hit: clients that read it. "
+        "\u2715 breaking method gone The server no longer knows the method and answers with an error. Hit: clients that send it.",
+        "\u2715 breaking type changed string \u2192 array $.params.input The server refuses the old type. "
+        "Hit: clients that send it.",
+        "+ additive property new effort $.params.effort The server refuses the old type.",
+        "\u2715 breaking value gone old item/started $.params.item The server refuses the old type. Hit: clients that read it. "
         "and 1 other place",
-        "+ additive method new It can be sent now.",
+        "+ additive method new The method can be sent now.",
     ]
     browser.click(".finding details > summary")
     browser.wait("document.querySelector('.finding li')")
@@ -236,10 +237,19 @@ def test_a_number_chooses_what_it_counts(browser: Browser, alone: Alone) -> None
 
 def test_with_cassettes_what_hits_ones_own_cases_is_shown_first(browser: Browser, show: Show) -> None:
     mine = ["app_server/test_turns/one", "elsewhere"]
-    found = drift(drifted("used", cases=mine), drifted("unused", cases=[]), cassettes={"cases": 3, "hit": 2, "hits": {}})
+    found = drift(
+        drifted("used", cases=mine),
+        drifted("unused", cases=[]),
+        cassettes={"cases": 3, "hit": 2, "hits": {name: [0] for name in mine}},
+    )
+    found["ignored"] = 5
     show((report([case("one")], drift=found), []))
     panel(browser)
-    assert browser.texts(".drift .said")[0].startswith("2 of your 3 cases break at 0.105.0: 2 changes break clients")
+    said = browser.texts(".drift .said")[0]
+    assert said.startswith(
+        "2 of your 3 cases are affected by 1 breaking change. In all, from 0.92.0 to 0.105.0, 2 changes break clients"
+    )
+    assert said.endswith("Not counted: 5 changes (--ignore, --reads).")
     assert browser.texts(".group-head .name > :first-child") == ["used"]
     browser.click(".finding details > summary")
     browser.wait("document.querySelector('.finding li')")

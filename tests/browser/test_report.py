@@ -141,7 +141,7 @@ def search(browser: Browser, text: str, count: str) -> None:
 
 def test_failed_cases_stand_above_the_fold_and_the_others_are_folded(browser: Browser, show: Show) -> None:
     next_steps = [
-        "Fix what fails 1 of 1 failed case: the turn failed",
+        "Fix the most common cause (1 of 1 failed case): the turn failed",
         "Rerun one of these cases: pytest 'a b' --app-server fake",
     ]
     sample, stories = everything()
@@ -150,7 +150,7 @@ def test_failed_cases_stand_above_the_fold_and_the_others_are_folded(browser: Br
     assert titles(browser) == ["The case red ends well"]
     assert browser.js("return document.querySelector('.case').getBoundingClientRect().bottom") < 1000
     assert browser.texts(".next li") == [
-        "Fix what fails 1 of 1 failed case: the turn failed",
+        "Fix the most common cause (1 of 1 failed case): the turn failed",
         "Rerun one of these cases: pytest 'a b' --app-server fake Copy",
     ]
     assert browser.texts(".part h3") == [
@@ -248,6 +248,6 @@ def test_what_several_failed_cases_say_leads_to_them(browser: Browser, show: Sho
 def test_what_differs_in_a_value_alone_leads_to_all_of_it(browser: Browser, show: Show) -> None:
     many = [case(f"f{i}", outcome="failed", message=f"The answer was {i} and not 200.") for i in range(40)]
     show((report([case("green"), *many, case("alone", outcome="failed", message="Something else.")]), []))
-    assert browser.texts(".alike li") == ["40 cases The answer was \u2026 and not \u2026."]
+    assert browser.texts(".alike li") == ["40 cases The answer was \u2026 and not 200."]
     browser.click(".alike button")
     assert browser.texts(".count") == ["40 of 42 cases"]

@@ -187,6 +187,7 @@ def test_the_version_is_read_beside_the_program(
     assert version_of([str(program), "app-server"]) == expected
     assert version_of(["codex", "app-server"]) == expected
     assert version_of(["node", str(program), "app-server"]) == expected
+    assert version_of(["codex-replay", "connect", "--", "codex", "app-server"]) == expected
 
 
 def test_a_version_without_a_bundle_of_ours_has_none() -> None:
@@ -292,7 +293,7 @@ def test_model_is_for_an_installed_codex_alone(tmp_path: Path) -> None:
     for words in (["--", "codex", "app-server"], ["--upstream", "http://127.0.0.1:1", "--", "codex@0.92.0"], ["--upstream", "x"]):
         done = record(tmp_path, "--out", "run.ndjson", "--model", "model.json", *words)
         assert done.returncode == 2
-        assert b"--model SCRIPT is for CMD codex@VERSION, without --upstream." in done.stderr
+        assert b"--model SCRIPT needs CMD codex@VERSION, and no --upstream." in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -300,7 +301,7 @@ def test_model_is_for_an_installed_codex_alone(tmp_path: Path) -> None:
     [
         ('["Hello."]', "0.0.1", "Codex 0.0.1 is not installed: run `codex-replay codex install 0.0.1`."),
         ('["Hello."]', "new", "new"),
-        ("[1]", "0.92.0", "turns[0] must be an object"),
+        ("[1]", "0.92.0", "turns[0] must be a string or an object"),
         (None, "0.92.0", "cannot be read"),
     ],
 )

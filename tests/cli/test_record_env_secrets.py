@@ -59,7 +59,7 @@ def test_settings_are_no_secrets_and_that_there_is_none_is_said(tmp_path: Path) 
     said = json.dumps({"method": "x", "params": {"text": " ".join(filter(None, HARMLESS.values()))}}) + "\n"
     done = record(tmp_path, "--env-secrets", said=said, env=HARMLESS)
     assert done.returncode == 0
-    assert b"no variable of the environment holds what looks like a secret" in done.stderr
+    assert b"no environment variable has a value that looks like a secret" in done.stderr
     assert "hunter3!" in texts(tmp_path)[0]
 
 

@@ -155,13 +155,15 @@ def test_the_backend_does_not_outlive_a_killed_serve() -> None:
         ("a.json", "{", "is not JSON or YAML"),
         ("a.yaml", "a: [", "is not JSON or YAML"),
         ("a.json", '[{"itms": []}]', 'did you mean "items"'),
-        ("a.json", '[{"fault": "rest"}]', "'rest' is not a fault (did you mean \"reset\"?)"),
+        ("a.json", '[{"fault": "rest"}]', "a.json: turns[0].fault: 'rest' is not a fault (did you mean \"reset\"?)"),
+        ("a.json", '{"turns": ["a"], "turns": ["b"]}', 'the key "turns" occurs twice in one object'),
+        ("a.yaml", "turns: [a]\nturns: [b]\n", 'the key "turns" occurs twice in one object'),
         (
             "a.json",
             '[{"fault": {"name": "http_429", "retry_aftr": 1}}]',
-            'not a parameter of a fault (did you mean "retry_after"?)',
+            'not a parameter of the fault "http_429" (did you mean "retry_after"?)',
         ),
-        ("a.json", '{"auth": {"mode": "x"}}', "auth.mode must be one of"),
+        ("a.json", '{"auth": {"mode": "x"}}', "a.json: auth.mode must be one of"),
         ("missing.json", None, "cannot be read"),
     ],
 )
@@ -207,7 +209,7 @@ def test_a_signal_in_the_middle_of_the_lines_loses_none(monkeypatch: pytest.Monk
 
     entry = {"method": "GET", "path": "/", "answer": "route", "status": 200, "end": "end", "sentence": None, "headers": []}
     entries = [{"n": n, **entry} for n in range(1, 6)]
-    session = SimpleNamespace(dropped=0, ledger=lambda wanted, seconds, since, redact: entries[since : 3 if seconds else 5])
+    session = SimpleNamespace(dropped=0, ended=lambda since, seconds: entries[since : 3 if seconds else 5])
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     monkeypatch.setattr(serve, "at_once", at_once)
     stop = serve._Stop()

@@ -59,7 +59,7 @@ class Failing:
         self.alive = alive
         self.asked = self.dropped = 0
 
-    def ledger(self, *_: Any, **__: Any) -> list[dict[str, Any]]:
+    def ended(self, *_: Any, **__: Any) -> list[dict[str, Any]]:
         self.asked += 1
         if self.asked < 3:
             raise BackendError("The ledger\x1b[2J failed.")

@@ -26,6 +26,7 @@ HANDSHAKE = ROOT / "cassettes" / "app_server" / "test_handshake" / "initialize.n
 #: Verbs that say nothing on stdout but what they are asked to pass on or to write.
 WITHOUT_JSON = {
     "record": "its stdout is the server's",
+    "connect": "its stdout is the server's",
     "cassette show": "it is for people; the cassette itself is JSON",
     "cassette redact": "it writes a cassette",
     "cassette import": "it writes a cassette",

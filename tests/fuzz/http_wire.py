@@ -120,13 +120,19 @@ def raw(random: Random) -> bytes:
     return damaged(random, data, PIECES) if random.random() < 0.7 else data
 
 
-def exchange(url: str, data: bytes) -> bytes | str:
-    """Send bytes, end our direction, and return all that comes; a sentence if that takes too long."""
+def exchange(url: str, data: bytes, first: bytes = b"") -> bytes | str:
+    """Send bytes, end our direction, and return all that comes; a sentence if that takes too long.
+
+    `first` is a head that is sent before; the bytes follow when a head has come back.
+    """
     parts = urlsplit(url)
     answer = b""
     try:
         with socket.create_connection((parts.hostname, parts.port), timeout=HANG) as sock:
             try:
+                sock.sendall(first)
+                while first and b"\r\n\r\n" not in answer and (piece := sock.recv(1 << 18)):
+                    answer += piece
                 sock.sendall(data)
                 sock.shutdown(socket.SHUT_WR)
                 while piece := sock.recv(1 << 18):

@@ -12,7 +12,7 @@ from types import TracebackType
 import pytest
 
 from tests.fuzz.frame import State, fuzz, load, save, targets
-from tests.fuzz.targets import recorder_kills
+from tests.fuzz.targets import recorder_kills, recorder_websocket
 
 SEED = 20260101
 
@@ -112,3 +112,9 @@ def test_a_recorder_that_logs_late_loses_frames_when_it_is_killed(variant: str, 
     with recorder_kills.Target([sys.executable, str(BROKEN_RECORDERS), variant]) as target:
         given = {"seam": seam, "size": 40, "bytes": 2500, "wait": 500}
         assert lost in str(target.run(json.dumps(given).encode()))
+
+
+def test_a_recorder_that_keeps_the_frames_of_a_server_is_found() -> None:
+    with recorder_websocket.Target([sys.executable, str(BROKEN_RECORDERS), "buffers"]) as target:
+        wrong = target.run(target.case(Random(1)))
+    assert "it hangs: nothing moved" in str(wrong)

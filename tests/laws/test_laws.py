@@ -273,7 +273,7 @@ def test_the_rooms_of_a_suite_have_no_module_in_common(suite: str) -> None:
 
 #: Who may write to stderr: each does so through `core.redact.sentence`, or writes a text of its own that quotes nobody.
 STDERR = {
-    "cli/entry.py", "cli/io/console.py", "shell/process/guard.py", "shell/rpc/wire_tap.py", "shell/rpc/inserting.py",
+    "cli/entry.py", "shell/process/guard.py", "shell/rpc/wire_tap.py", "shell/rpc/inserting.py",
     "exec/output.py", "exec/command.py", "backend/complaints.py", "stdio/loop.py", "stdio/byte_server.py", "fake_codex.py",
 }  # fmt: skip
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.editor_client.fixture import editor_argv
 from codex_replay.plugin.lite_client.fixture import parse_lite_client
 from codex_replay.plugin.proxy.subject import parse_proxy
+from codex_replay.shell.process.programs import program
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -127,6 +127,17 @@ def test_a_start_that_loads_more_is_noticed(
     at = arguments.index("-c") + 1
     arguments[at] = f"import typing; {arguments[at]}"
     assert "typing" in loaded(arguments, said, environ) & slow
+
+
+@pytest.mark.parametrize("more", ["", "import shutil; "], ids=["as it is", "broken by an import"])
+def test_the_first_answer_of_a_later_version_loads_nothing_slow(more: str) -> None:
+    """Of the scripted fake; the rest of it is loaded after the first answer."""
+    folders = "sys.path += ['harness', 'fake_server']"
+    answer = "codex_fakes.scripted.handshake.handshake('a', '/h', '0.169.0')"
+    code = f"import sys; {folders}; {more}import codex_fakes.scripted.server, codex_fakes.scripted.handshake; {answer}"
+    found = loaded(["-I", "-S", "-c", code], "", {"PATH": "/nowhere"})
+    assert "codex_fakes.scripted.handshake" in found
+    assert bool(found & (SLOW | SLOW_FOR_OURS)) is bool(more)
 
 
 #: What the reference proxy does without. It stands on asyncio, which loads most of what takes time.

@@ -92,8 +92,10 @@ def run_pytest(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @cache
 def nodes() -> Mapping[str, str]:
-    """Return case name (`test_v2/text_turn`) -> node id; asked of pytest once a process."""
-    listed = run_pytest("--collect-only", SUITE).stdout
+    """Return case name (`test_v2/text_turn`) -> node id; asked of pytest once a process. The cases of later versions only are
+    left out: no recording has them.
+    """
+    listed = run_pytest("--collect-only", SUITE, "-m", "not since").stdout
     found = {}
     for line in listed.splitlines():
         match = re.fullmatch(rf"{SUITE}/(?:\w+/)*(\w+)\.py::test_(\w+)(?:\[(.+)\])?", line)

@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.support.suite_run import forked_pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The name that stands for the subject as it is, without a mistake.
@@ -74,24 +75,15 @@ class Table:
         Raises CalledProcessError when pytest itself fails.
         """
         results = folder / "results.json"
-        env = {**os.environ, "MATRIX_RESULTS": str(results), "MATRIX_ONLY": ",".join(only)}
+        environ = {"MATRIX_RESULTS": str(results), "MATRIX_ONLY": ",".join(only)}
         if pairs is not None:
             (folder / "pairs.json").write_text(json.dumps(pairs))
-            env["MATRIX_PAIRS"] = str(folder / "pairs.json")
-        plugins = [
-            "-p",
-            f"tests.miniatures.{self.folder}.matrix",
-            "-p",
-            "no:cacheprovider",
-            "-o",
-            "addopts=-p codex_replay.suites",
-        ]
-        said = ["-q", "--tb=no", "--no-header", "--report", str(folder / "report"), "--basetemp", str(folder / "tmp")]
-        argv = [sys.executable, "-m", "pytest", str(self.suite), "--rootdir", str(ROOT), "--no-early-stop", *plugins, *said]
-        argv += [*self.options, *options]
-        done = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+            environ["MATRIX_PAIRS"] = str(folder / "pairs.json")
+        given = [str(self.suite), "--rootdir", str(ROOT), "-p", f"tests.miniatures.{self.folder}.matrix"]
+        given += ["--tb=no", "--no-header", "--report", str(folder / "report"), "--basetemp", str(folder / "tmp")]
+        done = forked_pytest([*given, *self.options, *options], **environ)
         if done.returncode not in (0, 1):
-            raise subprocess.CalledProcessError(done.returncode, argv, done.stdout[-3000:], done.stderr[-3000:])
+            raise subprocess.CalledProcessError(done.returncode, done.args, done.stdout[-3000:], done.stderr[-3000:])
         found: Found = json.loads(results.read_text())
         return found
 
@@ -182,6 +174,14 @@ class Matrix:
         if self.pairs is not None:
             items[:] = [item for item in items if self.checks_of(item) & set(self.pairs[check_name(item.nodeid)[1]])]
         items.sort(key=lambda item: self.names.index(check_name(item.nodeid)[1]))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Pass over a case whose check is red already: a check with several cases needs one."""
+        if not self.checks_of(item) & self.red.get(check_name(item.nodeid)[1], set()):
+            return None
+        item.session._setupstate.teardown_exact(nextitem)
+        return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take down what turned red by itself: where a set-up fails, no check has found anything."""

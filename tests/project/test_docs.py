@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from codex_replay.cli.main import VERBS, main
-from codex_replay.plugin.base.options import KEYS
+from codex_replay.plugin.base.options import FLAGS, KEYS
 from tests.project.documents import ROOT, Block, Command, Document, fits, foreign, run
 
 PATHS = [
@@ -85,13 +85,7 @@ def _words(text: str) -> list[str]:
         return text.split()
 
 
-PYTEST = {f"--{key}" for key in KEYS} | {
-    "--update-baseline",
-    "--backend-auth",
-    "--backend-cost-ok",
-    "--collect-only",
-    "--pyargs",
-}
+PYTEST = {f"--{key}" for key in (*KEYS, *FLAGS)} | {"--backend-auth", "--collect-only", "--pyargs"}
 
 
 def _no_such(words: list[str]) -> list[str]:

@@ -133,6 +133,21 @@ def test_the_url_of_the_model_is_no_difference(name: str) -> None:
     assert (code, said.strip().splitlines()[-1].partition(":")[0]) == (0, "identical")
 
 
+def test_an_answer_waits_for_what_the_client_sent_in_its_middle() -> None:
+    """The recorded client sent a second turn/start before the model's response.completed, so that the turns joined."""
+    code, said = replay(ROOT / "cassettes/app_server/test_steering/the_turn_after.ndjson")
+    assert (code, said.strip().splitlines()[-1].partition(":")[0]) == (0, "identical")
+
+
+def test_what_the_home_of_the_replay_does_not_have_is_said_beforehand() -> None:
+    cassette = ROOT / "cassettes/app_server/test_methods/skills_config.ndjson"
+    done = subprocess.run(
+        [PROGRAM, "replay", cassette, "--app-server", f"codex@{VERSION}"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 1
+    assert "The home of a replay may lack what this recording needs: 1 skill (/home/user/skills/whistle/SKILL.md)." in done.stderr
+
+
 def test_a_request_more_than_was_recorded_is_told(tmp_path: Path) -> None:
     cassette = record(tmp_path, "mine", command=True)
     change(cassette, "That was the folder.", "That is wrong, again")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from codex_replay.protocol.data_tables import load
 from codex_replay.shell.codex.home import ChatGpt, HermeticHome
 from codex_replay.shell.codex.install import ensure
 from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
@@ -115,3 +117,16 @@ def test_the_body_of_0_169_has_no_instructions_and_no_text(
         body = asked(session, client)["body"]
     assert ("instructions" in body, "text" in body) == (there, there)
     assert body["input"]
+
+
+def test_the_features_of_0_169_are_those_of_its_table(tmp_path: Path) -> None:
+    """`codex features list` names each feature with its stage; the fake accepts these and no others."""
+    home = HermeticHome(tmp_path, "http://127.0.0.1:9", version="0.169.0")
+    argv = [str(ensure("0.169.0")), "features", "list"]
+    done = subprocess.run(argv, env=home.env, cwd=home.work, capture_output=True, text=True, timeout=60, check=True)
+    rows = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
+    unstable = {name for name, rest in rows if rest.startswith("under development")}
+    settings = load("turn", "0.169.0")["settings"]
+    assert sorted(unstable) == sorted(settings["unstable"])
+    others = {name for name, _ in rows} - unstable
+    assert sorted(others) == sorted([*settings["features"]["stable"], *settings["features"]["on"]])

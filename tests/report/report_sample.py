@@ -175,7 +175,9 @@ def everything() -> tuple[Report, list[Trace]]:
             }
         },
         "drift": drift(
-            drifted("sendUserTurn", rule="method-gone", sentence="The server no longer knows it and answers an error."),
+            drifted(
+                "sendUserTurn", rule="method-gone", sentence="The server no longer knows the method and answers with an error."
+            ),
             drifted("turn/start", cls="additive", rule="property-new", path="$.params.effort", what="effort"),
             drifted("turn/completed", sender="server", path="$.params.turn.error", before="string", after="string or null"),
         ),
@@ -199,7 +201,7 @@ def drifted(method: str, *, cls: str = "breaking", sender: str = "client", **mor
         "sends": sender,
         "reads": "server" if sender == "client" else "client",
         "hits": "nobody" if cls == "additive" else "senders" if sender == "client" else "readers",
-        "sentence": "The old type is refused.",
+        "sentence": "The server refuses the old type.",
         "type": "",
         "places": [{"kind": kind, "method": method, "path": path}],
         **more,

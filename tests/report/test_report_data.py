@@ -464,7 +464,7 @@ def test_markdown_is_short_whatever_failed() -> None:
     cases = [case(f"c{i}", outcome="failed", message="m" * 5000, spec=spec, again="pytest " + "x" * 900) for i in range(500)]
     text = markdown(report_of(*cases), 20_000)
     assert len(text) <= 20_000
-    assert "failures more: report.json" in text
+    assert "more failures: report.json" in text
     assert text.count("pytest xxx") < 100
     assert len(markdown(report_of(*cases))) <= 60_000
 
@@ -539,7 +539,7 @@ def test_of_a_run_that_ended_early_not_all_that_never_came_is_told() -> None:
     recorded = frames(("client", ASK), *(("server", {"method": f"m{i}", "params": {}}) for i in range(100)))
     told, _ = align(recorded, recorded[:1])
     assert [frame["mark"] for frame in told] == [None, *["missing"] * 20]
-    assert told[-1]["what"].endswith("(and 80 frames more that never came)")
+    assert told[-1]["what"].endswith("(and 80 more frames that never came)")
 
 
 @pytest.mark.parametrize(
@@ -562,7 +562,7 @@ def test_half_a_secret_is_left_out(text: str, left: str) -> None:
     [
         ("docs/lite-client.md, Some readings", ("docs/lite-client.md", "Some readings")),
         ("docs/lite-client.md", ("docs/lite-client.md", "")),
-        ("known of the real service", ("known of the real service", "")),
+        ("known behaviour of the real service", ("known behaviour of the real service", "")),
     ],
 )
 def test_the_place_of_a_check(where: str, found: tuple[str, str]) -> None:

@@ -15,7 +15,7 @@ from codex_replay.report.markdown import markdown
 from codex_replay.report.page.build import write_html
 
 pytest_plugins = ["pytester"]
-REFUSED = 'The client sent what the backend refuses: The header "x" is required.'
+REFUSED = 'The client sent a request that the backend refuses: The header "x" is required.'
 
 
 def failed(count: int, message: str, name: str = "f") -> list[object]:
@@ -33,9 +33,9 @@ def test_the_first_lines_that_several_cases_say_are_counted() -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("The proxy answered {} and not 200.", "The proxy answered \u2026 and not \u2026."),
+        ("The proxy answered {} and not 200.", "The proxy answered \u2026 and not 200."),
         ('The header "x-{}" isn\'t there, for it\'s "{}".', "The header \u2026 isn't there, for it's \u2026."),
-        ("assert {{'id': 'a {}'}} == {{'id': 'b'}}", "assert {\u2026: \u2026} == {\u2026: \u2026}"),
+        ("assert {{'id': 'a {}'}} == {{'id': 'b'}}", "assert {'id': \u2026} == {'id': 'b'}"),
         ('The answer begins "cut {}', "The answer begins \u2026"),
     ],
 )
@@ -52,7 +52,7 @@ def test_no_more_are_told_than_a_reader_takes_in() -> None:
     cases = [each for i in range(9) for each in failed(LEAST, f"Line {'abcdefghi'[i]}." + "x" * 999, f"c{i}-")]
     assert len(counted_groups(cases)) == MOST  # type: ignore[arg-type]
     assert max(map(len, sentences(cases))) < 320  # type: ignore[arg-type]
-    assert sentences(cases)[-1] == "and 4 causes more: summary.md lists all."  # type: ignore[arg-type]
+    assert sentences(cases)[-1] == "and 4 more causes: summary.md lists all."  # type: ignore[arg-type]
     assert len(groups(cases, most=None)) == 9  # type: ignore[arg-type]
     assert markdown(report_of(*cases)).count(f"\n- {LEAST} cases\\: Line ") == 9  # type: ignore[arg-type]
 
@@ -67,10 +67,16 @@ def test_one_status_and_one_error_code_are_one_cause() -> None:
     cases += failed(LEAST, "POST /v1/responses must succeed, but was answered 404: b'gone'", "g")
     cases += failed(LEAST, "POST /v1/responses must succeed, but was answered 500 (not_found): b''", "s")
     assert sorted(counted_groups(cases)) == [  # type: ignore[arg-type]
-        ("Requests were answered 404 (not_found): POST /v1/responses, POST /v1/chat/completions.", 3),
-        ("Requests were answered 404: POST /v1/responses.", LEAST),
-        ("Requests were answered 500 (not_found): POST /v1/responses.", LEAST),
+        ("Requests got the status 404 (not_found) instead of a success, 401: POST /v1/responses, POST /v1/chat/completions.", 3),
+        ("Requests got the status 404 instead of a success: POST /v1/responses.", LEAST),
+        ("Requests got the status 500 (not_found) instead of a success: POST /v1/responses.", LEAST),
     ]
+
+
+def test_a_value_that_all_lines_share_stays() -> None:
+    lines = [f"No end of the answer within 10 s: {n} bytes of 'text'." for n in range(6)]
+    cases = [each for n, line in enumerate(lines) for each in failed(1, line, f"v{n}-")]
+    assert counted_groups(cases) == [("No end of the answer within 10 s: \u2026 bytes of 'text'.", 6)]  # type: ignore[arg-type]
 
 
 def test_the_cases_after_the_one_with_the_details_have_its_cause() -> None:
@@ -81,7 +87,7 @@ def test_the_cases_after_the_one_with_the_details_have_its_cause() -> None:
 
 def test_the_summary_tells_them_before_the_failures() -> None:
     text = markdown(report_of(*failed(LEAST, REFUSED)))  # type: ignore[arg-type]
-    assert text.index(f"- {LEAST} cases\\: The client sent what") < text.index(f"### Failed: {LEAST}")
+    assert text.index(f"- {LEAST} cases\\: The client sent a request that") < text.index(f"### Failed: {LEAST}")
     assert "Most common" not in markdown(report_of(*failed(LEAST - 1, REFUSED)))  # type: ignore[arg-type]
 
 
@@ -119,7 +125,7 @@ def test_a_run_tells_them_and_leaves_out_the_names_of_our_own_exceptions(pyteste
         ("docs/lite-client.md", ("docs/lite-client.md", "")),
         ("docs/lite-client.md, Some readings", ("docs/lite-client.md", "Some readings")),
         ("docs/lite-client.md section 5", ("docs/lite-client.md", "section 5")),
-        ("known of the real service", ("known of the real service", "")),
+        ("known behaviour of the real service", ("known behaviour of the real service", "")),
     ],
 )
 def test_a_document_in_a_folder_has_sections_too(where: str, found: tuple[str, str]) -> None:

@@ -13,8 +13,8 @@ from tests.strength.proxy_variants import table
 
 #: Planted at once, so that one start of pytest serves for six or seven; in each group none hides another.
 GROUPS = (
-    ("two-calls", "first-message", "late-errors", "no-approvals", "foreign-thread", "lost-input"),
-    ("usage-field", "no-schema", "unknown-members", "repeated-deltas", "no-interrupt", "half-answer", "partial-block"),
+    ("two-calls", "first-message", "late-errors", "no-approvals", "foreign-thread", "lost-input", "half-answer"),
+    ("usage-field", "no-schema", "unknown-members", "repeated-deltas", "no-interrupt", "partial-block"),
 )
 
 
@@ -34,6 +34,13 @@ def test_without_a_defect_the_chosen_cases_pass(proxy: str) -> None:
         pytest.skip("there is no node here")
     chosen = "one_submission or hang or first_word or foreign and text or unknown_members or client_that_goes_away"
     assert failures(proxy, (), "fake", chosen) == []
+
+
+def test_an_answer_that_ends_early_is_no_turn_that_goes_on() -> None:
+    """A client hangs up in mid-message, so that the defect first-message has not ended the answer before."""
+    planted = tuple(defect for defect in DEFECTS if defect.name == "first-message")
+    chosen = "client_that_goes_away or does_not_wait_for_a_whole or hangs_up_early"
+    assert failures("loop", planted, "fake", chosen) == []
 
 
 def test_every_class_is_in_a_group_and_has_a_variant_of_the_reference() -> None:

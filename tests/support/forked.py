@@ -37,4 +37,5 @@ def fork(main: Callable[[], int], env: Mapping[str, str] | None = None, **option
                     stream.flush()
             os._exit(status)
 
-    return subprocess.Popen([sys.executable], preexec_fn=child, start_new_session=True, **options)
+    # A started Python ignores SIGPIPE; Popen would give the child the default, which ends it.
+    return subprocess.Popen([sys.executable], preexec_fn=child, start_new_session=True, restore_signals=False, **options)

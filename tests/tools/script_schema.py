@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from codex_fakes.model.faults import NAMES, PARAMETERS
-from codex_replay.protocol.script.keys import HANDSHAKES, ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, WEBSOCKET_KEYS
+from codex_fakes.model.faults import NAMES, PARAMETERS, parameters
+from codex_replay.protocol.script.keys import HANDSHAKES, ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, USAGE_KEYS, WEBSOCKET_KEYS
 
 TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 STRING: dict[str, Any] = {"type": "string"}
@@ -36,20 +36,31 @@ REQUEST: dict[str, Any] = {
         "turn": COUNT,
     },
 }
-FAULT = {
-    "anyOf": [
-        {"enum": list(NAMES)},
+_HEADER_NAME = {"type": "string", "pattern": r"^[^\s:\"\x00-\x20\x7f-\uffff]+$"}
+_HEADER_TEXT = {"type": "string", "pattern": r"^[^\r\n\x00]*$"}
+
+
+def _faults() -> dict[str, Any]:
+    """Return the schema of a fault: its name, or an object with its name and its own parameters."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name in NAMES:
+        groups.setdefault(parameters(name), []).append(name)
+    objects = [
         {
             "type": "object",
             "additionalProperties": False,
             "required": ["name"],
-            "properties": {
-                name: {"enum": list(NAMES)} if name == "name" else _PARAMETER.get(kind, {"type": ["string", "number"]})
-                for name, kind in PARAMETERS.items()
-            },
-        },
+            "properties": {"name": {"enum": names}, **{key: _parameter(key) for key in keys}},
+        }
+        for keys, names in groups.items()
     ]
-}
+    return {"anyOf": [{"enum": list(NAMES)}, *objects]}
+
+
+def _parameter(key: str) -> dict[str, Any]:
+    return _PARAMETER.get(PARAMETERS[key], {"type": ["string", "number"]})
+
+
 #: What stands in the tables of the keys -> its schema.
 KINDS: dict[str, Any] = {
     "any": {},
@@ -69,15 +80,18 @@ KINDS: dict[str, Any] = {
     "status": {"type": "integer", "minimum": 200, "maximum": 599},
     "headers": {
         "anyOf": [
-            {"type": "object", "additionalProperties": STRING},
-            {"type": "array", "items": {**TEXTS, "minItems": 2, "maxItems": 2}},
+            {"type": "object", "propertyNames": _HEADER_NAME, "additionalProperties": _HEADER_TEXT},
+            {
+                "type": "array",
+                "items": {"type": "array", "prefixItems": [_HEADER_NAME, _HEADER_TEXT], "items": False, "minItems": 2},
+            },
         ]
     },
-    "usage": {"anyOf": [{"type": "null"}, {"type": "object", "additionalProperties": {"type": "integer"}}]},
+    "count": {"type": "integer", "minimum": 0},
     "size": COUNT,
     "write": {"anyOf": [{"enum": ["event", "whole"]}, COUNT]},
     "duration": NUMBER,
-    "fault": FAULT,
+    "fault": {"$ref": "#/$defs/fault"},
     "websocket": {"anyOf": [{"enum": ["off", "on", "only"]}, OBJECT]},
     "handshakes": {"anyOf": [{"enum": list(HANDSHAKES)}, {"type": "array", "items": {"enum": list(HANDSHAKES)}}]},
 }
@@ -88,6 +102,9 @@ def _object(table: Mapping[str, tuple[Any, bool]], **fixed: Any) -> dict[str, An
     required = [*(["type"] if "type" in fixed else []), *(name for name, (_, needed) in table.items() if needed)]
     found = {"type": "object", "additionalProperties": False, "properties": {**fixed, **keys}}
     return {**found, "required": required} if required else found
+
+
+KINDS["usage"] = {"anyOf": [{"type": "null"}, _object(USAGE_KEYS)]}
 
 
 def schema() -> dict[str, Any]:
@@ -112,6 +129,7 @@ def schema() -> dict[str, Any]:
         "$defs": {
             "turns": {"type": "array", "items": {"anyOf": [STRING, turn]}},
             "item": {"anyOf": [STRING, *kinds]},
+            "fault": _faults(),
         },
     }
 

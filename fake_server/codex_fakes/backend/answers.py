@@ -1,12 +1,14 @@
-"""The answers that are one JSON body: refusals in the error shape of the OpenAI API, and values."""
+"""Answers with one JSON body: refusals in the error shape of the OpenAI API, and values."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.ledger import Entry
 from codex_fakes.backend.rules.table import Violation
+from codex_replay.core.wire.json_text import compact
 
 JSON_TYPE = ("content-type", "application/json")
 #: Tells the OpenAI SDKs that this status from 500 is no outage, so that they do not ask again.
@@ -14,30 +16,46 @@ NO_RETRY = ("x-should-retry", "false")
 
 
 def refuse(exchange: Exchange, entry: Entry, violation: Violation, *headers: tuple[str, str]) -> None:
-    """Answer with the error shape of the OpenAI API and note why in the ledger."""
+    """Answer with the error shape of the OpenAI API, and note the reason in the ledger."""
     entry.answer = "rule"
     entry.status = violation.status
     entry.sentence = f"{violation.rule}: {violation.message}"
-    exchange.respond(violation.status, [JSON_TYPE, *headers], violation.body())
+    exchange.respond(violation.status, [JSON_TYPE, *headers, *request_id(exchange, f"n{entry.n}")], violation.body())
 
 
 def respond_json(exchange: Exchange, entry: Entry, status: int, value: object, *headers: tuple[str, str]) -> None:
     """Answer with a JSON body."""
     entry.answer = entry.answer or "route"
     entry.status = status
-    exchange.respond(status, [JSON_TYPE, *headers], dump(value))
+    known = () if any(name == "x-request-id" for name, _ in headers) else request_id(exchange, f"n{entry.n}")
+    exchange.respond(status, [JSON_TYPE, *headers, *known], dump(value))
+
+
+def request_id(exchange: Exchange, label: str) -> tuple[tuple[str, str], ...]:
+    """Return the header with the id of a request, which the SDKs show; Codex does not read this header, and its recordings
+    do not have it."""
+    return (("x-request-id", f"req_{label}"),) if exchange.request.header("originator") is None else ()
+
+
+def merged(ours: Sequence[tuple[str, str]], given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the backend's headers, except those that the script sets, followed by the script's headers."""
+    if not given:
+        return list(ours)
+    names = {name.lower() for name, _ in given}
+    return [*(pair for pair in ours if pair[0] not in names), *given]
 
 
 def dump(value: object) -> bytes:
-    """Write compact JSON, non-ASCII kept; a lone surrogate, which a client may send as an escape, has no UTF-8 and stays one."""
+    """Write compact JSON with unescaped non-ASCII characters; a lone surrogate, which a client may send as an escape, has no
+    UTF-8 and stays an escape."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        return compact(value).encode()
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
 def miss(exchange: Exchange, entry: Entry, sentence: str, answer: str = "miss") -> None:
-    """Answer 501: nothing is there for this request, or it is not what the script expects."""
+    """Answer 501: the script has no answer for this request, or does not expect it."""
     sentence = f"{sentence} {entry.missed}" if entry.missed else sentence
     refuse(exchange, entry, Violation(answer, 501, f"replay_{answer}", sentence), NO_RETRY)
     entry.answer, entry.sentence = answer, sentence

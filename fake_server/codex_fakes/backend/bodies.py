@@ -1,4 +1,4 @@
-"""The body of a request without its content-encoding, within the limits, and without keeping other clients waiting."""
+"""Decode the body of a request within the limits, without delaying other clients."""
 
 from __future__ import annotations
 

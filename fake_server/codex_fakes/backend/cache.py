@@ -1,7 +1,7 @@
-"""A cache of written replies, which are sent again.
+"""A cache of encoded replies that may be sent several times.
 
-A turn that is used often (or by many clients) streams the same bytes each time, except for the label in its ids. It is written
-once with a mark of the label's length in its place; after that, a reply costs one search and replace.
+A turn that is used often (or by many clients) streams the same bytes each time, except for the label in its ids. The answer is
+written once, with a mark of the label's length in place of the label, and split at the marks; after that, a reply costs one join.
 """
 
 from __future__ import annotations
@@ -9,21 +9,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codex_fakes.backend.exchange import frame
+from codex_fakes.backend.exchange import Framing
 from codex_replay.core.wire.json_text import compact
 from codex_replay.protocol.responses.items import reply
 from codex_replay.protocol.responses.settings import READ, read_key
-from codex_replay.protocol.responses.steps import Send, event_bytes
+from codex_replay.protocol.responses.steps import Send
 from codex_replay.protocol.script.script import Turn
 
 #: What the reply to Codex repeats of its request.
 _REPEATED = ("model", "prompt_cache_key", "parallel_tool_calls", "store")
-#: Bytes of a reply that are written at once.
-PIECE = 64 * 1024
+#: Bytes of a reply that are written at once, about.
+PIECE = 256 * 1024
+#: A written reply: its pieces, each split where the label stands.
+Written = list[list[bytes]]
+
+
+class Framed:
+    """A cached reply with its label inserted."""
+
+    def __init__(self, written: Written, label: str) -> None:
+        self._written, self._label = written, label.encode()
+
+    def chunks(self, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
+        """Yield the pieces to send, the first with `head` before it and the last with `tail` after it: so each is copied once."""
+        written = [*self._written]
+        written[0] = [head + written[0][0], *written[0][1:]]
+        written[-1] = [*written[-1][:-1], written[-1][-1] + tail]
+        return map(self._label.join, written)
 
 
 class ReplyCache:
-    """The written replies of one script, at most `ENTRIES` of them and `SIZE` bytes."""
+    """The encoded replies of one script, at most `ENTRIES` of them and `SIZE` bytes."""
 
     MARK = "\x7f"
     LARGEST = 4 * 1024 * 1024
@@ -32,46 +48,47 @@ class ReplyCache:
     REPEATED = 64 * 1024  # bytes of what a reply repeats of its request: with more it is not kept
 
     def __init__(self) -> None:
-        self._framed: dict[tuple[Any, ...], bytes | None] = {}
+        self._framed: dict[tuple[Any, ...], Written | None] = {}
         self._size = 0
 
-    def framed(self, turn: Turn, body: Mapping[str, Any], label: str, whole: bool = False) -> Iterator[bytes] | None:
-        """Return the whole reply as HTTP chunks; None if the reply must be streamed step by step.
+    def framed(self, turn: Turn, body: Mapping[str, Any], label: str, framing: Framing, whole: bool = False) -> Framed | None:
+        """Return the whole reply, framed; None if the reply must be streamed step by step.
 
-        All clients share what was written: a slow one keeps no more than a piece of it in memory.
+        All clients share the encoded reply, so a slow client keeps only a part of it in memory.
         """
         if turn.fault is not None or turn.delay_ms or turn.write != "event":
             return None
         repeated = read_key(body, READ if whole else _REPEATED)
         if len(repeated) > self.REPEATED:
             return None
-        key = (id(turn), len(label), whole, repeated)
+        key = (id(turn), len(label), framing, whole, repeated)
         if key not in self._framed:
-            made = self._write(turn, body, self.MARK * len(label), whole)
+            made = self._write(turn, body, self.MARK * len(label), framing, whole)
             if len(self._framed) >= self.ENTRIES or self._size + len(made or b"") > self.SIZE:
                 self._framed.clear()
                 self._size = 0
-            self._framed[key] = made
+            self._framed[key] = None if made is None else _split(made, (self.MARK * len(label)).encode())
             self._size += len(made or b"")
         written = self._framed[key]
-        return None if written is None else _labelled(written, self.MARK.encode(), label.encode())
+        return None if written is None else Framed(written, label)
 
-    def _write(self, turn: Turn, body: Mapping[str, Any], mark: str, whole: bool) -> bytes | None:
+    def _write(self, turn: Turn, body: Mapping[str, Any], mark: str, framing: Framing, whole: bool) -> bytes | None:
         steps = reply(turn, body, mark, whole)
-        pieces = [event_bytes(step.event) for step in steps if isinstance(step, Send)]
+        events = [step.event for step in steps if isinstance(step, Send)]
         given = [list(turn.items), turn.response_id, *(body.get(name) for name in READ)]
-        if len(pieces) != len(steps) or self.MARK in compact(given):
+        if len(events) != len(steps) or self.MARK in compact(given):
             return None
-        written = frame(pieces)
+        written = framing(events)
         return written if len(written) <= self.LARGEST else None
 
 
-def _labelled(written: bytes, mark: bytes, label: bytes) -> Iterator[bytes]:
-    """Yield a reply in chunks, with its marks replaced by the label; no mark is split across two chunks."""
-    at = 0
+def _split(written: bytes, mark: bytes) -> Written:
+    """Split a reply into pieces (one, if it is empty), and each at its marks; no mark is split across two pieces."""
+    pieces, at = [], 0
     while at < len(written):
         end = at + PIECE
-        while written[end : end + 1] == mark:
+        while written[end : end + 1] == mark[:1]:
             end += 1
-        yield written[at:end].replace(mark * len(label), label)
+        pieces.append(written[at:end].split(mark))
         at = end
+    return pieces or [[b""]]

@@ -21,12 +21,12 @@ def complain(text: str) -> None:
     from codex_replay.core.redact.sentence import sentence as plain  # only for those who complain: it would cost every start
 
     line = plain(shortened(text, _SHOWN)).replace("\n", "\\n")
-    sys.stderr.write(line + "\n" + ("No further problem is written here.\n" if _written == MOST else ""))
+    sys.stderr.write(line + "\n" + ("Further problems are not written here.\n" if _written == MOST else ""))
     sys.stderr.flush()
 
 
 def describe(error: BaseException) -> str:
-    """Return what an exception is and where it was raised: "KeyError('x') at routes.py:12"."""
+    """Return the type of an exception and where it was raised: "KeyError('x') at routes.py:12"."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

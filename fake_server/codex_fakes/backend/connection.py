@@ -1,9 +1,8 @@
 """One HTTP/1.1 connection and its requests.
 
-A parser reads the requests. This module writes the answers itself and decides how a connection ends, because the tests of a
-client depend on both, and a framework would hide them. Requests of one connection are answered in their order, so that pipelining
-works.
-"""
+A parser reads the requests. This module writes the answers itself and decides how a connection ends, because tests of clients
+depend on the exact bytes, and a framework would hide them. Requests of one connection are answered in order, so pipelining
+works."""
 
 from __future__ import annotations
 
@@ -20,6 +19,7 @@ import httptools
 from codex_fakes.backend.complaints import complain, describe
 from codex_fakes.backend.exchange import Disconnected, Exchange, Request, reason
 from codex_fakes.backend.limits import Traffic
+from codex_fakes.backend.turns import STEP
 
 #: How many pipelined requests may wait before reading is paused.
 MAX_WAITING = 64
@@ -27,14 +27,20 @@ MAX_WAITING = 64
 T = TypeVar("T")
 
 
-#: What a header costs besides its bytes.
-HEADER = 32
+#: What a header costs besides its bytes, and what a write does.
+HEADER, WRITE = 32, 1024
 
 Handler = Callable[[Exchange], Awaitable[None]]
+#: All connections read into this memory, one after the other: it is parsed before the next read, and nothing of it is kept.
+#: A buffer of their own for each read cost a system call or two and its page faults.
+_READ = memoryview(bytearray(1 << 18))
+# Otherwise glibc returns free memory to the system when it has more than 128 KB, and asks for it again at the next request. A
+# mapped block that is freed raises this limit to twice its size (mallopt(3), M_MMAP_THRESHOLD).
+bytes(1 << 20)
 
 
-class Connection(asyncio.Protocol):
-    """One client connection: parses what comes, answers in order, forgets everything when it ends."""
+class Connection(asyncio.BufferedProtocol):
+    """One client connection: parses incoming data, answers in order, and forgets everything at its end."""
 
     def __init__(self, handler: Handler, number: int, traffic: Traffic) -> None:
         self._handler = handler
@@ -60,8 +66,9 @@ class Connection(asyncio.Protocol):
         #: What takes the bytes after an upgrade, and those that came before it was there.
         self._reader: Callable[[bytes], None] | None = None
         self._early = b""
-        self.writable = asyncio.Event()
-        self.writable.set()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._made = 0  # bytes that were written since the last turn
 
     # asyncio's side
 
@@ -74,25 +81,33 @@ class Connection(asyncio.Protocol):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give up the answer in progress."""
+        """Abort the answer in progress."""
         self._eof = True
         self._traffic.connections.discard(self)
         self._release(self._kept)
-        self.writable.set()
+        self._writable.set()
         if self._task is not None:
             self._task.cancel()
         # The parser knows this object too: together they would wait for the garbage collector, with all that they hold.
         del self._parser
 
     def eof_received(self) -> bool:
-        """Answer the parsed requests, but hold nothing back for a client that may be gone."""
+        """Answer the parsed requests at once, because the client may disconnect."""
         self._eof = True
         if self._holding and self._task is not None:
             self._task.cancel()
         return self._task is not None
 
-    def data_received(self, data: bytes) -> None:
-        """Parse; a message that is not HTTP is answered 400 after those before it."""
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return the memory for the next bytes."""
+        return _READ
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take the bytes that were read."""
+        self.data_received(_READ[:nbytes])
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        """Parse the data; a message that is not HTTP is answered with 400, after the messages before it."""
         if self._broken is not None:
             self._after_upgrade(data)
             return
@@ -113,16 +128,16 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Note that the client is slow."""
-        self.writable.clear()
+        self._writable.clear()
 
     def resume_writing(self) -> None:
         """Note that the client has caught up."""
-        self.writable.set()
+        self._writable.set()
 
-    def _after_upgrade(self, data: bytes) -> None:
+    def _after_upgrade(self, data: bytes | memoryview) -> None:
         if self._reader is not None:
             self._moved = self._clock()
-            self._reader(data)
+            self._reader(bytes(data))
         elif self._broken == (0, "") and data:
             self._early += data
             if len(self._early) > self._limits.headers:  # a client may not send before the answer
@@ -139,7 +154,7 @@ class Connection(asyncio.Protocol):
             reader(early)
 
     def reading(self, wanted: bool) -> None:
-        """Read from the client, or read no more for now."""
+        """Start or stop reading from the client."""
         if not self._transport.is_closing():
             (self._transport.resume_reading if wanted else self._transport.pause_reading)()
 
@@ -172,7 +187,7 @@ class Connection(asyncio.Protocol):
             self._request.headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Note the method, and answer a client that waits for leave to send its body (100 Continue)."""
+        """Note the method, and answer a client that waits for permission to send its body (100 Continue)."""
         request = self._request
         if request is None:
             return
@@ -199,7 +214,7 @@ class Connection(asyncio.Protocol):
             self._traffic.buffered += len(body)
 
     def on_message_complete(self) -> None:
-        """Queue the request; one task a connection answers them in order."""
+        """Queue the request; one task per connection answers the requests in order."""
         request, self._request = self._request, None
         if request is None or (self._broken is not None and self._broken[0]):
             return
@@ -220,11 +235,11 @@ class Connection(asyncio.Protocol):
                 exchange = Exchange(self, self._waiting.popleft())
                 if len(self._waiting) == MAX_WAITING // 2:
                     self._transport.resume_reading()
+                await self._traffic.turns.begin()
+                self._made = 0
                 await self._handler(exchange)
                 self._release(exchange.size)
                 self._moved = self._clock()
-                if self._waiting:
-                    await asyncio.sleep(0)  # a client that sends a thousand requests at once is not the only one
         except (asyncio.CancelledError, Disconnected):
             self._transport.close()
         except Exception as error:
@@ -251,7 +266,7 @@ class Connection(asyncio.Protocol):
         exchange.respond(500, [("content-type", "application/json")], json.dumps({"error": problem}).encode())
 
     def take(self, size: int) -> bool:
-        """Count bytes that an answer keeps in memory; return False if all answers together keep too many."""
+        """Count the bytes that an answer keeps in memory; return False if all answers together keep too many."""
         self._kept += size
         self._traffic.buffered += size
         return self._traffic.buffered <= self._limits.buffered
@@ -261,7 +276,7 @@ class Connection(asyncio.Protocol):
         self._traffic.buffered -= size
 
     def sweep(self, now: float) -> None:
-        """End the connection if nothing has moved on it for too long; an answer that waits for its script is not idle."""
+        """End the connection if it was idle for too long; an answer that waits for its script is not idle."""
         if self._transport is None or self._transport.is_closing():
             return
         unsent = self.unsent()
@@ -295,7 +310,7 @@ class Connection(asyncio.Protocol):
         self.close()
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
-        """Wait for something; cancelled (and the answer given up) when the client goes meanwhile."""
+        """Wait for an awaitable; if the client disconnects meanwhile, the wait is cancelled and the answer is aborted."""
         if self._eof:
             if asyncio.iscoroutine(waiting):
                 waiting.close()  # else Python complains that nobody awaited it
@@ -306,8 +321,20 @@ class Connection(asyncio.Protocol):
         finally:
             self._holding = False
 
+    async def turn(self) -> None:
+        """Wait until it is this connection's turn again."""
+        self._made = 0
+        await self._traffic.turns.go_on()
+
+    async def drain(self) -> None:
+        """Wait until the client has read most of the pending bytes; after many bytes, also for the next turn."""
+        await self._writable.wait()
+        if self._made >= STEP:
+            await self.turn()
+
     def write(self, data: bytes) -> None:
         """Send bytes, unless the client has disconnected."""
+        self._made += len(data) + WRITE
         if data and not self._transport.is_closing():
             self._transport.write(data)
 

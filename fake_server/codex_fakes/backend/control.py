@@ -1,11 +1,14 @@
-"""The control API: a test sets the script of its session and reads its requests, on the same port, under a path no client uses.
+"""The control API: a test sets the script of its session and reads its requests, on the same port, under a path that no client
+uses.
 
 PUT    /_codex_replay/sessions/NAME                 a script (or nothing: the default reply); replaces the session
 PUT    /_codex_replay/sessions/NAME/script          a script; the ledger stays
-PUT    /_codex_replay/sessions/NAME/cassette        {"path", "by", "over", "pace"}: recordings that answer before the script
+PUT    /_codex_replay/sessions/NAME/cassette        {"path", "by", "over", "pace", "hold"}: recordings that answer first
 GET    /_codex_replay/sessions/NAME/ledger          [?requests=N&seconds=S] waits until N answers have ended, at most S
                                                         seconds; [?since=N] leaves the first N out; [?redact=0] keeps secrets;
-                                                        "dropped" is the number of the last request that the ledger let go
+                                                        "dropped" is the number of the last request that the ledger dropped;
+                                                        [?since=N&ended=1] waits until the answer to request N+1 has ended, and
+                                                        returns the requests from there to the first whose answer is open
 GET    /_codex_replay/sessions/NAME/gates/GATE      [?seconds=S] waits until an answer is at the gate
 POST   /_codex_replay/sessions/NAME/gates/GATE      releases the gate
 GET    /_codex_replay/sessions/NAME/asked           [?seconds=S] waits for a request that a program answers (asked.py)
@@ -14,14 +17,12 @@ DELETE /_codex_replay/sessions/NAME                 forgets the session
 GET    /_codex_replay/health
 
 Each request carries the token that the backend prints when it is ready, as `x-codex-replay-token`, and none may come from a web
-page: a page that a developer visits could else script the backend and read what was asked of it.
-"""
+page. Without this rule, a web page that a developer visits could control the backend and read the requests to it."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-from urllib.parse import parse_qs, unquote
 
 from codex_fakes.backend.answers import JSON_TYPE, dump
 from codex_fakes.backend.exchange import Exchange
@@ -33,15 +34,17 @@ from codex_fakes.model.faults import fault_error
 from codex_replay.core.text.whole_number import whole_number
 from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
+from codex_replay.core.wire.percent import query_values, unquoted
 from codex_replay.core.wire.web_guard import from_page
 from codex_replay.protocol.script.script import BadScript, Script, parse
 
 PREFIX = "/_codex_replay/"
 TOKEN_HEADER = "x-codex-replay-token"
+_AT_ONCE = 64 * 1024  # bytes of an entry that are redacted in a few milliseconds; a longer one in a thread
 
 
 def load_script(data: bytes) -> Script | None:
-    """Parse a script; None for an empty body; raises `BadScript`."""
+    """Parse a script; return None for an empty body; raises `BadScript`."""
     if not data.strip():
         return None
     try:
@@ -51,8 +54,7 @@ def load_script(data: bytes) -> Script | None:
     script = parse(value)
     wrong = auth_error(script.auth) or unknown_rules(script.rules_off)
     for i, turn in enumerate(script.turns):
-        if turn.fault is not None:
-            wrong = wrong or fault_error(turn.fault, f"turns[{i}]")
+        wrong = wrong or fault_error(turn.fault, f"turns[{i}]")
     if wrong:
         raise BadScript(wrong)
     return script
@@ -71,9 +73,9 @@ def refusal(exchange: Exchange, token: str) -> str | None:
 
 
 def _numbers(query: str) -> dict[str, float] | None:
-    """Read the query, whose values are all numbers from 0; None when one is not."""
+    """Read the query, whose values are all numbers from 0; return None for an invalid value."""
     try:
-        asked = {key: float(values[0]) for key, values in parse_qs(query).items()}
+        asked = {key: float(values[0]) for key, values in query_values(query).items()}
     except ValueError:
         return None
     return asked if all(0 <= value < 1e9 for value in asked.values()) else None
@@ -82,10 +84,10 @@ def _numbers(query: str) -> dict[str, float] | None:
 async def control(exchange: Exchange, sessions: dict[str, Session], path: str, query: str, limits: Limits) -> None:
     """Answer one request to the control API; `path` is without the prefix."""
     method = exchange.request.method
-    parts = [unquote(part) for part in path.split("/")]
+    parts = [unquoted(part) for part in path.split("/")]
     asked = _numbers(query)
     if asked is None:
-        _problem(exchange, 400, f"The numbers in ?{query} are not all numbers from 0.")
+        _problem(exchange, 400, f"The numbers in ?{query} must be whole numbers, 0 or more.")
         return
     if parts == ["health"] and method == "GET":
         _write_out(exchange, 200, {"sessions": sorted(sessions)})
@@ -146,13 +148,13 @@ async def _asked(exchange: Exchange, session: Session, rest: list[str], asked: d
 
 
 def _cassette(exchange: Exchange, session: Session) -> None:
-    from codex_fakes.backend.replay import BadReplay, make_replay  # only for recordings: it would slow every start
+    from codex_fakes.backend.replay.replay import BadReplay, make_replay  # only for recordings: it would slow every start
 
     try:
         value = read(exchange.request.body)
         if not isinstance(value, dict):
             raise ValueError("it is not an object")
-        session.replay = make_replay(value)
+        session.replay = make_replay(value, session.gate)
         gc.collect()  # exchanges and their recording refer to each other: a replaced one would stay for long
     except BadReplay as error:
         _problem(exchange, 400, str(error))
@@ -163,18 +165,24 @@ def _cassette(exchange: Exchange, session: Session) -> None:
 
 
 async def _ledger(exchange: Exchange, session: Session, asked: dict[str, float]) -> None:
-    wanted, seconds = asked.get("requests", 0), asked.get("seconds", 10)
+    wanted, seconds, since = asked.get("requests", 0), asked.get("seconds", 10), int(asked.get("since", 0))
     ledger = session.ledger
-    complete = await exchange.wait_for(session.wait_for(lambda: ledger.ended >= wanted, seconds))
+    follows = bool(asked.get("ended"))
+    arrived = (lambda: ledger.next_has_ended(since)) if follows else (lambda: ledger.ended >= wanted)
+    complete = await exchange.wait_for(session.wait_for(arrived, seconds))
     redactor = None
     if asked.get("redact", 1):
         from codex_replay.core.redact.redactor import Redactor  # not for the fixtures, which need the exact requests
 
         redactor = Redactor()
     written = []
-    for entry in ledger.since(int(asked.get("since", 0))):
-        written.append(entry.written(redactor))
-        await asyncio.sleep(0)  # a long ledger is not the only thing that is asked for
+    for entry in ledger.ended_since(since) if follows else ledger.since(since):
+        # Other clients do not wait for a long ledger.
+        if redactor and entry.size > _AT_ONCE:
+            written.append(await asyncio.to_thread(entry.written, redactor))
+        else:
+            written.append(entry.written(redactor))
+            await asyncio.sleep(0)
     frames = session.replay.unused() if session.replay is not None else []
     rest = {"complete": complete, "dropped": ledger.dropped, "unused_turns": session.unused(), "unused_frames": frames}
     answer = dump(rest)[:-1] + b',"requests":[' + b",".join(written) + b"]}"

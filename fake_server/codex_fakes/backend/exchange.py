@@ -1,11 +1,13 @@
-"""One request and the answer to it, byte by byte: the order and case of headers and the bounds of chunks are what we write."""
+"""One request and the answer to it, byte by byte: we choose the order and case of headers and the boundaries of chunks."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from http import HTTPStatus
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from codex_replay.protocol.responses.steps import event_bytes
 
 if TYPE_CHECKING:
     from codex_replay.core.wire.websocket import Encoder
@@ -15,18 +17,34 @@ T = TypeVar("T")
 
 
 def frame(pieces: Iterable[bytes]) -> bytes:
-    """Frame pieces as HTTP chunks."""
+    """Frame pieces of a body as HTTP chunks."""
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece)
 
 
+def chunks(events: Iterable[Mapping[str, Any]]) -> bytes:
+    """Frame the events of a stream as HTTP chunks."""
+    return frame(event_bytes(event) for event in events)
+
+
+#: Frames all events of an answer; the result depends on nothing but the events.
+Framing = Callable[[Iterable[Mapping[str, Any]]], bytes]
+
+
+class Framed(Protocol):
+    """A whole answer that was framed by a `Framing`, in pieces."""
+
+    def chunks(self, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
+        """Yield the pieces, the first with `head` before it and the last with `tail` after it; at least one."""
+
+
 class Disconnected(Exception):
-    """The client has closed its side while we were holding an answer back."""
+    """The client has closed its side while its answer was delayed."""
 
 
 class Request:
     """One request: `headers` in their order and case, `body` as sent (not yet decompressed)."""
 
-    __slots__ = ("body", "conn", "head_size", "headers", "keep_alive", "method", "target", "upgrade", "version")
+    __slots__ = ("body", "conn", "head_size", "headers", "keep_alive", "method", "target", "upgrade", "value", "version")
 
     def __init__(self, conn: int) -> None:
         self.conn = conn
@@ -36,6 +54,7 @@ class Request:
         self.headers: Headers = []
         self.head_size = 0  # bytes, about
         self.body = b""
+        self.value: Any = None  # the decoded body, if it is already known
         self.keep_alive = True
         self.upgrade = False
 
@@ -46,12 +65,16 @@ class Request:
 
 
 class Wire(Protocol):
-    """The connection that an answer is written to."""
-
-    writable: asyncio.Event
+    """The connection that carries an answer."""
 
     def write(self, data: bytes) -> None:
         """Send bytes, unless the client has disconnected."""
+
+    async def turn(self) -> None:
+        """Wait until it is this connection's turn again."""
+
+    async def drain(self) -> None:
+        """Wait until the client has read most of the pending bytes; after many bytes, also for the next turn."""
 
     def unsent(self) -> int:
         """Return how many written bytes the system has not taken yet."""
@@ -72,14 +95,14 @@ class Wire(Protocol):
         """Give all further bytes of the client to `reader`; None drops them."""
 
     def reading(self, wanted: bool) -> None:
-        """Read from the client, or read no more for now."""
+        """Start or stop reading from the client."""
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
-        """Wait for something; raises `Disconnected` when the client goes meanwhile."""
+        """Wait for an awaitable; raises `Disconnected` if the client disconnects meanwhile."""
 
 
 class Exchange:
-    """One request and the answer to it; every method writes at once, `drain` waits while the client is slow."""
+    """One request and the answer to it; every method writes at once, and `drain` waits while the client is slow."""
 
     def __init__(self, connection: Wire, request: Request) -> None:
         self.connection = connection
@@ -90,47 +113,45 @@ class Exchange:
         self.begun = False
         self.ended = False
 
+    @property
+    def framing(self) -> Framing | None:
+        """The framing of a complete stream for this client; None if the framing depends on more than the events."""
+        return chunks if self.request.version == "1.1" else None
+
     def respond(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a whole answer; `content-length` is added after the given headers."""
         with_body = status not in (204, 304)
         length = [("content-length", str(len(body)))] if with_body else []
-        self._head(status, [*headers, *length], body if with_body and self.request.method != "HEAD" else b"")
+        head = self._head(status, [*headers, *length])
+        self.connection.write(head + body if with_body and self.request.method != "HEAD" else head)
         self.end()
 
-    async def stream_framed(self, status: int, headers: Headers, framed: Iterator[bytes]) -> None:
-        """Send a whole answer in chunks, which are already framed for an HTTP/1.1 client; a short answer goes in one write."""
-        last = next(framed, b"")
-        head = True
-        for piece in framed:
-            if head:
-                self._head(status, [*headers, ("transfer-encoding", "chunked")], last)
-            else:
-                self.connection.write(last)
-            head, last = False, piece
-            await asyncio.sleep(0)  # a thousand clients of long replies take turns, piece by piece
-            await self.drain()
-        if head:
-            self._head(status, [*headers, ("transfer-encoding", "chunked")], last + b"0\r\n\r\n")
-        else:
-            self.connection.write(last + b"0\r\n\r\n")
+    async def stream_framed(self, status: int, headers: Headers, framed: Framed) -> None:
+        """Send a whole answer that was framed by `framing`; a short answer is sent in one write."""
+        head = self._head(status, [*headers, ("transfer-encoding", "chunked")])
+        for i, piece in enumerate(framed.chunks(head, b"0\r\n\r\n")):
+            if i:
+                await self.drain()
+            self.connection.write(piece)
         self.end()
         await self.drain()
 
     def start(self, status: int, headers: Headers) -> None:
-        """Begin an answer of unknown length: chunked, or ended by the close of the connection for an HTTP/1.0 client."""
+        """Begin an answer of unknown length: chunked, or, for an HTTP/1.0 client, delimited by the end of the connection."""
         self.chunked = self.request.version == "1.1"
         if self.chunked:
             headers = [*headers, ("transfer-encoding", "chunked")]
         else:
             self.keep_alive = False
-        self._head(status, headers, b"")
+        self.connection.write(self._head(status, headers))
 
-    def _head(self, status: int, headers: Headers, body: bytes) -> None:
+    def _head(self, status: int, headers: Headers) -> bytes:
+        """Begin the answer; return its status line and headers."""
         if not self.keep_alive and not any(name.lower() == "connection" for name, _ in headers):
             headers = [*headers, ("connection", "close")]
         self.begun = True
         lines = [f"HTTP/1.1 {status} {reason(status)}", *(f"{name}: {value}" for name, value in headers), "", ""]
-        self.connection.write("\r\n".join(lines).encode("latin-1", "replace") + body)
+        return "\r\n".join(lines).encode("latin-1", "replace")
 
     def write(self, pieces: Iterable[bytes]) -> None:
         """Send parts of the body in one write, each as a separate HTTP chunk."""
@@ -140,7 +161,7 @@ class Exchange:
             self.connection.write(b"".join(pieces))
 
     def write_bytes(self, data: bytes) -> None:
-        """Send bytes past all framing: for faults that break the framing itself."""
+        """Send bytes without any framing, for faults that break the framing itself."""
         self.begun = True
         self.connection.write(data)
 
@@ -163,17 +184,17 @@ class Exchange:
         self.connection.reset()
 
     def take(self, size: int) -> bool:
-        """Count bytes that are kept until the answer has ended; return False if there are too many of all clients."""
+        """Count bytes that are kept until the answer has ended; return False if all clients together have too many."""
         self.size += size
         return self.connection.take(size)
 
     def fail(self, name: str) -> None:
-        """Let a fault happen that only a WebSocket has; over HTTP it is refused before."""
+        """Apply a fault that exists only for a WebSocket; over HTTP, such a fault is refused earlier."""
         raise NotImplementedError
 
     async def drain(self) -> None:
-        """Wait until the client has read most of the pending bytes."""
-        await self.connection.writable.wait()
+        """Wait until the client has read most of the pending bytes; after many bytes, also for the next turn."""
+        await self.connection.drain()
 
     async def sent(self) -> None:
         """Wait until the system has taken all pending bytes, so that a later reset drops none of them on this side."""
@@ -181,12 +202,12 @@ class Exchange:
             await self.wait_for(asyncio.sleep(0.001))
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
-        """Wait for something while the answer is open; raises `Disconnected` when the client closes meanwhile."""
+        """Wait for an awaitable while the answer is open; raises `Disconnected` if the client disconnects meanwhile."""
         return await self.connection.wait_for(waiting)
 
 
 class MessageExchange(Exchange):
-    """A WebSocket message of a client and the answer to it; what is written as a stream of events leaves as messages."""
+    """A WebSocket message of a client and the answer to it; an event stream is sent as messages."""
 
     encoder: Encoder
 
@@ -195,16 +216,21 @@ class MessageExchange(Exchange):
         raise NotImplementedError
 
     def note(self, event: Any) -> None:
-        """Remember the response that the client receives: its next message may continue it."""
+        """Remember the response that the client receives, because its next message may continue it."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Close the connection after what was sent, a close frame included."""
+        """Close the connection after the sent data, including a close frame."""
         raise NotImplementedError
 
 
+@cache
 def reason(status: int) -> str:
     """Return the reason phrase of a status."""
+    if status == 200:
+        return "OK"
+    from http import HTTPStatus  # not for most answers: it would slow every start
+
     try:
         return HTTPStatus(status).phrase
     except ValueError:

@@ -1,4 +1,6 @@
-"""The ledger of a session: one entry a request; the oldest are dropped where it would grow without end."""
+"""The ledger of a session: one entry per request; the oldest entries are dropped when the ledger would grow too large.
+
+Beyond `PLAIN` bytes, the older bodies are kept compressed: a client repeats its instructions and tools in each request."""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ import json
 import weakref
 from collections import deque
 from collections.abc import Callable
+from functools import cache
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from codex_fakes.backend.exchange import Request
@@ -14,22 +18,32 @@ from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
 
 if TYPE_CHECKING:
+    from zstandard import ZstdCompressor
+
     from codex_replay.core.redact.redactor import Redactor
 
 #: What an entry takes besides its head and its body, in bytes.
 _ENTRY = 1000
+#: A longer body is left out where the ledger is redacted: that takes time, while other clients wait.
+REDACTED = 1024 * 1024
+#: The number of entries that a program gets at once that follows the ledger.
+FOLLOWED = 100
+#: How many bytes of bodies a ledger keeps as they are.
+PLAIN = 8 * 1024 * 1024
+#: A body of so many bytes is compressed (zstd) in about a millisecond at most; the others stay as they are.
+PACKED = range(4096, 512 * 1024)
 
 
 class Entry:
-    """One request in the ledger: as received, and what became of it.
+    """One request in the ledger: as received, and its result.
 
     `answer` is the source of the answer ("cassette", "turn", "default", "rule", "expect", "miss", "route", ...), `status` its
-    status, `sentence` why.
-    `end` is None while the answer is open, then "end", "cut", "reset" or "gone" (the client left).
+    status, `sentence` the reason. `end` is None while the answer is open, then "end", "cut", "reset" or "gone" (the client
+    disconnected).
     """
 
     __slots__ = (
-        *("_json", "_ledger", "answer", "body", "end", "left_out", "missed", "n", "raw_length", "recorded", "request"),
+        *("_json", "_ledger", "answer", "body", "end", "left_out", "missed", "n", "packed", "raw_length", "recorded", "request"),
         *("sentence", "status", "time", "turn", "websocket"),
     )
 
@@ -41,6 +55,7 @@ class Entry:
         self.raw_length = len(request.body)
         self.time = started
         self.body: bytes | None = None
+        self.packed: tuple[int, bytes] | None = None  # in place of the body: its length, and its compressed form
         self.left_out: int | None = None  # the length of a body that is too long for the ledger
         self.answer = ""
         self.status: int | None = None
@@ -52,21 +67,39 @@ class Entry:
         self.websocket: dict[str, Any] | None = None  # of a WebSocket message: what it was before it was made a full request
 
     def close(self, how: str) -> None:
-        """Note how the answer ended, and wake the waiters."""
+        """Note how the answer ended, and wake the waiting tasks."""
         first = self.end is None
         if first:
             self.end = how
-            self.request.body = b""  # what was sent is decoded in `body`
+            self.request.body, self.request.value = b"", None  # `body` has what was sent, decoded, and counts for the limits
         if (ledger := self._ledger()) is not None:
             ledger.closed(self, first)
 
     @property
     def size(self) -> int:
-        """Return the approximate memory of the entry, in bytes."""
-        return _ENTRY + self.request.head_size + len(self.body or b"")
+        """Return the approximate memory of the entry, in bytes; its body counts as it is when it is read."""
+        return _ENTRY + self.request.head_size + (self.packed[0] if self.packed else len(self.body or b""))
+
+    def pack(self) -> None:
+        """Keep the body compressed; another thread may read the entry meanwhile."""
+        if self.body is not None:
+            # A copy, because zstandard's own bytes keep the memory that the longest possible result would need.
+            self.packed = (len(self.body), bytes(memoryview(_compressor().compress(self.body))))
+            self.body = None
+
+    def _plain(self) -> bytes | None:
+        body = self.body
+        if body is None and self.packed is not None:
+            import zstandard
+
+            return zstandard.decompress(self.packed[1])
+        return body
 
     def written(self, redactor: Redactor | None) -> bytes:
-        """Return the entry as JSON for the control API; `body` is the decoded JSON, else `body_text` the text."""
+        """Return the entry as JSON for the control API; `body` is the decoded JSON, else `body_text` the text.
+
+        With a redactor, a long body is left out.
+        """
         request = self.request
         headers = redactor.headers(request.headers) if redactor else request.headers
         shown: dict[str, Any] = {
@@ -84,9 +117,12 @@ class Entry:
             shown["recorded"] = self.recorded
         if self.websocket is not None:
             shown["websocket"] = self.websocket
-        if self.left_out is not None:
-            shown["body_left_out"] = self.left_out
-        body = self.body
+        body, left_out = self._plain(), self.left_out
+        if redactor is not None and body is not None and len(body) > REDACTED:
+            left_out = len(body)
+            body = None
+        if left_out is not None:
+            shown["body_left_out"] = left_out
         if body and not self._is_json(body):
             shown["body_text"] = body.decode("utf-8", "backslashreplace")
         data = json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
@@ -104,8 +140,15 @@ class Entry:
         return self._json
 
 
+@cache
+def _compressor() -> ZstdCompressor:
+    import zstandard  # few ledgers grow so large: it would slow every start
+
+    return zstandard.ZstdCompressor(level=1)
+
+
 class Ledger:
-    """The last requests of a session, within the limits; `changed` is called when an entry comes or ends."""
+    """The last requests of a session, within the limits; `changed` is called when an entry is added or ends."""
 
     def __init__(self, limits: Limits, changed: Callable[[], None]) -> None:
         self._limits = limits
@@ -113,11 +156,14 @@ class Ledger:
         # Weak, so that a session that is replaced is freed at once, and not when the garbage collector comes.
         self._itself = weakref.ref(self)
         self._size = 0
+        #: The ended entries whose body is still to be compressed, by number, and how many bytes these bodies are.
+        self._unpacked: dict[int, Entry] = {}
+        self._unpacked_size = 0
         self.entries: deque[Entry] = deque()
         self.entered = self.ended = self.dropped = 0
 
     def enter(self, request: Request, started: float) -> Entry:
-        """Write a request into the ledger."""
+        """Add a request to the ledger."""
         self.entered += 1
         entry = Entry(self.entered, request, started, self._itself)
         self.entries.append(entry)
@@ -126,19 +172,40 @@ class Ledger:
         return entry
 
     def since(self, n: int) -> list[Entry]:
-        """Return the entries after number `n` that are still there."""
-        return [entry for entry in self.entries if entry.n > n]
+        """Return the entries after number `n` that are still kept."""
+        return list(islice(self.entries, max(0, n - self.dropped), None))
+
+    def next_has_ended(self, n: int) -> bool:
+        """Return True if the answer to the first entry after number `n` has ended."""
+        at = max(0, n - self.dropped)
+        return at < len(self.entries) and self.entries[at].end is not None
+
+    def ended_since(self, n: int) -> list[Entry]:
+        """Return the first entries after number `n`, up to one whose answer is open, at most `FOLLOWED`."""
+        at = max(0, n - self.dropped)
+        return list(takewhile(lambda entry: entry.end is not None, islice(self.entries, at, at + FOLLOWED)))
 
     def closed(self, entry: Entry, first: bool) -> None:
-        """Note that the answer to an entry has ended; `first` if it had not."""
+        """Note that the answer to an entry has ended; `first` is True at its first end."""
         if first:
             self.ended += 1
             if entry.body is not None and (length := len(entry.body)) > self._limits.ledger_bytes // 2:
                 entry.body, entry.left_out = None, length
             if entry.n > self.dropped:
                 self._size += entry.size
+                self._pack(entry)
                 self._drop()
         self._changed()
+
+    def _pack(self, entry: Entry) -> None:
+        """Compress the oldest bodies, if this one makes them too long together."""
+        if (length := len(entry.body or b"")) in PACKED:
+            self._unpacked[entry.n] = entry
+            self._unpacked_size += length
+        while self._unpacked_size > PLAIN:
+            oldest = self._unpacked.pop(next(iter(self._unpacked)))
+            self._unpacked_size -= len(oldest.body or b"")
+            oldest.pack()
 
     def _drop(self) -> None:
         entries, limits = self.entries, self._limits
@@ -146,3 +213,5 @@ class Ledger:
             oldest = entries.popleft()
             self.dropped = oldest.n
             self._size -= oldest.size if oldest.end is not None else 0
+            if self._unpacked.pop(oldest.n, None) is not None:
+                self._unpacked_size -= len(oldest.body or b"")

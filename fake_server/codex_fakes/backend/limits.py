@@ -1,9 +1,10 @@
-"""Limits on clients, so that no client can stop the backend, fill its memory, or block other clients."""
+"""Limits for clients: no client can stop the backend, fill its memory, or block other clients."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from codex_fakes.backend.turns import Turns
 from codex_replay.core.value import Value
 
 MB = 1024 * 1024
@@ -29,17 +30,18 @@ class Open(Protocol):
     """A connection."""
 
     def sweep(self, now: float) -> None:
-        """End it if nothing has moved on it for too long."""
+        """End the connection if it was idle for too long."""
 
     def close(self) -> None:
         """Close the connection after the pending bytes are written."""
 
 
 class Traffic:
-    """The open connections of one process, and the number of bytes of request bodies in transit."""
+    """The open connections of one process, their turns, and the number of bytes of request bodies in transit."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
+        self.turns = Turns()
         self.connections: set[Open] = set()
         self.buffered = 0
 

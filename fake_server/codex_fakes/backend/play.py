@@ -1,4 +1,4 @@
-"""Play a turn of a script to the client that it was chosen for: streamed or not, whole or with the turn's fault."""
+"""Play a turn of a script to the client for which it was chosen: streamed or not, complete or with the turn's fault."""
 
 from __future__ import annotations
 
@@ -6,72 +6,87 @@ import asyncio
 from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any
 
-from codex_fakes.backend.answers import JSON_TYPE, dump, miss, respond_json
+from codex_fakes.backend.answers import JSON_TYPE, dump, merged, miss, request_id, respond_json
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.ledger import Entry
 from codex_fakes.backend.sessions import Session
-from codex_fakes.backend.stream import pass_gate, pause, stream
+from codex_fakes.backend.stream import pause, stream
 from codex_fakes.model import unstreamed
 from codex_fakes.model.faults import BEFORE_ANSWER, WEBSOCKET_FAULTS, apply, as_status, error_type
-from codex_replay.protocol.responses.items import reply
+from codex_replay.protocol.responses.items import reply, steps_of
 from codex_replay.protocol.responses.steps import Gate, Step, Wait
 from codex_replay.protocol.script.script import Turn
 
 _TYPE = "invalid_request_error"
 STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
+_NO_CACHE = ("cache-control", "no-cache")
 
 
 async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:
     """Answer a request with a turn; `label` is part of the ids of the reply."""
     whole = exchange.request.header("originator") is None  # Codex sends it, and its recordings are without what it does not read
     streamed = body.get("stream") is True
-    if whole and body.get("store") is not False and turn.fault is None and turn.status == 200:
+    background = body.get("background") is True
+    turn = as_status(turn)
+    id_ = ("x-request-id", f"req_{label}")
+    if whole and body.get("store") is not False and _is_kept(turn, streamed or background):
         stored = session.responses.keep(turn, entry.body or b"", label)
-        if body.get("background") is True and not streamed:
+        if background:
             stored.status = "queued"
-            respond_json(exchange, entry, 200, stored.response(), ("x-request-id", f"req_{label}"), *turn.headers)
             stored.background = asyncio.create_task(stored.finish(_background(session, turn, body, label)))
-            return
-    if turn.first_delay_ms:
-        await exchange.wait_for(asyncio.sleep(turn.first_delay_ms / 1000))
-    if turn.gate is not None:
-        await pass_gate(exchange, session, turn.gate)
+            if not streamed:
+                respond_json(exchange, entry, 200, stored.response(), *merged([id_], turn.headers))
+                return
+    await pause(exchange, session, _first(turn))
     if turn.fault is not None and turn.fault["name"] in BEFORE_ANSWER:
         exchange.reset()
         entry.close("reset")
         return
     if turn.fault is not None and turn.fault["name"] in WEBSOCKET_FAULTS and exchange.request.version != "websocket":
-        miss(exchange, entry, f'turns[{entry.turn}]: the fault "{turn.fault["name"]}" is one of a WebSocket, and this is HTTP.')
+        miss(
+            exchange,
+            entry,
+            f'turns[{entry.turn}]: the fault "{turn.fault["name"]}" works only on a WebSocket, and this request came over HTTP.',
+        )
         return
-    turn = as_status(turn)
     entry.status = turn.status
     if not streamed and turn.status == 200 and (failed := unstreamed.as_error(turn)) is not None:
         await pause(exchange, session, unstreamed.pauses(turn, reply(turn, body, label)))
         turn, entry.status = failed, failed.status
     if turn.status != 200:
-        exchange.respond(turn.status, *_error_answer(turn, list(turn.headers), error_type(turn) if whole else _TYPE))
+        headers = merged(request_id(exchange, label), turn.headers)
+        exchange.respond(turn.status, *_error_answer(turn, headers, error_type(turn) if whole else _TYPE))
         return
-    headers = [("x-request-id", f"req_{label}"), *turn.headers]
-    begin = [STREAM_TYPE, ("cache-control", "no-cache"), *headers]
-    if streamed and exchange.request.version == "1.1" and session.owns(turn):
-        framed = session.cache.framed(turn, body, label, whole)
+    headers = merged([id_], turn.headers)
+    begin = merged([STREAM_TYPE, _NO_CACHE, id_], turn.headers)
+    if streamed and (framing := exchange.framing) is not None and session.owns(turn):
+        framed = session.cache.framed(turn, body, label, framing, whole)
         if framed is not None:
             await exchange.stream_framed(200, begin, framed)
             return
-    steps = reply(turn, body, label, whole)
+    steps = steps_of(turn, body, label, whole)  # made as they are sent: a long reply has thousands
     if not streamed:
-        await _play_unstreamed(exchange, session, entry, turn, steps, headers)
+        await _play_unstreamed(exchange, session, entry, turn, list(steps), headers)
         return
     exchange.start(200, begin)
     entry.close(await stream(exchange, session, turn, apply(turn.fault, steps)))
 
 
+def _is_kept(turn: Turn, events: bool) -> bool:
+    """Return True if the reply is stored as a response. A broken reply, or an error in place of a response, is not stored."""
+    ends_in_error = bool(turn.items) and turn.items[-1]["type"] == "error"
+    return turn.fault is None and turn.status == 200 and (events or not ends_in_error)
+
+
+def _first(turn: Turn) -> list[Wait | Gate]:
+    """Return what an answer waits for before it begins."""
+    delay: list[Wait | Gate] = [Wait(turn.first_delay_ms)] if turn.first_delay_ms else []
+    return delay if turn.gate is None else [*delay, Gate(turn.gate)]
+
+
 def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: str) -> Iterator[Awaitable[Any]]:
-    """Yield each wait of a response in the background: those that would delay its stream."""
-    first: list[Wait | Gate] = [Wait(turn.first_delay_ms)] if turn.first_delay_ms else []
-    if turn.gate is not None:
-        first.append(Gate(turn.gate))
-    for act in [*first, *unstreamed.pauses(turn, reply(turn, body, label))]:
+    """Yield each wait of a response in the background: the waits that would otherwise delay its stream."""
+    for act in [*_first(turn), *unstreamed.pauses(turn, reply(turn, body, label))]:
         if isinstance(act, Gate):
             session.reach(act.name)
             yield session.gate(act.name).wait()
@@ -91,7 +106,7 @@ async def _play_unstreamed(
     if turn.fault is None and turn.write == "event":
         respond_json(exchange, entry, 200, response, *headers)
         return
-    exchange.start(200, [JSON_TYPE, *headers])
+    exchange.start(200, merged([JSON_TYPE], headers))
     acts = unstreamed.faulty(turn.fault, steps, dump(response))
     entry.close(await stream(exchange, session, turn.but(delay_ms=0), acts))
 

@@ -1,15 +1,14 @@
-"""Which path gets which answer: the routes that clients of the Responses backend use.
+"""Decide which path of the Responses backend gets which answer.
 
-The base path is free: what counts is how a path ends. `/s/NAME` in front chooses the session.
-"""
+Only the end of a path matters, so a client may use any base path. `/s/NAME` at the beginning selects the session."""
 
 from __future__ import annotations
 
 import asyncio
 import zlib
 from typing import Any
-from urllib.parse import parse_qs, unquote
 
+from codex_fakes.backend import account
 from codex_fakes.backend.answers import JSON_TYPE, NO_RETRY, dump, miss, refuse, respond_json
 from codex_fakes.backend.bodies import decoded
 from codex_fakes.backend.complaints import describe
@@ -18,18 +17,19 @@ from codex_fakes.backend.ledger import Entry
 from codex_fakes.backend.play import play
 from codex_fakes.backend.rules import refresh
 from codex_fakes.backend.rules.auth import Asked
-from codex_fakes.backend.rules.table import AUTH_RULES, Violation, check, first_violation
+from codex_fakes.backend.rules.table import Violation, check
 from codex_fakes.backend.sessions import Session
 from codex_fakes.backend.state import answers as state
 from codex_fakes.model.default import default_turn
 from codex_replay.core.wire.client_json import out_of_bounds, read
 from codex_replay.core.wire.content_encoding import BadEncoding, TooLarge
 from codex_replay.core.wire.json_text import NotJson
+from codex_replay.core.wire.percent import query_values, unquoted
 from codex_replay.protocol.script.expect import mismatch
 
 
 async def answer(exchange: Exchange, session: Session, path: str, query: str) -> None:
-    """Answer one request of a client (the session's prefix is already off `path`) and keep the ledger."""
+    """Answer one request of a client (`path` is without the session's prefix), and enter it into the ledger."""
     request = exchange.request
     entry = session.enter(request)
     try:
@@ -63,9 +63,9 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
         if request.upgrade and path.endswith("/responses"):
             granted = session.replay.grants(session.websocket.mode, request, path, query)
             if granted is not None:
-                from codex_fakes.backend import websocket  # as below
+                from codex_fakes.backend.websocket import handshake  # as below
 
-                await websocket.serve(exchange, session, entry, path, _responses, granted)
+                await handshake.serve(exchange, session, entry, path, _responses, granted)
                 return
         unanswered = await session.replay.answer(exchange, entry, session.tokens, off, path, query)
         if unanswered is None:
@@ -77,13 +77,17 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
             return
         entry.missed = unanswered.message
     if request.upgrade and session.websocket.mode != "off" and path.endswith("/responses"):
-        from codex_fakes.backend import websocket  # few clients upgrade: it would slow every start
+        from codex_fakes.backend.websocket import handshake  # few clients upgrade: it would slow every start
 
-        await websocket.serve(exchange, session, entry, path, _responses)
+        await handshake.serve(exchange, session, entry, path, _responses)
         return
     if request.upgrade:
         # REAL-05: from 0.116 a WebSocket is tried first, and 426 makes the client fall back at once
-        refuse(exchange, entry, Violation("upgrade", 426, "upgrade_required", "There is no WebSocket here: use HTTP with SSE."))
+        refuse(
+            exchange,
+            entry,
+            Violation("upgrade", 426, "upgrade_required", "This backend accepts no WebSocket: use HTTP with SSE."),
+        )
         entry.answer, entry.sentence = "route", None  # the ordinary answer to an ordinary attempt, and no mistake
         return
     if problem is not None:
@@ -100,7 +104,7 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
     if await state.answer(exchange, session, entry, path, query):
         return
     if request.method == "GET" and (before := path.rpartition("/"))[0].endswith("/models"):
-        _model(exchange, session, entry, unquote(before[2]))
+        _model(exchange, session, entry, unquoted(before[2]))
         return
     known = ", ".join([*(f"{method} ...{ending}" for method, ending, _ in ROUTES), *state.ROUTES, "GET .../models/ID"])
     refuse(exchange, entry, Violation("route", 404, "not_found", f"There is no route {path}. The routes are: {known}."))
@@ -108,7 +112,7 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
 
 async def _post_responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     if session.websocket.mode == "only":
-        sentence = "There is no HTTP here: use a WebSocket (the script says `websocket: only`)."
+        sentence = "This backend answers no HTTP requests: use a WebSocket (the script says `websocket: only`)."
         refuse(exchange, entry, Violation("websocket-only", 426, "upgrade_required", sentence), ("upgrade", "websocket"))
         return
     await _responses(exchange, session, entry, path, query)
@@ -116,7 +120,7 @@ async def _post_responses(exchange: Exchange, session: Session, entry: Entry, pa
 
 async def _responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     off = session.script.rules_off if session.script is not None else ()
-    body = check(Asked(path, exchange.request.header, entry.body or b"", session.tokens), off)
+    body = check(Asked(path, exchange.request.header, entry.body or b"", session.tokens, exchange.request.value), off)
     if isinstance(body, Violation):
         refuse(exchange, entry, body)
         return
@@ -124,6 +128,9 @@ async def _responses(exchange: Exchange, session: Session, entry: Entry, path: s
         refuse(exchange, entry, lost)
         return
     earlier = state.earlier(session, body)
+    if "call-without-output" not in off and (unanswered := state.unanswered(body, earlier)) is not None:
+        refuse(exchange, entry, unanswered)
+        return
     chosen = session.choose(body, exchange.request.headers, earlier)
     if isinstance(chosen, str):
         otherwise = session.script.otherwise if session.script is not None else "default"
@@ -132,7 +139,7 @@ async def _responses(exchange: Exchange, session: Session, entry: Entry, path: s
             return
         session.defaults += 1
         if otherwise == "ask":
-            asked = await exchange.wait_for(session.asked.ask(entry))
+            asked = await exchange.wait_for(session.asked.ask(entry, earlier))
             if isinstance(asked, str):
                 miss(exchange, entry, asked)
                 return
@@ -169,7 +176,7 @@ def _model_object(name: str) -> dict[str, Any]:
 
 async def _models(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     models = list(session.script.models) if session.script is not None else []
-    if "client_version" in parse_qs(query):
+    if "client_version" in query_values(query):
         value: dict[str, Any] = {"models": models}
     else:
         data = [_model_object(name) for name in _model_names(session)]
@@ -186,7 +193,7 @@ async def _token(exchange: Exchange, session: Session, entry: Entry, path: str, 
     body = entry.body or b""
     fields: Any
     if (exchange.request.header("content-type") or "").startswith("application/x-www-form-urlencoded"):
-        fields = {key: values[0] for key, values in parse_qs(body.decode("utf-8", "replace")).items()}
+        fields = {key: values[0] for key, values in query_values(body.decode("utf-8", "replace")).items()}
     else:
         try:
             fields = read(body)
@@ -210,24 +217,6 @@ async def _token(exchange: Exchange, session: Session, entry: Entry, path: str, 
     respond_json(exchange, entry, 200, outcome)
 
 
-async def _usage(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    if session.tokens.mode != "auto":
-        off = session.script.rules_off if session.script is not None else ()
-        violation = first_violation(Asked(path, exchange.request.header, b"", session.tokens), AUTH_RULES, off)
-        if violation is not None:
-            refuse(exchange, entry, violation)
-            return
-    window = {"used_percent": 1, "limit_window_seconds": 18000, "reset_after_seconds": 18000, "reset_at": 1735707600}
-    limits = session.script.rate_limits if session.script is not None else None
-    plan = session.tokens.plan
-    value = limits or {
-        "plan_type": plan,
-        "rate_limit": {"allowed": True, "limit_reached": False, "primary_window": window, "secondary_window": None},
-        "credits": None,
-    }
-    respond_json(exchange, entry, 200, value)
-
-
 ROUTES = (
     ("POST", "/responses", _post_responses),
     ("POST", "/responses/input_tokens", state.input_tokens),
@@ -235,7 +224,10 @@ ROUTES = (
     ("POST", "/conversations", state.new_conversation),
     ("GET", "/models", _models),
     ("POST", "/oauth/token", _token),
-    ("GET", "/wham/usage", _usage),
+    ("GET", "/wham/usage", account.usage),
+    ("GET", "/wham/accounts/check", account.workspaces),
+    ("GET", "/wham/settings/user", account.settings),
+    ("GET", "/wham/rate-limit-reset-credits", account.reset_credits),
 )
 
 
@@ -246,5 +238,5 @@ def split_target(target: str) -> tuple[str | None, str, str]:
         path = "/" + path.partition("://")[2].partition("/")[2]
     if path.startswith("/s/"):
         name, slash, rest = path[3:].partition("/")
-        return unquote(name), slash + rest, query
+        return unquoted(name), slash + rest, query
     return None, path, query

@@ -4,18 +4,12 @@
                                   [--cassette F|DIR [--by content|connection] [--over PARTS] [--pace fast]]
                                   [--allow-host NAME] [--max-body N] [--ledger-requests N] [--ledger-bytes N] [--idle-seconds S]
 
-When it is ready it prints one line of JSON, {"url": ..., "pid": ..., "token": ...}, on stdout; the token is for the control
-API. It ends on SIGTERM or SIGINT, and with --exit-with-stdin also when its stdin ends, so that it cannot outlive the program that
-started it.
-"""
+When it is ready it prints one line of JSON, {"url": ..., "pid": ..., "token": ...}, on stdout; the token is for the control API.
+The program ends on SIGTERM or SIGINT. With --exit-with-stdin it also ends when its stdin ends, so that it cannot outlive the
+program that
+started it."""
 
 from __future__ import annotations
-
-import sys
-
-if __name__ == "__main__":
-    # It serves plain HTTP, and asyncio works without ssl: that saves a tenth of the start.
-    sys.modules.setdefault("ssl", None)  # type: ignore[arg-type]
 
 import asyncio
 import contextlib
@@ -24,6 +18,7 @@ import json
 import os
 import resource
 import signal
+import sys
 from functools import partial
 from typing import Any
 
@@ -137,7 +132,7 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
 
 
 def _allow_many_files() -> None:
-    """Raise the limit of open files as far as allowed: each open stream is one."""
+    """Raise the limit of open files as far as allowed, because each open stream needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 65536 if hard == resource.RLIM_INFINITY else min(65536, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -152,7 +147,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "port": ("0", "the port; 0 picks a free one and prints it"),
     "script": (None, "a JSON file: the script of the model"),
     "cassette": ([], "a recording, or a folder of recordings, that answers before the script"),
-    "by": ("content", "the way to choose a recorded exchange: content or connection"),
+    "by": ("content", "the way to choose a recorded exchange: content, connection or conversation"),
     "over": (None, "the parts of a request to compare, such as method,path,body,-body.metadata"),
     "pace": ("fast", "fast, recorded, or Nx: N times as fast as recorded"),
     "allow-host": ([], "another host name to accept; other names are refused"),
@@ -185,7 +180,7 @@ def read_options(argv: list[str]) -> dict[str, Any]:
         raise ValueError(f"--port {given['port']} is not a number: give a port, or 0 for a free one.")
     for name in ("max-body", "ledger-requests", "ledger-bytes"):
         if not whole_number(given[name]):
-            raise ValueError(f"--{name} {given[name]} is not a whole number from 1. It is {OPTIONS[name][1]}.")
+            raise ValueError(f"--{name} {given[name]} is not a whole number of 1 or more. It is {OPTIONS[name][1]}.")
     try:
         valid = 0 < float(given["idle-seconds"]) < 1e9
     except ValueError:
@@ -226,20 +221,22 @@ def main(argv: list[str] | None = None) -> int:
             return _fail(f"{given['script']}: {error}")
     backend = Backend(script, _limits(given), WebGuard(given["host"], given["allow-host"]))
     if given["cassette"]:
-        from codex_fakes.backend.replay import BadReplay, make_replay  # only for recordings
+        from codex_fakes.backend.replay.replay import BadReplay, make_replay  # only for recordings
 
         over = given["over"].split(",") if given["over"] else None
+        wanted = {"path": given["cassette"], "by": given["by"], "over": over, "pace": given["pace"]}
+        session = backend.sessions[DEFAULT_SESSION]
         try:
-            replay = make_replay({"path": given["cassette"], "by": given["by"], "over": over, "pace": given["pace"]})
+            session.replay = make_replay(wanted, session.gate)
         except BadReplay as error:
             return _fail(str(error))
-        backend.sessions[DEFAULT_SESSION].replay = replay
     _allow_many_files()
     gc.freeze()  # what is loaded stays; and a request makes many objects and no cycles, so look for them seldom
     gc.set_threshold(50_000, 20, 50)
+    gc.enable()
     try:
         asyncio.run(serve(backend, given["host"], int(given["port"]), exit_with_stdin=given["exit-with-stdin"]))
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:  # the last: a host that is no name at all
         where = f"{given['host']} port {given['port']}"
         # asyncio's own text repeats the address; the system's text alone says what failed.
         why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error_text(error)

@@ -1,7 +1,7 @@
 """Sessions: the script and the requests of one test, separate from all other sessions of the process.
 
-A session has a script and its position, the ledger of requests, the gates and the tokens. It is chosen by the path
-(`/s/NAME/...`), so that hundreds of tests can use one backend at once.
+A session has a script and its position, the ledger of requests, the gates and the tokens. The path chooses the
+session (`/s/NAME/...`), so that hundreds of tests can use one backend at once.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codex_fakes.backend.asked import Asked
 from codex_fakes.backend.cache import ReplyCache
@@ -17,7 +17,6 @@ from codex_fakes.backend.exchange import Request
 from codex_fakes.backend.handshakes import Handshakes
 from codex_fakes.backend.ledger import Entry, Ledger
 from codex_fakes.backend.limits import Limits
-from codex_fakes.backend.replay import Replay
 from codex_fakes.backend.rules.tokens import Tokens
 from codex_fakes.backend.state.conversations import Conversations
 from codex_fakes.backend.state.stored import Responses
@@ -25,21 +24,25 @@ from codex_replay.core.value import EMPTY
 from codex_replay.protocol.script.choose import Choice
 from codex_replay.protocol.script.script import Script, Turn
 
+if TYPE_CHECKING:
+    from codex_fakes.backend.replay.replay import Replay
+
 
 class Changes:
-    """The waiters for changes of a session. It is a separate object, so that a notifier does not keep the session alive."""
+    """The tasks that wait for changes of a session. The tasks are in a separate object, so that a waiting task does not keep the
+    session alive."""
 
     def __init__(self) -> None:
         self.waiters: set[asyncio.Event] = set()
 
     def report(self) -> None:
-        """Wake everything that waits."""
+        """Wake all waiting tasks."""
         for waiter in self.waiters:
             waiter.set()
 
 
 class Session:
-    """Everything that one test may set and see."""
+    """The session of one test: everything that the test may set and read."""
 
     def __init__(self, name: str, script: Script | None, limits: Limits | None = None) -> None:
         self.name = name
@@ -57,26 +60,26 @@ class Session:
         self.set_script(script)
 
     def set_script(self, script: Script | None) -> None:
-        """Begin a script from its first turn, with fresh tokens; the ledger stays."""
+        """Start a script at its first turn, with new tokens; the ledger is kept."""
         self.asked.close()
         self.asked = Asked()
         self.script = script
         turns = script.turns if script is not None else ()
         self.turns = Choice(turns)
         self._own = frozenset(map(id, turns))
-        self.defaults = 0
+        self.defaults = self.prewarms = 0
         self.cache = ReplyCache()
         self.websocket = Handshakes(script.websocket if script is not None else EMPTY)
         self.tokens = Tokens(script.auth if script is not None else {"mode": "auto"})
 
     def close(self) -> None:
-        """Let go of all that waits in it."""
+        """Release all gates and waiting tasks of the session."""
         self.asked.close()
         self.responses.close()
         self.conversations.close()
 
     def enter(self, request: Request) -> Entry:
-        """Write a request into the ledger."""
+        """Add a request to the ledger."""
         return self.ledger.enter(request, time.monotonic() - self.started)
 
     def choose(
@@ -86,7 +89,9 @@ class Session:
         return self.turns.choose(body, headers, earlier) if self.script is not None else "There is no script."
 
     def owns(self, turn: Turn) -> bool:
-        """Return True if a turn stands in the script, and was not made for one request: its replies are worth keeping."""
+        """Return True if the replies of a turn are worth caching: the turn belongs to the script, and was not made for a single
+        request.
+        """
         return id(turn) in self._own
 
     def unused(self) -> list[int]:
@@ -98,7 +103,7 @@ class Session:
         return self.gates.setdefault(name, asyncio.Event())
 
     def reach(self, name: str) -> None:
-        """Note that an answer is at a gate."""
+        """Note that an answer is waiting at a gate."""
         self.reached.add(name)
         self._changes.report()
 

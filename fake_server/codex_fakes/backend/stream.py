@@ -1,4 +1,4 @@
-"""Move the steps of a reply to the client: cut into chunks, delayed, held at gates, broken off."""
+"""Send the steps of a reply to the client: cut into chunks, with delays, gates and breaks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.sessions import Session
+from codex_fakes.backend.turns import STEP
 from codex_fakes.model.faults import Act, Cut, Idle, Message, Reset
 from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait, event_bytes
 from codex_replay.protocol.script.script import Turn
@@ -15,20 +16,24 @@ from codex_replay.protocol.script.script import Turn
 BATCH = 256 * 1024
 
 
-async def stream(exchange: Exchange, session: Session, turn: Turn, acts: list[Act]) -> str:
-    """Apply the acts to a started answer and end it; return its end: "end", "cut" or "reset"."""
+async def stream(exchange: Exchange, session: Session, turn: Turn, acts: Iterable[Act]) -> str:
+    """Perform the acts on a started answer and end it; return its end: "end", "cut" or "reset"."""
     batch: list[bytes] = []
-    size = 0
+    size = made = 0
     for act in acts:
         if isinstance(act, Send | Raw):
             piece = event_bytes(act.event) if isinstance(act, Send) else act.data
             batch.append(piece)
             size += len(piece)
+            made += len(piece)
             if turn.delay_ms or size > BATCH:
                 await _flush(exchange, turn, batch)
                 size = 0
                 if turn.delay_ms:
                     await exchange.wait_for(asyncio.sleep(turn.delay_ms / 1000))
+            if turn.delay_ms or made > STEP:
+                made = 0
+                await exchange.connection.turn()
             continue
         await _flush(exchange, turn, batch)
         size = 0
@@ -53,18 +58,14 @@ async def stream(exchange: Exchange, session: Session, turn: Turn, acts: list[Ac
 
 
 async def pause(exchange: Exchange, session: Session, acts: Iterable[Wait | Gate]) -> None:
-    """Wait for each of these acts, in order."""
+    """Wait for each of these steps, in order."""
     for act in acts:
         if isinstance(act, Gate):
-            await pass_gate(exchange, session, act.name)
+            session.reach(act.name)
+            await exchange.wait_for(session.gate(act.name).wait())
         else:
             await exchange.wait_for(asyncio.sleep(act.ms / 1000))
-
-
-async def pass_gate(exchange: Exchange, session: Session, name: str) -> None:
-    """Stand at a gate until it is released."""
-    session.reach(name)
-    await exchange.wait_for(session.gate(name).wait())
+        await exchange.connection.turn()  # a thousand answers may have waited for the same
 
 
 async def _flush(exchange: Exchange, turn: Turn, batch: list[bytes]) -> None:
@@ -77,5 +78,4 @@ async def _flush(exchange: Exchange, turn: Turn, batch: list[bytes]) -> None:
         size = len(whole) if turn.write == "whole" else int(turn.write)
         exchange.write(whole[i : i + size] for i in range(0, len(whole), size))
     batch.clear()
-    await asyncio.sleep(0)  # the next batch is made after the others have had their turn
     await exchange.drain()

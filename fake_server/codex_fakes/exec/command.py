@@ -1,12 +1,11 @@
-"""`fake-codex exec`: one prompt, one turn, answered from the same script as the app-server, in the words of `codex exec` 0.92.
+"""`fake-codex exec`: one prompt, one turn, answered from the same script as the app-server, with the texts of `codex exec` 0.92.
 
     fake-codex exec [--json] [-o FILE] [--skip-git-repo-check] [PROMPT | -]
 
-Options, texts and exit statuses are the real binary's (recorded): status 0 when the turn is completed, 1 when it failed, 2 for
-wrong arguments. With `FAKE_CODEX_STATE`, `resume` goes on with a thread of another process, as the real one does. Without
-it nothing is kept, so `resume` starts a thread over, under the id that it is given. What the real binary logs with a time
-(`ERROR codex_api...`) is left out.
-"""
+Options, texts and exit statuses are those of recordings of the real binary: status 0 when the turn is completed, 1 when it
+failed, 2 for wrong arguments. With `FAKE_CODEX_STATE`, `resume` continues a thread of another process, as in the real `codex
+exec`. Without `FAKE_CODEX_STATE` threads are not stored, so `resume` starts a new thread under the given id. The log lines of the
+real binary (with a time and `ERROR codex_api...`) are left out."""
 
 from __future__ import annotations
 
@@ -20,18 +19,18 @@ from codex_fakes.exec.output import JsonOutput, Output, TextOutput
 from codex_fakes.scripted.methods.both import loaded, take
 from codex_fakes.scripted.methods.table import handler_of
 from codex_fakes.scripted.session import Session
-from codex_fakes.scripted.state.settings import Settings, sandbox_v2
+from codex_fakes.scripted.state.settings import Settings
 from codex_fakes.scripted.state.thread import Thread
 from codex_fakes.scripted.state.waits import Gate, Never, Ticket
 from codex_fakes.scripted.turns.turn import Turn
 from codex_fakes.stdio.loop import Ended, write_out
 from codex_replay.core.text.error_text import error_text
-from codex_replay.core.wire.json_text import NotJson, loads
+from codex_replay.protocol.turn.serde import Mismatch, read_any
 from codex_replay.protocol.versions import DEFAULT
 
 _VALUES = {
     "-c": "config", "--config": "config", "--enable": "feature", "--disable": "feature", "-i": "image", "--image": "image",
-    "-m": "model", "--model": "model", "--local-provider": "", "-s": "sandbox", "--sandbox": "sandbox", "-p": "profile",
+    "-m": "model", "--model": "model", "--local-provider": "provider", "-s": "sandbox", "--sandbox": "sandbox", "-p": "profile",
     "--profile": "profile", "-C": "cd", "--cd": "cd", "--add-dir": "dir", "--output-schema": "schema", "--color": "color",
     "-o": "last", "--output-last-message": "last",
 }  # fmt: skip
@@ -40,6 +39,15 @@ _FLAGS = {
     "--oss": "oss", "--yolo": "yolo", "--dangerously-bypass-approvals-and-sandbox": "yolo", "--last": "latest", "--all": "all",
 }  # fmt: skip
 _APP_SERVER = tuple(f"FAKE_CODEX_{name}" for name in ("CASSETTE", "MATCH", "CAPTURE", "PACE", "FAULT"))
+_MANY = ("config", "dir", "image")  # may be repeated
+_POSSIBLE = {
+    "sandbox": ("--sandbox <SANDBOX_MODE>", ("read-only", "workspace-write", "danger-full-access")),
+    "color": ("--color <COLOR>", ("always", "never", "auto")),
+}
+_NO_PROVIDER = (
+    "Error: No default OSS provider configured. Use --local-provider=provider or set oss_provider to one of: "
+    "lmstudio, ollama, ollama-chat in config.toml\n"
+)
 _SHOWN = {"last": "--output-last-message <FILE>", "config": "--config <key=value>", "model": "--model <MODEL>"}
 _USAGE = "Usage: codex exec [OPTIONS] [PROMPT] [COMMAND]"
 _HELP = "\n\nFor more information, try '--help'.\n"
@@ -54,7 +62,7 @@ class Wrong(Exception):
 
 
 def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
-    """Run `codex exec` with these words; return the exit status."""
+    """Run `codex exec` with these arguments; return the exit status."""
     try:
         options = parse(words)
         if "version" in options:
@@ -73,25 +81,24 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
 
 def parse(words: list[str]) -> dict[str, Any]:
     """Return the options by name, `config` as a list of pairs, the prompt and the thread to resume; raises `Wrong`."""
-    options: dict[str, Any] = {"config": []}
+    options: dict[str, Any] = {name: [] for name in _MANY}
     plain: list[str] = []
-    rest = iter(words)
-    for word in rest:
+    left = list(words)
+    while left:
+        word = left.pop(0)
         name, equals, value = word.partition("=")
         if word == "--":
-            plain += rest
+            plain, left = plain + left, []
         elif word in ("-V", "--version"):
             return {"version": True}
         elif name in _VALUES:
-            given = value if equals else next(rest, None)
-            if given is None:
+            if not equals and not left:
                 shown = _SHOWN.get(_VALUES[name], name)
                 raise Wrong(f"error: a value is required for '{shown}' but none was supplied{_HELP}", 2)
-            if _VALUES[name] == "config":
-                key, _, text = given.partition("=")
-                options["config"].append((key.strip(), text.strip()))
-            else:
-                options[_VALUES[name]] = given
+            _take(options, _VALUES[name], value if equals else left.pop(0))
+            takes_all = _VALUES[name] == "image" and not equals and "resume" not in options
+            while takes_all and left and (left[0] == "-" or not left[0].startswith("-")):
+                _take(options, "image", left.pop(0))
         elif word in _FLAGS:
             options[_FLAGS[word]] = True
         elif word.startswith("-") and word != "-":
@@ -105,8 +112,26 @@ def parse(words: list[str]) -> dict[str, Any]:
         options["resume"] = plain.pop(0)  # with --last it is ignored
     if len(plain) > 1:
         raise Wrong(f"error: unexpected argument '{plain[1]}' found\n\n{_USAGE}{_HELP}", 2)
+    if "full-auto" in options and "yolo" in options:
+        other = "--dangerously-bypass-approvals-and-sandbox"
+        usage = "Usage: codex exec --full-auto <PROMPT>"
+        raise Wrong(f"error: the argument '--full-auto' cannot be used with '{other}'\n\n{usage}{_HELP}", 2)
     options["prompt"] = plain[0] if plain else None
     return options
+
+
+def _take(options: dict[str, Any], name: str, given: str) -> None:
+    """Add the value of an option; raises `Wrong` for an impossible one."""
+    shown, possible = _POSSIBLE.get(name, ("", ()))
+    if possible and given not in possible:
+        raise Wrong(f"error: invalid value '{given}' for '{shown}'\n  [possible values: {', '.join(possible)}]{_HELP}", 2)
+    if name == "config":
+        key, _, text = given.partition("=")
+        options[name].append((key.strip(), text.strip()))
+    elif name in _MANY:
+        options[name] += given.split(",") if name == "image" else [given]
+    else:
+        options[name] = given
 
 
 class _Exec:
@@ -122,6 +147,8 @@ class _Exec:
         self._options = options
         environ = os.environ
         self._cwd = os.path.abspath(options.get("cd", os.getcwd()))
+        if not os.path.exists(self._cwd):
+            raise Wrong("Error: No such file or directory (os error 2)\n", 1)
         if not options.get("anywhere") and not _in_repository(self._cwd):
             raise Wrong("Not inside a trusted directory and --skip-git-repo-check was not specified.\n", 1)
         home = environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
@@ -134,6 +161,9 @@ class _Exec:
 
             store = Store(environ["FAKE_CODEX_STATE"])
         self._session = Session(self, handler_of, script or None, ledger or None, home, given, self._cwd, store=store)
+        if self._session.file.refusal is not None:
+            raise Wrong(f"Error loading config.toml: {self._session.file.refusal}\n", 1)
+        self._schema = _schema(options.get("schema"))
         self._thread = self._open()
         if self._resumed is not None:
             self._session.save()  # the real one loads the thread even if no prompt comes
@@ -142,14 +172,21 @@ class _Exec:
 
     def _open(self) -> Thread:
         options = self._options
-        settings = Settings(self._session.config, self._cwd, self._session.home, self._session.table["settings"], DEFAULT)
+        limits, config = self._session.table["settings"], self._session.config
+        settings = Settings(config, self._cwd, self._session.home, limits, DEFAULT, options.get("profile"))
+        if "oss" in options:
+            settings.provider = options.get("provider") or settings.config.get("oss_provider") or ""
+            if not settings.provider:
+                raise Wrong(_NO_PROVIDER, 1)
         settings.model = options.get("model", settings.model)
         settings.policy = "never"  # no client can be asked
         mode = (
             "danger-full-access" if "yolo" in options else "workspace-write" if "full-auto" in options else options.get("sandbox")
         )
-        if mode is not None:
-            settings.sandbox = sandbox_v2(mode)
+        settings.change({"sandbox": mode}, "v1")
+        if settings.sandbox["type"] == "workspaceWrite":
+            more = [os.path.join(self._cwd, folder) for folder in options["dir"]]
+            settings.sandbox = {**settings.sandbox, "writableRoots": [*settings.sandbox["writableRoots"], *more]}
         if (wrong := settings.wrong()) is not None:
             named = wrong.startswith(("Model provider", "config profile"))
             raise Wrong(f"Error: {wrong}\n" if named else f"Error loading config.toml: {wrong}\n", 1)
@@ -168,7 +205,7 @@ class _Exec:
         return self._resumed
 
     def _stored(self, provider: str) -> Thread | None:
-        """Return the thread that is resumed: by its id, or the one that was changed last. Without one, a new thread begins."""
+        """Return the thread to resume, by its id or the last changed one; None if a new thread must start."""
         options = self._options
         if "resume" not in options:
             return None
@@ -186,8 +223,9 @@ class _Exec:
         if self._resumed is not None:
             loaded(self._session, self._resumed)
         self._thread.updated = self._session.now
-        items = [{"type": "text", "text": self._prompt}]
-        self._thread.begin(Turn(self._thread, self._session.model, self._session.table, items, self._schema()))
+        items = [{"type": "localImage", "path": path} for path in self._options["image"]]
+        items.append({"type": "text", "text": self._prompt})
+        self._thread.begin(Turn(self._thread, self._session.model, self._session.table, items, self._schema))
         while self._thread.waits is not None:
             if isinstance(self._thread.waits, Gate | Never):
                 raise ValueError("the script waits for a gate, which `exec` cannot open: remove it.")
@@ -207,18 +245,6 @@ class _Exec:
                 file.write(message or "")
         return 1 if self._output.failed else 0
 
-    def _schema(self) -> Any:
-        path = self._options.get("schema")
-        if path is None:
-            return None
-        try:
-            with open(path, "rb") as file:
-                return loads(file.read())
-        except OSError as error:
-            raise Wrong(f"Failed to read output schema file {path}: {error.strerror}\n", 1) from None
-        except NotJson as error:
-            raise Wrong(f"Output schema file {path} is not valid JSON: {error}\n", 1) from None
-
     def delay_output(self, seconds: float) -> None:
         """Hold nothing back."""
 
@@ -229,14 +255,28 @@ class _Exec:
             self._output.event(frame["params"]["msg"])
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Requests never come here."""
+        """Has no effect, because `exec` never gets requests."""
 
 
 def _tell_unheeded(environ: Mapping[str, str]) -> None:
-    """Return the settings that only the app-server has: `exec` has no client whose frames could be matched or captured."""
+    """Return the settings that apply only to the app-server, because `exec` has no client whose frames could be matched or
+    captured."""
     unheeded = [name for name in _APP_SERVER if environ.get(name)]
     if unheeded:
         write_out(f"fake-codex: exec ignores {', '.join(unheeded)}: only `fake-codex app-server` uses it.")
+
+
+def _schema(path: str | None) -> Any:
+    """Return the schema in a file; raises `Wrong` if it has none."""
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return read_any(file.read())
+    except OSError as error:
+        raise Wrong(f"Failed to read output schema file {path}: {error.strerror} (os error {error.errno})\n", 1) from None
+    except Mismatch as error:
+        raise Wrong(f"Output schema file {path} is not valid JSON: {error}\n", 1) from None
 
 
 def _is_uuid(word: Any) -> bool:

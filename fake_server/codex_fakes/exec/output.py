@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """The output of a turn. At the end `failed` is True if the turn failed; `_show` has the printer of each event type."""
+    """The output of a turn.
+
+    At the end, `failed` is True if the turn failed. `_show` maps each event type to the function that prints it.
+    """
 
     failed = False
     _show: Mapping[str, Callable[[dict[str, Any]], None]]
@@ -26,18 +29,18 @@ class Output:
         raise NotImplementedError
 
     def event(self, message: dict[str, Any]) -> None:
-        """Print one EventMsg, if its type is one that `codex exec` prints."""
+        """Print one EventMsg, if `codex exec` prints events of its type."""
         show = self._show.get(message["type"])
         if show is not None:
             show(message)
 
     def end(self, last: str | None) -> str | None:
-        """After the turn; `last` is the file for the last message, which is returned."""
+        """Finish after the turn; `last` is the file for the last message, which is returned."""
         raise NotImplementedError
 
 
 class TextOutput(Output):
-    """Progress for people on stderr, the last message on stdout."""
+    """The output for people: progress on stderr, the last message on stdout."""
 
     def __init__(self, thread: Thread, prompt: str) -> None:
         self._thread, self._prompt = thread, prompt
@@ -70,16 +73,13 @@ class TextOutput(Output):
     def begin(self) -> None:
         """Show the settings and the prompt."""
         settings = self._thread.settings
-        sandbox = {"readOnly": "read-only", "dangerFullAccess": "danger-full-access"}.get(
-            settings.sandbox["type"], "workspace-write [workdir, /tmp, $TMPDIR]"
-        )
         self._write_out(f"OpenAI Codex v{DEFAULT} (research preview)\n--------")
         for name, value in (
             ("workdir", settings.cwd),
             ("model", settings.model),
             ("provider", settings.provider),
             ("approval", settings.policy),
-            ("sandbox", sandbox),
+            ("sandbox", _sandbox(settings.sandbox)),
             ("reasoning effort", settings.effort or "none"),
             ("reasoning summaries", settings.summary or "auto"),
             ("session id", self._thread.id),
@@ -117,8 +117,9 @@ class TextOutput(Output):
     def _mcp(self, m: dict[str, Any]) -> None:
         import json  # the one place where JSON is shown indented
 
-        result = json.dumps(m["result"]["Ok"], indent=2, ensure_ascii=False)
-        self._write_out(f"{_invocation(m)} success in {_ms(m)}ms:\n{result}")
+        result = m["result"].get("Ok")
+        text = "" if result is None else "\n" + json.dumps(result, indent=2, ensure_ascii=False)
+        self._write_out(f"{_invocation(m)} {'failed' if result is None else 'success'} in {_ms(m)}ms:{text}")
 
     def _error(self, m: dict[str, Any]) -> None:
         self.failed = True
@@ -133,7 +134,7 @@ class TextOutput(Output):
         self._message = m["last_agent_message"]
 
     def end(self, last: str | None) -> str | None:
-        """Show the tokens, and the last message on stdout."""
+        """Show the tokens on stderr, and the last message on stdout."""
         if last is not None and self._message is None:
             self._write_out(f"Warning: no last agent message; wrote empty content to {last}")
         if self._tokens is not None:
@@ -146,7 +147,7 @@ class TextOutput(Output):
 
 
 class JsonOutput(Output):
-    """One JSON object a line on stdout."""
+    """The output for programs: one JSON object per line on stdout."""
 
     def __init__(self, thread: Thread, prompt: str) -> None:
         self._thread = thread
@@ -240,8 +241,11 @@ class JsonOutput(Output):
         )
 
     def _mcped(self, m: dict[str, Any]) -> None:
-        result = {"content": m["result"]["Ok"]["content"], "structured_content": None}
-        fields = {**m["invocation"], "result": result, "error": None, "status": "completed"}
+        found = m["result"].get("Ok")
+        result = None if found is None else {"content": found["content"], "structured_content": None}
+        error = {"message": m["result"]["Err"]} if found is None else None
+        status = "failed" if found is None else "completed"
+        fields = {**m["invocation"], "result": result, "error": error, "status": status}
         self._item("completed", self._items[m["call_id"]], "mcp_tool_call", **fields)
 
     def _failed(self, m: dict[str, Any]) -> None:
@@ -280,3 +284,12 @@ def _invocation(m: dict[str, Any]) -> str:
 
 def _ms(m: dict[str, Any]) -> int:
     return int(m["duration"]["secs"]) * 1000 + int(m["duration"]["nanos"]) // 1_000_000
+
+
+def _sandbox(sandbox: dict[str, Any]) -> str:
+    """Return a sandbox as the header shows it."""
+    if sandbox["type"] != "workspaceWrite":
+        return "read-only" if sandbox["type"] == "readOnly" else "danger-full-access"
+    temporary = [name for name, key in (("/tmp", "excludeSlashTmp"), ("$TMPDIR", "excludeTmpdirEnvVar")) if not sandbox[key]]
+    places = ", ".join(["workdir", *temporary, *sandbox["writableRoots"]])
+    return f"workspace-write [{places}]" + (" (network access enabled)" if sandbox["networkAccess"] else "")

@@ -1,21 +1,20 @@
-"""Faults of a backend, by name: ways to answer that no client wishes for and every client meets.
+"""Faults of a backend, by name: bad answers that every client meets sooner or later.
 
-A turn of a script names one: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault strikes at a place in the
-stream: after so many events (`after`), or at a place from its seed, or in the middle. Pure: steps in, steps out; the three steps
-that only a fault has (`Cut`, `Reset`, `Idle`) are carried out by the streaming code. The effect of each on the real client is the
-table of REAL-99 to REAL-109.
-"""
+A turn of a script names a fault: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault occurs at a place in
+the stream: after a number of events (`after`), at a place that its seed determines, or in the middle. This module is pure: it
+takes steps and returns steps. The streaming code performs the three steps that only a fault has (`Cut`, `Reset`, `Idle`). REAL-99
+to REAL-109 list the effect of each fault on the real client."""
 
 from __future__ import annotations
 
 from codex_replay.core.value import Value
 from codex_replay.protocol.responses.items import FAILURES
 from codex_replay.protocol.responses.steps import Raw, Send, Step, Wait, event_bytes
-from codex_replay.protocol.script.keys import near
+from codex_replay.protocol.script.hints import near
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from codex_replay.protocol.script.script import Turn
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Cut(Value):
-    """Close the connection here, without the end that the framing promises."""
+    """Close the connection here, without the end that the framing requires."""
 
 
 class Reset(Value):
@@ -32,11 +31,12 @@ class Reset(Value):
 
 
 class Idle(Value):
-    """Send nothing more, and keep the connection open until the client leaves."""
+    """Stop sending, and keep the connection open until the client disconnects."""
 
 
 class Message(Value):
-    """Do to a WebSocket what HTTP does not have: `close_CODE`, `binary`, `text`, `deflate`, or the code of an error message."""
+    """Do something to a WebSocket that HTTP does not have: `close_CODE`, `binary`, `text`, `deflate`, or the code of an error
+    message."""
 
     name: str
 
@@ -45,7 +45,6 @@ Act = Step | Cut | Reset | Idle | Message
 
 #: Parameters that a fault may be given, and what each must be.
 PARAMETERS: dict[str, type | tuple[type, ...]] = {
-    "name": str,
     "seed": int,
     "after": int,
     "bytes": int,
@@ -75,31 +74,43 @@ def error_type(turn: Turn) -> str:
     return ERROR_TYPES.get(turn.status, "server_error" if turn.status >= 500 else "invalid_request_error")
 
 
-def fault_error(fault: Parameters, where: str) -> str | None:
+def parameters(name: str) -> tuple[str, ...]:
+    """Return the parameters that have an effect on a fault."""
+    if name.startswith("http_"):
+        return ("message", "retry_after")
+    return ("message",) if name.startswith("failed_") else _PARAMETERS_OF.get(name, ())
+
+
+def fault_error(fault: Parameters | None, where: str) -> str | None:
     """Return a sentence on an invalid fault of a script, or None."""
+    if fault is None:
+        return None
     name = fault.get("name")
     if not isinstance(name, str) or name not in NAMES:
         hint = near(name, NAMES) if isinstance(name, str) else ""
         return f"{where}.fault: {name!r} is not a fault{hint}. The faults are {', '.join(NAMES)}."
+    known = parameters(name)
     for key, value in fault.items():
-        if key not in PARAMETERS:
-            return (
-                f'{where}.fault: "{key}" is not a parameter of a fault{near(key, PARAMETERS)}. '
-                f"The parameters are {', '.join(PARAMETERS)}."
+        if key == "name":
+            continue
+        if key not in known:
+            return f'{where}.fault: "{key}" is not a parameter of the fault "{name}"{near(key, known)}. ' + (
+                f"Its parameters are {', '.join(known)}." if known else "It has no parameters."
             )
         if not isinstance(value, PARAMETERS[key]) or isinstance(value, bool) or (isinstance(value, int | float) and value < 0):
-            return f"{where}.fault.{key} is {value!r}, which is not of its type, or negative."
+            return f"{where}.fault.{key} is {value!r}: it has the wrong type, or is negative."
     return None
 
 
 def as_status(turn: Turn) -> Turn:
-    """Turn an `http_*` or `failed_*` fault into the turn that has the same effect; other turns are returned unchanged."""
+    """Turn an `http_*` or `failed_*` fault into a turn with the same effect; other turns are returned unchanged."""
     fault = turn.fault or {}
     name = str(fault.get("name", ""))
     if name.startswith("http_"):
         status = int(name[5:])
         code, message = STATUSES[status]
-        headers = [("retry-after", str(fault.get("retry_after", "1")))] if status == 429 else []
+        wait = fault.get("retry_after", "1" if status == 429 else None)
+        headers = [] if wait is None else [("retry-after", str(wait))]
         error = {"code": code, "message": fault.get("message", message)}
         return turn.but(items=(), status=status, headers=(*turn.headers, *headers), error=error, fault=None)
     if name.startswith("failed_"):
@@ -109,15 +120,16 @@ def as_status(turn: Turn) -> Turn:
     return turn
 
 
-def apply(fault: Parameters | None, steps: list[Step]) -> list[Act]:
-    """Let a fault happen to a stream."""
-    if fault is None:
-        return list(steps)
-    return STREAM_FAULTS[str(fault["name"])](fault, steps)
+def apply(fault: Parameters | None, steps: Iterable[Step]) -> Iterable[Act]:
+    """Apply a fault to a stream; without one, the steps are not made before they are needed."""
+    return steps if fault is None else STREAM_FAULTS[str(fault["name"])](fault, list(steps))
 
 
 def place_in(fault: Parameters, size: int, events: int) -> int:
-    """Return the offset in a body of `size` bytes, which replaces `events` events, at which the fault occurs; at least 1."""
+    """Return the offset at which the fault occurs in a body of `size` bytes that replaces `events` events.
+
+    The offset is at least 1.
+    """
     if "bytes" in fault:
         return min(int(fault["bytes"]), size)
     if "after" in fault:
@@ -205,7 +217,7 @@ def _inserted(data: bytes) -> Callable[[Parameters, list[Step]], list[Act]]:
 
 
 def _delta_before_added(fault: Parameters, steps: list[Step]) -> list[Act]:
-    """Move the first delta before everything but `response.created`."""
+    """Move the first delta before all other events except `response.created`."""
     deltas = [i for i, step in enumerate(steps) if isinstance(step, Send) and str(step.event.get("type")).endswith(".delta")]
     if not deltas:
         return list(steps)
@@ -226,7 +238,7 @@ def _duplicated(fault: Parameters, steps: list[Step]) -> list[Act]:
 
 
 def _huge_event(fault: Parameters, steps: list[Step]) -> list[Act]:
-    """Send one event of 16 MB (or `bytes`) of a type that no client needs to know."""
+    """Send one event of 16 MB (or of `bytes` bytes), of a type that no client needs to know."""
     size = int(fault.get("bytes", 16 * 1024 * 1024))
     event = {"type": "response.codex_replay.huge", "padding": "x" * size}
     return _inserted(event_bytes(event))(fault, steps)
@@ -287,6 +299,15 @@ STREAM_FAULTS: dict[str, Callable[[Parameters, list[Step]], list[Act]]] = {
     "ws_bad_deflate": _message("deflate", ends=False),
     "ws_connection_limit": _instead("websocket_connection_limit_reached"),
     "ws_previous_response_not_found": _instead("previous_response_not_found"),
+}
+_AT_PLACE = ("after", "seed")
+#: Fault -> its parameters; `http_*` and `failed_*` have others, and the rest none.
+_PARAMETERS_OF: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("cut", "cut_in_event", "reset", "idle", "malformed_event", "huge_event"), (*_AT_PLACE, "bytes")),
+    **dict.fromkeys(("unknown_event", "missing_type", "ws_binary", "ws_bad_json", "ws_bad_deflate"), _AT_PLACE),
+    **dict.fromkeys(("ws_close_1000", "ws_close_1008", "ws_close_1011"), _AT_PLACE),
+    "split_utf8": ("ms",),
+    "slow_drip": ("bytes", "ms"),
 }
 #: These are of a WebSocket; a turn with one cannot answer over HTTP.
 WEBSOCKET_FAULTS = tuple(name for name in STREAM_FAULTS if name.startswith("ws_"))

@@ -1,8 +1,7 @@
 """A turn for a request without `stream`: the response as one JSON body, with the waits and faults of the turn.
 
 A turn with parts that only a stream can have (an event, a comment, a fault that reorders events) is refused with a sentence.
-Pure, as `codex_fakes.model.faults` is.
-"""
+Pure, like `codex_fakes.model.faults`."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ _STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_pro
 
 
 def refusal(turn: Turn) -> str | None:
-    """Return why this turn cannot answer a request without `stream`, or None."""
+    """Return the reason why this turn cannot answer a request without `stream`, or None."""
     for i, item in enumerate(turn.items):
         if item["type"] in _STREAM_ITEMS:
             return f'items[{i}] is "{item["type"]}", which only a stream has. {_STREAM}, or remove the item.'
@@ -43,12 +42,12 @@ def refusal(turn: Turn) -> str | None:
         return 'an "error" item is an HTTP error to a request without "stream", which has no fault. Remove the item or the fault.'
     name = (turn.fault or {}).get("name")
     if name is not None and name not in _FAULTS:
-        return f'the fault "{name}" is about the events of a stream. {_STREAM}, or choose another fault.'
+        return f'the fault "{name}" changes the events of a stream. {_STREAM}, or choose another fault.'
     return None
 
 
 def as_error(turn: Turn) -> Turn | None:
-    """Return the HTTP error that an `error` item at the end of the turn is without a stream, or None."""
+    """Return the HTTP error that replaces an `error` item at the end of the turn without a stream, or None."""
     last = turn.items[-1] if turn.items else None
     if last is None or last["type"] != "error" or turn.fault is not None:
         return None
@@ -59,7 +58,7 @@ def as_error(turn: Turn) -> Turn | None:
 
 
 def pauses(turn: Turn, steps: list[Step]) -> list[Wait | Gate]:
-    """Return what the client waits for: every wait and gate of the items, and the delay after each event."""
+    """Return the waits before the answer: every wait and gate of the items, and the delay after each event."""
     found = [step for step in steps if isinstance(step, Wait | Gate)]
     events = sum(isinstance(step, Send) for step in steps)
     return [*found, Wait(turn.delay_ms * events)] if turn.delay_ms else found
@@ -75,7 +74,7 @@ def response(turn: Turn, steps: list[Step]) -> Mapping[str, Any]:
 
 
 def faulty(fault: Mapping[str, Any] | None, steps: list[Step], data: bytes) -> list[Act]:
-    """Let a fault happen to the body of a response."""
+    """Apply a fault to the body of a response."""
     name = fault["name"] if fault is not None else None
     if fault is None or name == "missing_completed":
         return [Raw(data)]

@@ -1,7 +1,7 @@
 """The replaying app-server: stdin and stdout on one side (`codex_fakes.stdio.loop`), a player of recordings on the other.
 
-The client's frames are matched, and the frames that they cause are released. On fake-codex's start-up path: see `fake_codex`.
-"""
+The client's frames are matched, and the frames that they cause are released. fake-codex loads this module at start-up: see
+`fake_codex`."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _FIRST_BATCH = 8  # the same before the first answer, which is at the top of a r
 
 
 class Noting(Track):
-    """A track that keeps which requests did not come as they were recorded, for the end of the run (`content_notes`)."""
+    """A track that notes which requests differed from the recorded ones, for the end of the run (`content_notes`)."""
 
     def __init__(self, *what: Any) -> None:
         super().__init__(*what)
         self.differing: list[tuple[Frame, Frame]] = []
 
     def consume(self, frame: Frame, live: Frame) -> None:
-        """Take a recorded client frame as having come, as the live one."""
+        """Mark a recorded client frame as received, with the live frame."""
         ours, theirs = frame.value, live.value
         if len(self.differing) < _KEPT and kind(ours) == "request" and _compared(ours) != _compared(theirs):
             self.differing.append((frame, live))
@@ -50,7 +50,7 @@ class Noting(Track):
 class AppServer(Stdio):
     """One run of fake-codex that replays `FAKE_CODEX_CASSETTE`, set by the `FAKE_CODEX_*` environment.
 
-    Raises `CassetteError` for what cannot be read or written, `ValueError` for a wrong setting.
+    Raises `CassetteError` for a file that cannot be read or written, `ValueError` for an invalid setting.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -89,11 +89,11 @@ class AppServer(Stdio):
 
     @property
     def may_advance(self) -> bool:
-        """Return True if recorded frames may go out that wait for nothing."""
+        """Return True if recorded frames may be sent now without a further wait."""
         return self._player.may_advance
 
     def advance(self) -> None:
-        """Let out what its causes allow."""
+        """Send the frames whose causes have come."""
         fast = self._pace == 0.0
         for frame in self._player.advance(self._batch, raw=fast and self.fault is None):
             self._batch = _BATCH
@@ -114,7 +114,7 @@ class AppServer(Stdio):
     # -- one client line ----------------------------------------------------------------------------------------------
 
     def line(self, live: Frame) -> None:
-        """Take one line of the client: match it, or report why it does not match."""
+        """Process one line of the client: match it, or report why it does not match."""
         miss = self._player.receive(live)
         if self._pace and not self.due:
             self._last = (self._last[0], 0.0)
@@ -149,7 +149,10 @@ class AppServer(Stdio):
         if not is_message(value):
             from codex_replay.core.redact.sentence import shown_line
 
-            write_out(f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} (the real server is as silent)")
+            write_out(
+                f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} "
+                "(the real server does not answer it either)"
+            )
             return
         if kind(value) == "request" and self._refuses:
             self._methods = self._methods or _table("methods", self._readers[0].header.codex)
@@ -189,7 +192,7 @@ class AppServer(Stdio):
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def finish(self) -> int:
-        """Report what differed and what never came, close every file, and return the exit status."""
+        """Report differences and missing frames, close every file, and return the exit status."""
         lead = self._player.lead
         notes = self._content_notes()
         missing = [(frame.n, _shown(frame)) for frame in lead.upcoming()]
@@ -208,7 +211,7 @@ class AppServer(Stdio):
         return 1 if self.failed or missing else 0
 
     def _content_notes(self) -> list[tuple[int, str]]:
-        """Report the requests that were answered though they differ; return (frame number, sentence) of each."""
+        """Report the requests that were answered although they differ; return (frame number, sentence) for each."""
         lead = self._player.lead
         if not isinstance(lead, Noting) or not lead.differing:
             return []
@@ -225,7 +228,7 @@ def _shown(frame: Frame) -> str:
 
 
 def quiet(environ: Mapping[str, str]) -> bool:
-    """Return True if differences in content are not reported: an explicit match level decides that."""
+    """Return True if differences in content are not reported, because a match level was set explicitly."""
     return bool(environ.get("FAKE_CODEX_MATCH"))
 
 
@@ -256,7 +259,7 @@ def _pace(text: str) -> float:
 
 
 def cassettes(path: str) -> list[str]:
-    """Return the cassette, or those of the directory; a path that is neither is for the reader to complain of."""
+    """Return the cassette, or the cassettes of the directory; for any other path, the reader raises the error."""
     try:
         with open(path, "rb"):
             return [path]
@@ -277,7 +280,7 @@ _TABLES = ("causality", "normalise", "methods")
 
 
 def _lacking(codex: str) -> list[str]:
-    """Return which tables the version of a recording lacks, and report them in one line."""
+    """Return the tables that the version of a recording lacks, and report them in one line."""
     if codex == DEFAULT:  # it has every table; to look would cost start-up time
         return []
     from codex_replay.protocol.data_tables import has, without

@@ -1,8 +1,8 @@
-"""Notes on requests that differ from the recorded ones and were answered anyway, for the user.
+"""Notes for the user on requests that were answered although they differ from the recorded requests.
 
-At the level `method` a request may differ from the recorded one. The different ones are reported at the end, in few lines and
-without a change of the exit status. Loaded only where something may have differed: not on fake-codex's start-up path.
-"""
+At the level `method`, a request may differ from the recorded request. These differences are reported at the end, in few lines and
+without a change of the exit status. fake-codex loads this module only if there may be differences, so it does not slow down the
+start of fake-codex."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def content_notes(
 ) -> list[tuple[int, str]]:
     """Return (number of the recorded frame, sentence) for each live request that differs from the recorded one.
 
-    `pairs` are recorded and live requests; `clean` redacts, as recordings are. What is masked or bound does not differ, and
-    `clientInfo` is every client's own.
+    `pairs` are recorded and live requests; `clean` redacts live values as the recording was redacted. Masked values, bound
+    values and `clientInfo` are not compared.
     """
     found = []
     for recorded, live in pairs:
@@ -44,7 +44,8 @@ def content_notes(
 
 
 def summary(notes: list[tuple[int, str]], cut: bool) -> list[str]:
-    """Return the first `TOLD` notes as lines for a person, and a line that counts all; with `cut` there may be more of them."""
+    """Return the first `TOLD` notes as lines for a person, and a line with the number of all notes; with `cut`, there may be more
+    of them."""
     if not notes:
         return []
     count = len(notes)

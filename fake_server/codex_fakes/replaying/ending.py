@@ -1,4 +1,5 @@
-"""`FAKE_CODEX_ENDING`: report the result of a replay as one line of JSON. Loaded only if it is set: see `fake_codex`."""
+"""`FAKE_CODEX_ENDING`: report the result of a replay as one line of JSON. This module is loaded only if the variable is set: see
+`fake_codex`."""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def append(path: str, cassette: str, left_out: Iterable[Note], otherwise: Iterable[Note], unmatched: Iterable[str]) -> None:
-    """Append the ending of this process to the file at `path`, in one write; raises `OSError`.
+    """Append the result of this process to the file at `path`, in one write; raises `OSError`.
 
-    `left_out` are the recorded frames that never came from the client (number, method), `otherwise` those that came with other
-    content and were answered (number, sentence), `unmatched` a sentence for each live frame that no recorded frame matches.
+    `left_out` are the recorded frames that never came from the client (number, method), `otherwise` the requests that were
+    answered although their content differs (number, sentence), `unmatched` has a sentence for each live frame that matches no
+    recorded frame.
     """
     ending = {
         "pid": getpid(),

@@ -1,20 +1,53 @@
-"""Options of the command line that the real 0.92.0 refuses: --listen, and features that it does not know."""
+"""Options of the command line that a version refuses: --listen, if the version does not support it, and features that the version
+does not know.
+"""
 
 from __future__ import annotations
 
+from codex_replay.protocol.data_tables import load, unavailable
 from codex_replay.protocol.turn.frames import load_table
+from codex_replay.protocol.versions import DEFAULT, LISTENS, numbers
 
-_LISTEN = (
-    "error: unexpected argument '--listen' found\n\nUsage: codex app-server [OPTIONS] [COMMAND]\n\n"
-    "For more information, try '--help'.\n"
-)
+TRANSPORTS = ("--listen", "--stdio")
 
 
-def refused(options: list[tuple[str, str]]) -> tuple[str, int]:
+def unlistening(options: list[tuple[str, str]], version: str) -> str:
+    """Return the refusal of `--listen` or `--stdio` by a version that has neither; otherwise an empty text."""
+    first = next((name for name, _ in options if name in TRANSPORTS), None)
+    if first is None or numbers(version) >= numbers(LISTENS):
+        return ""
+    return (
+        f"error: unexpected argument '{first}' found\n\nUsage: codex app-server [OPTIONS] [COMMAND]\n\n"
+        "For more information, try '--help'.\n"
+    )
+
+
+def refused(options: list[tuple[str, str]], version: str) -> tuple[str, int]:
     """Return the real server's message and exit status for the first bad option; the message is empty if all are good."""
-    if any(name == "--listen" for name, _ in options):
-        return _LISTEN, 2
-    settings = load_table()["settings"]
-    known = {*settings["features"]["stable"], *settings["features"]["on"], *settings["unstable"]}
-    unknown = next((value for _, value in options if value not in known), None)
-    return (f"Error: Unknown feature flag: {unknown}\n", 1) if unknown is not None else ("", 0)
+    if message := unlistening(options, version):
+        return message, 2
+    if unavailable("turn", version):
+        return "", 0  # the server reports it
+    if features := [value for name, value in options if name in ("--enable", "--disable")]:
+        settings = load_table(version)["settings"]
+        known = {*settings["features"]["stable"], *settings["features"]["on"], *settings["unstable"]}
+        if (unknown := next((name for name in features if name not in known), None)) is not None:
+            return f"Error: Unknown feature flag: {unknown}\n", 1
+    wrong = _wrong_override([value for name, value in options if name == "-c"]) if version == DEFAULT else None
+    return (f"Error: {wrong}\n", 1) if wrong is not None else ("", 0)
+
+
+def _wrong_override(options: list[str]) -> str | None:
+    """Return the error for values of `-c` that have no key, no value, or a value of a wrong kind."""
+    from codex_fakes.scripted.state.config_forms import wrong_setting
+    from codex_fakes.scripted.state.settings import flags_of
+
+    for option in options:
+        if "=" not in option:
+            return f"error parsing -c overrides: Invalid override (missing '='): {option}"
+        if not option.partition("=")[0].strip():
+            return f"error parsing -c overrides: Empty key in override: {option}"
+    pairs = [option.partition("=")[::2] for option in options]
+    flags = flags_of([(key.strip(), value.strip()) for key, value in pairs])
+    wrong = wrong_setting(flags, load("forms", DEFAULT)["settings"])
+    return None if wrong is None else f"error loading default config after config error: {wrong.text}"

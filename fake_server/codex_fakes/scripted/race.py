@@ -1,10 +1,10 @@
-"""The race finder: sends the frames of a scripted turn in another order and rhythm that the real server may choose as well.
+"""Find races in a client: send the frames of a scripted turn in a different order and rhythm that the real server could also
+produce.
 
-`FAKE_CODEX_PACE=race:SEED`. Which frames may change places is the table of races that comparisons are made by
-(`normalise.json`); frames of two threads may always pass each other. And the gaps around a response are shifted: what follows it
-comes at once, in the same write, or some milliseconds later, so that a client that registers its handlers too late fails here.
-Same seed, same script, same client: same order.
-"""
+`FAKE_CODEX_PACE=race:SEED`. The table of races that comparisons use (`normalise.json`) defines which frames may change places;
+frames of two threads may always pass each other. The gaps around a response also change: the frames after it come at once, in the
+same write, or some milliseconds later, so that a client that registers its handlers too late fails here. The order is always the
+same for the same seed, script and client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Race:
     def __init__(self, seed: str, version: str) -> None:
         number = whole_number(seed)
         if number is None:
-            raise ValueError(f"FAKE_CODEX_PACE is 'race:{seed}'; the seed behind the colon must be a whole number.")
+            raise ValueError(f"FAKE_CODEX_PACE is 'race:{seed}'; the seed after the colon must be a whole number.")
         self._random = Random(number)
         table = load("normalise", version)
         self._order = Order(table)
@@ -38,7 +38,7 @@ class Race:
         self._responses: set[int] = set()
 
     def hear(self, raw: bytes) -> None:
-        """Note a line of the client's, for a response is named by its request."""
+        """Note a line of the client, because the table names a response by its request."""
         self._marker.mark(Frame(0, 0.0, "rpc", "client", raw=raw))
 
     def add(self, frame: dict[str, Any]) -> None:
@@ -49,7 +49,7 @@ class Race:
             self._responses.add(id(self._frames[-1][1]))
 
     def schedule(self, after: float | None) -> list[tuple[float, bytes]]:
-        """Return the frames so far, each with the time to send it (monotonic seconds, none before `after`)."""
+        """Return the frames so far, each with the time to send it (monotonic seconds, never before `after`)."""
         frames, self._frames = self._frames, []
         for _ in range(_PASSES):
             for i in range(len(frames) - 1):

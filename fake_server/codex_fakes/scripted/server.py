@@ -6,9 +6,8 @@
     FAKE_CODEX_STATE      a folder that keeps the threads and the position in the script between processes
     FAKE_CODEX_PACE       fast (default), recorded, Nx, burst (see `Session.gap`), or race:SEED (see `race`)
 
-This module is on fake-codex's start-up path and answers initialize by itself; everything else is loaded when the client has
-its first answer.
-"""
+fake-codex loads this module at start-up, and the module answers initialize by itself; everything else is loaded after the
+client's first answer."""
 
 from __future__ import annotations
 
@@ -35,9 +34,10 @@ _FAST = 0.05  # a turn takes less than a quarter of the real one's time, and a c
 
 
 class ScriptedServer(Stdio):
-    """One run of fake-codex that improvises, set by the `FAKE_CODEX_*` environment and the `-c` options of the command line.
+    """One run of fake-codex that answers from a script, configured by the `FAKE_CODEX_*` variables and the `-c` options of the
+    command line.
 
-    Raises `ValueError` for a wrong setting or a script that cannot be used, `OSError` for a file that cannot be opened.
+    Raises `ValueError` for an invalid setting or script, `OSError` for a file that cannot be opened.
     """
 
     def __init__(self, environ: Mapping[str, str], overrides: list[tuple[str, str]]) -> None:
@@ -92,18 +92,31 @@ class ScriptedServer(Stdio):
         if self._client is None and _is_plain_initialize(value):
             self._initialize(value)
             return
-        from codex_fakes.scripted.state.form import malformed
+        from codex_fakes.scripted.state.form import malformed, misread
         from codex_replay.protocol.refusals import INVALID_REQUEST, is_message, load_methods, refusal
 
         if not is_message(value):
             from codex_replay.core.redact.sentence import shown_line
 
-            write_out(f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} (the real server is as silent)")
+            write_out(
+                f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} "
+                "(the real server does not answer it either)"
+            )
             return
         sort = kind(value)
         if sort == "request":
             self._methods = self._methods or load_methods(self.version)
             refused = malformed(value, self._methods) or refusal(value, self._client is not None, self._methods)
+            if refused is None and value["method"] == "initialize":
+                params = value["params"]
+                client = params["clientInfo"] if type(params) is dict else params[0]
+                name = client["name"]
+                if _is_header(name):
+                    self._initialize(value if type(params) is dict else {**value, "params": {"clientInfo": client}})
+                    return
+                refused = f"Invalid clientInfo.name: '{name}'. Must be a valid HTTP header value."
+            if refused == "Not initialized":
+                refused = misread(value, self.version) or refused  # the params are read first
             if refused is not None:
                 self.answer_error(value["id"], {"code": INVALID_REQUEST, "message": refused})
                 return
@@ -114,10 +127,9 @@ class ScriptedServer(Stdio):
     def _initialize(self, request: dict[str, Any]) -> None:
         self._client = client = request["params"]["clientInfo"]
         system = uname()
-        agent = (
-            f"{client['name']}/{self.version} ({system.sysname} {system.release.partition('-')[0]}; {system.machine}) unknown "
-            f"({client['name']}; {client['version']})"
-        )
+        about = f"{client['name']}; {client['version']}".strip()
+        kernel = f"{system.sysname} {system.release.partition('-')[0]}; {system.machine}"
+        agent = f"{client['name']}/{self.version} ({kernel}) unknown ({about})"
         self.user_agent = agent
         if self.version == DEFAULT:
             self.write_out({"id": request["id"], "result": {"userAgent": agent}})
@@ -137,7 +149,7 @@ class ScriptedServer(Stdio):
 
     @property
     def session(self) -> Session:
-        """The threads and the model, made at the first need."""
+        """The threads and the model, created when they are first needed."""
         if self._session is None:
             from codex_fakes.scripted.session import Session
 
@@ -164,12 +176,14 @@ class ScriptedServer(Stdio):
 
                 write_out(f"fake-codex: {error_text(error)}")
                 raise Ended(2) from None
+            if self._session.file.warning is not None and self.version == DEFAULT:
+                self.write_out(self._session.file.warning)
         return self._session
 
     # -- output -------------------------------------------------------------------------------------------------------
 
     def write_out(self, frame: dict[str, Any]) -> None:
-        """Send a frame, at once or, when racing, at its raced time; while the output is held back, behind what waits."""
+        """Send a frame: at once or, with a race, at its scheduled time; if output is delayed, the frame comes after it."""
         if self._race is not None:
             self._race.add(frame)
         elif self.due or self._held:
@@ -178,14 +192,14 @@ class ScriptedServer(Stdio):
             self.send(dumps(frame) + b"\n")
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Refuse a request, in its turn."""
+        """Refuse a request; the answer keeps its place among the other answers."""
         if self.due and self._race is None:
             self.due.append((self._held, dumps({"error": error, "id": request_id}) + b"\n"))
         else:
             super().answer_error(request_id, error)
 
     def delay_output(self, seconds: float) -> None:
-        """Hold the output back for a time: what was written before goes out in a write of its own."""
+        """Delay the output for a time; earlier output is sent in a separate write."""
         if seconds:
             self._held = monotonic() + seconds
 
@@ -196,13 +210,13 @@ class ScriptedServer(Stdio):
 
     @property
     def may_advance(self) -> bool:
-        """Return True if a turn can go on; the first time, whether there is a session to be made ready."""
+        """Return True if a turn can continue; also True if a session must still be created."""
         if self._session is None:
             return self._client is not None
         return self._session.may_advance
 
     def advance(self) -> None:
-        """Let the turns go on: the client has sent nothing more."""
+        """Let the turns continue, because no further message came from the client."""
         self._go_on(quiet=True)
 
     def _go_on(self, *, quiet: bool) -> None:
@@ -221,8 +235,14 @@ class ScriptedServer(Stdio):
         times = [super().next_due(), self._session.next_due() if self._session is not None else None]
         return min((time for time in times if time is not None), default=None)
 
+    def exits_on(self, number: int) -> bool:
+        """Return True if this version exits normally on this signal."""
+        from codex_replay.protocol.data_tables import load
+
+        return number in load("turn", self.version)["traits"].get("exitsOn", ())
+
     def finish(self) -> int:
-        """Close the ledger and return the exit status: 1 when the script did not cover what the client asked."""
+        """Close the ledger and return the exit status: 1 if the script had no answer for a request."""
         if self._session is None and self._status is None and (self._text or self._environ.get("FAKE_CODEX_LEDGER")):
             try:
                 _ = self.session  # the client sent no request; errors of the script or ledger are still reported
@@ -235,7 +255,7 @@ class ScriptedServer(Stdio):
 
 
 def _gaps(pace: str) -> float:
-    """Return the part of the real server's gaps that a pace leaves; raises `ValueError` for what is no pace."""
+    """Return the factor by which a pace shortens the real server's gaps; raises `ValueError` for an invalid pace."""
     from codex_replay.core.replay.pace import pace_of
 
     times = pace_of(pace)
@@ -248,9 +268,18 @@ def _gaps(pace: str) -> float:
 
 
 def _is_plain_initialize(value: Any) -> bool:
-    """Return True if this is the handshake as every client sends it, which needs no further judging."""
+    """Return True if this is the usual handshake of a client, which needs no further checks."""
     if kind(value) != "request" or value["method"] != "initialize" or type(value["id"]) not in (int, str):
         return False
     params = value.get("params")
     client = params.get("clientInfo") if type(params) is dict else None
-    return type(client) is dict and type(client.get("name")) is str and type(client.get("version")) is str
+    if type(client) is not dict or type(client.get("name")) is not str or type(client.get("version")) is not str:
+        return False
+    if type(client.get("title")) is not str and client.get("title") is not None:
+        return False
+    return _is_header(client["name"])
+
+
+def _is_header(text: str) -> bool:
+    """Return True if a text may be the value of an HTTP header."""
+    return text.isprintable() or all((letter >= " " or letter == "\t") and letter != "\x7f" for letter in text)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from time import monotonic, time
 
-from codex_fakes.scripted.state.form import misshapen, misshapen_params
+from codex_fakes.scripted.state.config_file import ConfigFile
+from codex_fakes.scripted.state.form import misread
 from codex_fakes.scripted.state.ids import uuid4, uuid_error
 from codex_fakes.scripted.state.model import Model
 from codex_fakes.scripted.state.refused import Refused
-from codex_fakes.scripted.state.settings import Settings, absolute, read_config
+from codex_fakes.scripted.state.settings import Settings, absolute, merged
 from codex_fakes.scripted.state.thread import Thread
 from codex_fakes.scripted.state.waits import Gap, Sleep, Ticket
 from codex_fakes.stdio.loop import Ended, write_out
 from codex_replay.core.wire.jsonrpc import kind
 from codex_replay.protocol.data_tables import load
-from codex_replay.protocol.refusals import load_methods
 from codex_replay.protocol.turn.frames import load_table
 from codex_replay.protocol.versions import DEFAULT
 
@@ -38,13 +38,17 @@ if TYPE_CHECKING:
             """Return True once the input of the client has ended."""
 
         def delay_output(self, seconds: float) -> None:
-            """Hold the output back for a time."""
+            """Delay the output for a time."""
 
         def write_out(self, frame: dict[str, Any]) -> None:
             """Send a frame."""
 
         def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
             """Refuse a request."""
+
+
+#: Seconds in which what the client sends after a late reply overtakes it, as in the real server.
+OVERTAKEN = 0.02
 
 
 class Session:
@@ -72,9 +76,11 @@ class Session:
         self.model.load()
         self.home = home
         self.cwd = cwd
-        self.config = read_config(home, overrides)
+        self.file = ConfigFile(home, overrides, version)
+        self.config, self.user_config, self.flags = self.file.config, self.file.user, self.file.flags
+        self.file.look(Settings(self.config, cwd, home, self.table["settings"], version))
         self.threads: dict[str, Thread] = {}
-        self._answered: list[Ticket] = []  # replies that may have come after the end of their turns
+        self._answered: list[tuple[Gap, Ticket]] = []  # replies that may have come after the end of their turns
         self._held = 0.0  # the end of the last gap before output (monotonic seconds)
         self._left: list[Thread] = []  # turns of threads that were loaded again in mid-turn
         self.rules: list[list[str]] = []  # what amendments have allowed
@@ -89,20 +95,19 @@ class Session:
         self._clock: bool = self.table["traits"].get("clock", False)  # whether notifications say when they were sent
         self._requests = 0
         self._tickets: dict[int, Ticket] = {}
-        self._forms: dict[str, Any] = load("forms", version)
         if store is not None:
             self._refresh()
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
     def receive(self, message: dict[str, Any]) -> None:
-        """Take a request or a reply."""
+        """Process a request or a reply of the client."""
         if kind(message) != "request":
             ticket = self._tickets.pop(message["id"], None) if type(message["id"]) is int else None
             self._settle()
             if ticket is not None:  # else a reply to nothing: the real server is silent
                 ticket.reply = message
-                self._answered.append(ticket)
+                self._answered.append((Gap(OVERTAKEN, self.server), ticket))
             return
         if message["method"] not in ("turn/interrupt", "interruptConversation"):
             self._settle()
@@ -141,14 +146,14 @@ class Session:
             answer = self.answers["results"].get(method)
             if answer is None:
                 self.failed = True
-                hint = "give its answer in the script (docs/scripts.md)"
+                hint = "add the method's answer to the script (docs/scripts.md)"
                 raise Refused(f"fake-codex does not have {method} of Codex {self.version}: {hint}")
             if "error" in answer:
                 raise Refused(answer["error"])
             self.answer(message["id"], answer["result"])
 
     def _require_experimental(self, method: str, params: dict[str, Any]) -> None:
-        """Refuse what needs the capability experimentalApi of a client that has not declared it."""
+        """Refuse a request that needs the capability experimentalApi, if the client has not declared it."""
         if self.server.experimental:
             return
         needs = self.answers["experimental"]
@@ -157,7 +162,7 @@ class Session:
             raise Refused(f"{what} requires experimentalApi capability")
 
     def _scripted(self, request_id: Any, method: str, answer: dict[str, Any]) -> None:
-        """Give the script's own answer to a method."""
+        """Send the script's own answer to a method."""
         if "error" in answer:
             error = answer["error"]
             if isinstance(error, str):
@@ -169,34 +174,21 @@ class Session:
         self.answer(request_id, result)
 
     def _switch(self, result: Any) -> None:
-        """Write into skills/list's result what skills/config/write has switched on or off since."""
+        """Apply the changes of skills/config/write to the result of skills/list."""
         for entry in result.get("data", []) if isinstance(result, dict) else []:
             for skill in entry.get("skills", []):
                 skill["enabled"] = self.skills.get(skill.get("path"), skill.get("enabled", True))
 
     @property
     def answers(self) -> dict[str, Any]:
-        """The table of constant answers, and of what a request must have."""
+        """The table of constant answers, and of the required members of each request."""
         answers: dict[str, Any] = load("answers", self.version)
         return answers
 
     def _require(self, method: str, params: Any) -> None:
-        """Refuse params that lack a field or have one of a wrong type, in the server's words."""
-        elements = self.answers["elements"].get(method)
-        wrong = misshapen_params(params, method, self._forms)
-        if wrong is not None:
-            raise Refused(f"Invalid request: {wrong}")
-        if type(params) is list and elements is not None and len(params) < elements:
-            what = f"{load_methods(self.version)[method]} with {elements} element{'s' if elements > 1 else ''}"
-            raise Refused(f"Invalid request: invalid length {len(params)}, expected {what}")
-        if type(params) is not dict:
-            return
-        wrong = misshapen(params, self._forms["methods"].get(method, {}), self._forms)
-        if wrong is not None:
-            raise Refused(f"Invalid request: {wrong}")
-        for name in self.answers["required"].get(method, ()):
-            if name not in params:
-                raise Refused(f"Invalid request: missing field `{name}`")
+        """Refuse params with a missing field or a field of a wrong type, in the server's words."""
+        if (wrong := misread({"method": method, "params": params}, self.version)) is not None:
+            raise Refused(wrong)
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -211,21 +203,28 @@ class Session:
         self.server.write_out(frame)
 
     def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
-        """Send a request; its reply goes to the ticket."""
+        """Send a request; its reply is stored in the ticket."""
         frame["id"] = self._requests
-        ticket.asked, ticket.number = True, self._requests
+        ticket.asked, ticket.number, ticket.frame = True, self._requests, frame
         self._tickets[self._requests] = ticket
         self._requests += 1
         self.server.write_out(frame)
 
+    def ask_again(self, thread: Thread) -> None:
+        """Send the open requests of a thread's turn again, to the client that has resumed it."""
+        for ticket in self._tickets.values() if thread.waits is not None else ():
+            if ticket.frame["params"].get("threadId") == thread.id:
+                self.server.write_out(dict(ticket.frame))
+
     def delay_output(self, name: str) -> None:
-        """Leave a gap of the real server before the next output (a name in turn.json's "gaps")."""
+        """Wait for a gap of the real server before the next output (a name in turn.json's "gaps")."""
         seconds = self._duration(name)
         self._held = monotonic() + seconds
         self.server.delay_output(seconds)
 
     def gap(self, name: str) -> Iterator[Gap]:
-        """Yield the wait for a gap of the real server, in which a client can steer and interrupt; at the pace "burst" none."""
+        """Yield the wait for a gap of the real server, in which a client can steer and interrupt; at the pace "burst" there
+        is no wait."""
         if seconds := self._duration(name):
             yield Gap(seconds + max(0.0, self._held - monotonic()), self.server)
 
@@ -237,31 +236,38 @@ class Session:
 
     @property
     def may_advance(self) -> bool:
-        """Return True if a turn can go on now."""
-        return bool(self._answered) or any(thread.waits is not None and thread.waits.ready() for thread in self._running())
+        """Return True if a turn can continue now."""
+        return any(wait.ready() for wait, _ in self._answered) or any(
+            thread.waits is not None and thread.waits.ready() for thread in self._running()
+        )
+
+    @property
+    def busy(self) -> bool:
+        """Return True while a turn runs."""
+        return bool(self._running())
 
     def _running(self) -> list[Thread]:
         self._left = [thread for thread in self._left if thread.waits is not None]
         return [thread for thread in (*self._left, *self.threads.values()) if thread.waits is not None]
 
     def _settle(self) -> None:
-        """Let the interrupts so far take effect."""
+        """Apply the interrupts that have arrived so far."""
         for thread in self._running():
             thread.settle()
 
     def leave(self, thread: Thread) -> Thread:
-        """Return the thread as it is loaded again in mid-turn; the turn goes on beside it, to its end."""
+        """Return a second copy of a thread that is loaded again during a turn; the turn continues in the first copy."""
         self._left.append(thread)
         again = self.threads[thread.id] = thread.idle_copy()
         return again
 
     def advance(self, quiet: bool = True) -> None:
-        """Let each turn that can go on do so; `quiet` if the client has sent nothing more."""
+        """Let each turn that can continue do so; `quiet` is True if no further message came from the client."""
         if quiet:
-            # What the client sends with a late reply overtakes it in the real server.
-            answered, self._answered = self._answered, []
-            for ticket in answered:
-                if ticket.late is not None:
+            answered = [(wait.ready(), wait, ticket) for wait, ticket in self._answered]
+            self._answered = [(wait, ticket) for ready, wait, ticket in answered if not ready]
+            for ready, _, ticket in answered:
+                if ready and ticket.late is not None:
                     ticket.late()
         for thread in self._running():
             try:
@@ -277,32 +283,35 @@ class Session:
     def next_due(self) -> float | None:
         """Return when the next pause of the script ends."""
         times = [thread.waits.until for thread in self._running() if isinstance(thread.waits, Sleep)]
+        times += [wait.until for wait, _ in self._answered]
         return min(times) if times else None
 
     # -- the state folder ---------------------------------------------------------------------------------------------
 
     def _refresh(self) -> None:
-        """Take the threads and rules that other processes have kept."""
+        """Read the threads and rules that other processes have stored."""
         if self.store is not None:
             self.store.refresh(self.threads, self._kept_thread)
             self.rules = self.store.rules()
 
     def _kept_thread(self, meta: dict[str, Any]) -> Thread:
-        """Return a thread of another process, as it is before it is loaded."""
+        """Return a thread of another process, in its state before it is loaded."""
         settings = Settings(self.config, meta["cwd"], self.home, self.table["settings"], self.version)
         thread = Thread(self, settings, meta["created"])
         thread.id, thread.loaded = meta["id"], False
         return thread
 
     def save(self) -> None:
-        """Keep what has changed in the threads."""
+        """Store the changes in the threads."""
         if self.store is not None:
             self.store.save(self.threads)
 
     # -- threads ------------------------------------------------------------------------------------------------------
 
     def settings(self, params: dict[str, Any], api: str) -> Settings:
-        """Return the settings of a new thread; `config` in the request goes over config.toml."""
+        """Return the settings of a new thread; `config` in the request takes precedence over config.toml."""
+        if self.file.refusal is not None:
+            raise Refused(f"error deriving config: {self.file.refusal}")
         config = self.config
         if params.get("config"):
             from copy import deepcopy
@@ -312,13 +321,16 @@ class Session:
             config = deepcopy(config)
             for key, value in params["config"].items():
                 put(config, key, value)
-        settings = Settings(config, self.cwd, self.home, self.table["settings"], self.version)
-        settings.change(params, api)
-        if params.get("cwd") is not None:
-            settings.cwd = absolute(params["cwd"], self.cwd)
+        cwd = self.cwd if params.get("cwd") is None else absolute(params["cwd"], self.cwd)
+        settings = Settings(config, cwd, self.home, self.table["settings"], self.version, params.get("profile"))
+        settings.change({**params, "cwd": None}, api)
         if (wrong := settings.wrong()) is not None:
             raise Refused(f"error deriving config: {wrong}")
         return settings
+
+    def write_config(self, user: dict[str, Any]) -> None:
+        """Replace the user's layer of the configuration; options of the command line still take precedence."""
+        self.user_config, self.config = user, merged(user, self.flags)
 
     def new_thread(self, settings: Settings) -> Thread:
         """Make a thread."""

@@ -1,11 +1,11 @@
 """A server that plays a list of steps to any JSON-RPC client, byte by byte.
 
-Unlike fake-codex, it behaves as the case requires: fragments, several messages in one write, CRLF,
-another spelling, a death in mid-turn. It is not an app-server and knows no protocol beyond JSON-RPC.
+Unlike fake-codex, it behaves exactly as the case requires: fragments, several messages in one write, CRLF, another spelling, an
+exit during a turn. The byte server is not an app-server and knows only JSON-RPC.
 
     python -m codex_fakes.stdio.byte_server FOLDER [the arguments a codex is given]
 
-    FOLDER/steps.json       {"runs": [STEPS, ...]}: what the first start plays, the second, ...
+    FOLDER/steps.json       {"runs": [STEPS, ...]}: the steps of the first start, the second, ...
     FOLDER/ledger.ndjson    the log, one JSON object per line: run, got (a line of the client), said (a line of ours),
                             sent (not a line, or too long for the log), gate, eof, exit, lost
     FOLDER/gates/NAME       a named pipe; a byte written into it opens the gate
@@ -15,7 +15,7 @@ A step is an object with one of these keys:
     expect METHOD           wait for a request or notification of the client
     expect_reply ID         wait for the client's answer to the server's request ID
     reply RESULT            answer the request that was expected last
-    refuse ERROR            answer it with an error
+    refuse ERROR            answer that request with an error
     send MESSAGE            write a message
     together [MESSAGE...]   write several messages at once; one without method and id answers the request expected last
     raw TEXT                write this text unchanged
@@ -26,12 +26,11 @@ A step is an object with one of these keys:
     exit STATUS             end at once
     stay                    do not end with stdin: wait to be killed
 
-A request of the client that no later step expects is refused as Codex refuses a method it does not know. After the last step
-the server answers nothing more and ends with its stdin, as it does whenever its stdin ends. Exit status: 0, that of `exit`,
-or 2 when it could not play.
+A client request that no later step expects is refused as Codex refuses an unknown method. After the last step the server stops
+answering. The server ends when its stdin ends. Exit status: 0, the status of the step `exit`, or 2 if the server could not
+play its steps.
 
-A run of a suite starts a hundred of these, so it imports as little as fake-codex does.
-"""
+A run of a suite starts a hundred of these programs, so this module imports as little as fake-codex does."""
 
 from __future__ import annotations
 
@@ -55,11 +54,11 @@ LONGEST = 1 << 16
 
 
 class EndOfInput(Exception):
-    """The client has closed our stdin."""
+    """The client has closed this program's stdin."""
 
 
 class Ledger:
-    """Takes down what happens; each line is on disk before the next thing happens."""
+    """Logs all traffic; each line is written before the next step."""
 
     def __init__(self, path: str) -> None:
         self._file = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o644)
@@ -70,7 +69,7 @@ class Ledger:
 
 
 class Writer:
-    """Writes to stdout in the manner that the `write` steps ask for."""
+    """Writes to stdout in the way that the `write` steps set."""
 
     def __init__(self) -> None:
         self.split = 0
@@ -82,7 +81,7 @@ class Writer:
         return (ascii_dumps(message) if self.ascii else dumps(message)) + self.eol.encode()
 
     def write(self, data: bytes) -> None:
-        """Write it all; in pieces of `split` bytes each of which the client has read before the next is written."""
+        """Write the data; with `split`, in pieces of so many bytes, each written after the client has read the previous piece."""
         size = self.split or len(data)
         for at in range(0, len(data), size):
             view = memoryview(data)[at : at + size]
@@ -102,7 +101,7 @@ def _wait_until_read() -> None:
 
 
 def _pending_output(request: int) -> int:
-    """The number of unread bytes in stdout: the one request works for a pipe, the other for a socket."""
+    """Return the number of unread bytes in stdout; one system call works for a pipe, the other for a socket."""
     import fcntl
 
     try:
@@ -112,7 +111,7 @@ def _pending_output(request: int) -> int:
 
 
 class Player:
-    """Plays the steps of one start."""
+    """A player of the steps that `steps.json` lists for one start of the server."""
 
     def __init__(self, steps: list[dict[str, Any]], folder: str, ledger: Ledger) -> None:
         self.steps = steps
@@ -154,7 +153,7 @@ class Player:
         self._asked = message.get("id")
 
     def step_expect_reply(self, asked: Any) -> None:
-        """Wait for the answer to a request of ours."""
+        """Wait for the answer to a request of the server."""
         self._take(lambda m: "method" not in m and "id" in m and m["id"] == asked and type(m["id"]) is type(asked))
 
     def step_reply(self, result: Any) -> None:
@@ -182,19 +181,19 @@ class Player:
         self.writer.write(text.encode("utf-8", "surrogatepass"))
 
     def step_write(self, how: dict[str, Any]) -> None:
-        """Change the manner of writing."""
+        """Change how data is written."""
         self.writer.split = how.get("split", 0)
         self.writer.eol = how.get("eol", "\n")
         self.writer.ascii = how.get("ascii", False)
 
     def step_gate(self, name: str) -> None:
-        """Hold until the gate is opened."""
+        """Wait at a gate until it is opened."""
         self.ledger.add(gate=name)
         with open(f"{self.folder}/gates/{name}", "rb") as gate:
             gate.read(1)
 
     def step_quiet(self, seconds: float) -> None:
-        """Hold until the client has been quiet for so long."""
+        """Wait until the client has been quiet for so long."""
         while select.select([0], [], [], seconds)[0]:
             self._receive()
 
@@ -211,7 +210,7 @@ class Player:
         posix._exit(status)
 
     def step_stay(self, stays: bool) -> None:
-        """Keep running when stdin has ended."""
+        """Keep running after stdin has ended."""
         self.stays = stays
 
     # -- messages --------------------------------------------------------------------------------------------------------
@@ -228,7 +227,7 @@ class Player:
             self.ledger.add(sent=message.get("method", "reply"), bytes=len(line))
 
     def _take(self, wanted: Any) -> dict[str, Any]:
-        """Return the first message that is wanted, waiting for it; the others stay for later steps."""
+        """Wait for the first expected message and return it; the others stay for later steps."""
         while True:
             for message in self._inbox:
                 if wanted(message):
@@ -237,7 +236,7 @@ class Player:
             self._receive()
 
     def _receive(self) -> None:
-        """Read once and take in the lines that are whole; raises `EndOfInput`."""
+        """Read once and take the complete lines; raises `EndOfInput`."""
         data = posix.read(0, 1 << 16)
         if not data:
             raise EndOfInput
@@ -299,7 +298,7 @@ def main(argv: list[str]) -> int:
         return 2
     ledger.add(run=number, pid=posix.getpid(), argv=argv[1:])
     if number >= len(runs):
-        ledger.add(lost=f"This is start {number + 1}, but there are steps for {len(runs)}.")
+        ledger.add(lost=f"This is start {number + 1}, but the number of starts with steps is {len(runs)}.")
         return 2
     try:
         return Player(runs[number], folder, ledger).play()

@@ -1,4 +1,5 @@
-"""`FAKE_CODEX_CAPTURE`: what the client sent, as a cassette. Loaded only when it is asked for: see `fake_codex`."""
+"""`FAKE_CODEX_CAPTURE`: write the frames of the client to a cassette. This module is loaded only if the variable is set: see
+`fake_codex`."""
 
 from __future__ import annotations
 
@@ -32,13 +33,14 @@ def open_capture(path: str, codex: str, bundle: str = "", replayed: Iterable[str
 
 
 def paths(home: str) -> dict[str, str]:
-    """Return the replacements of the user's home for a redactor; `/`, the home in many containers, is not replaced."""
+    """Return the replacements of the user's home directory for a redactor; `/`, the home in many containers, is not replaced."""
     home = home.rstrip("/")
     return {home: "/home/user"} if home.startswith("/") else {}
 
 
 def redactor(home: str) -> Redactor:
-    """Return what redacts live lines as a recording is redacted, to compare them; a home that cannot be replaced stays."""
+    """Return the redactor for live lines, so that they can be compared with a redacted recording; a home that cannot be replaced
+    stays."""
     try:
         return Redactor(paths=paths(home))
     except ValueError:

@@ -1,9 +1,8 @@
-"""Faults of an app-server, by name: ways to be wrong that a client should survive, or at least report.
+"""Faults of an app-server, by name: errors that a client should survive, or at least report.
 
-`FAKE_CODEX_FAULT=NAME` or `NAME:SEED`; `list` prints the table. A fault works on the lines of the server, whether they are
-replayed or improvised, and on how they are written. Where in the conversation it strikes follows from the seed, and from
-nothing else, so that a run can be repeated.
-"""
+`FAKE_CODEX_FAULT=NAME` or `NAME:SEED`; `list` prints the table. A fault changes the lines of the server, whether they are
+replayed or scripted, and how they are written. Only the seed determines where in the conversation it occurs, so that a run can be
+repeated."""
 
 from __future__ import annotations
 
@@ -27,7 +26,8 @@ SLOW_START = 2.0  # seconds
 
 
 class Chance(Random):
-    """The numbers of a seed, equal to those of the standard `random`, whose import takes as long as a start of fake-codex."""
+    """The random numbers for a seed, equal to those of the standard `random`, whose import takes as long as a start of
+    fake-codex."""
 
     def randint(self, low: int, high: int) -> int:
         """Return a whole number from `low` to `high`, both included; raises `ValueError` for an empty range."""
@@ -57,7 +57,7 @@ class Fault:
         self.slow = "slow" in self._options
 
     def begin(self) -> None:
-        """Before the first line is read."""
+        """Apply a fault that occurs before the first line is read."""
         if "slow-start" in self._options:
             time.sleep(SLOW_START)
 
@@ -75,7 +75,7 @@ class Fault:
         return [cut for piece in pieces for cut in self._cut(piece)] if self.slow else pieces
 
     def here(self) -> bool:
-        """Return True once, for the line to strike at."""
+        """Return True once, for the line at which the fault occurs."""
         if self.struck or self.turn_lines < self.at:
             return False
         self.struck = True
@@ -90,7 +90,7 @@ class Fault:
         self.over, self.status = True, status
 
     def strike(self) -> None:
-        """After the last bytes are written: die, or hang until the client closes stdin."""
+        """Apply a fault that occurs after the last bytes are written: exit, or hang until the client closes stdin."""
         if "kill" in self._options:
             from signal import SIGKILL
 
@@ -101,7 +101,7 @@ class Fault:
 
     @staticmethod
     def rest() -> None:
-        """Between two chunks: let the client read the first."""
+        """Wait between two chunks, so that the client reads the first."""
         time.sleep(0)
 
 
@@ -116,7 +116,7 @@ def fault_of(text: str) -> Fault:
         raise ValueError(f"FAKE_CODEX_FAULT is {text!r}; it must be NAME or NAME:SEED, and the names are {', '.join(FAULTS)}.")
     number = whole_number(seed or "0")
     if number is None:
-        raise ValueError(f"FAKE_CODEX_FAULT is {text!r}; the seed behind the colon must be a whole number.")
+        raise ValueError(f"FAKE_CODEX_FAULT is {text!r}; the seed after the colon must be a whole number.")
     return Fault(name, number)
 
 
@@ -141,7 +141,7 @@ def _inserts(make: Callable[[Fault], bytes]) -> Change:
 
 
 def _here_within(fault: Fault, raw: bytes) -> bool:
-    """Return True, once, if this is the line to strike within; a line too short to be cut is left to the next one."""
+    """Return True, once, if the fault occurs inside this line; if the line is too short to be cut, the next one is used."""
     return len(raw) > 2 and fault.here()
 
 
@@ -174,7 +174,7 @@ def _is_response(value: Any) -> bool:
 
 
 def _response(alter: Callable[[Any], list[bytes]]) -> Change:
-    """Alter the responses, but not the one to initialize."""
+    """Change the responses, but not the one to initialize."""
 
     def change(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
         return alter(value) if fault.lines > 1 and _is_response(value) else [raw]
@@ -267,10 +267,10 @@ FAULTS: dict[str, tuple[str, Change, tuple[str, ...]]] = {
     "dies-in-line": ("Exits in the middle of a line, in the middle of a turn.", _dies_in_line, ()),
     "hangs-in-turn": ("Hangs in the middle of a turn; exits when its stdin ends.", _ends(0), ("hang",)),
     "split-bytes": ("Writes every line in chunks, split at any byte, even within a character.", _plain, ("slow",)),
-    "garbage-line": ("Writes a line that is neither JSON nor UTF-8.", _inserts(_garbage), ()),
+    "garbage-line": ("The server writes a line that is not UTF-8 and not JSON.", _inserts(_garbage), ()),
     "half-line": ("Writes the first half of a message as a separate line, then the whole message.", _half_line, ()),
     "blank-lines": ("Writes a blank line before every message.", lambda fault, raw, value: [b"\n", raw], ()),
-    "crlf": ("Ends its lines with CR LF.", lambda fault, raw, value: [raw.rstrip(b"\n") + b"\r\n"], ()),
+    "crlf": ("The server ends its lines with CR LF.", lambda fault, raw, value: [raw.rstrip(b"\n") + b"\r\n"], ()),
     "huge-line": ("Writes one line of 16 MB, an unknown notification.", _inserts(_huge), ()),
     "stray-ready": (
         'Writes {"event":"ready"} before the first message and within a turn.',
@@ -286,7 +286,7 @@ FAULTS: dict[str, tuple[str, Change, tuple[str, ...]]] = {
     "wrong-id": ("Answers every request except initialize with another id.", _response(_other_id), ()),
     "id-of-other-type": ('Answers every request except initialize with its id as a string.', _response(_id_of_other_type), ()),
     "no-response": ("Answers only initialize.", _response(lambda value: []), ()),
-    "doubled-response": ("Answers every request except initialize twice.", _response(lambda v: [dumps(v) + b"\n"] * 2), ()),
+    "doubled-response": ("Answers each request twice, except `initialize`.", _response(lambda v: [dumps(v) + b"\n"] * 2), ()),
     "doubled-event": ("Sends one notification of a turn twice.", _doubled, ()),
     "missing-turn-started": ("Omits turn/started.", _without("turn/started", "codex/event/task_started"), ()),
     "missing-turn-completed": ("Omits turn/completed.", _without("turn/completed", "codex/event/task_complete"), ()),
@@ -297,6 +297,6 @@ FAULTS: dict[str, tuple[str, Change, tuple[str, ...]]] = {
         _without("item/agentMessage/delta", "codex/event/agent_message_delta", "codex/event/agent_message_content_delta"),
         (),
     ),
-    "snake-case": ("Names the members of its params in snake_case, also in item/* and turn/*.", _snake_case, ()),
+    "snake-case": ("Writes the keys of params in snake_case, also in item/* and turn/*.", _snake_case, ()),
     "jsonrpc-member": ('Adds "jsonrpc":"2.0" to every message.', _with_jsonrpc, ()),
 }  # fmt: skip

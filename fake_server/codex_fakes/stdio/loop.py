@@ -1,12 +1,11 @@
 """The event loop of fake-codex: stdin and stdout on one side, a replaying or scripted server on the other.
 
-One thread polls, reads the client's lines and runs the server. It never blocks on a write while the client is blocked on writing
-to stdin. On fake-codex's start-up path: see `fake_codex`.
+One thread polls, reads the client's lines and runs the server. The thread never blocks on a write while the client is blocked on
+writing to stdin. fake-codex loads this module at start-up: see `fake_codex`.
 
-A signal that ends the real server (TERM, INT, HUP) ends this one too, after the report that it prints at the end of its input:
-many clients stop their server so. The signal takes effect when the loop waits, after the current message.
-The report is dropped if the client does not read stderr or sends a second signal.
-"""
+A signal that ends the real server (TERM, INT, HUP) also ends fake-codex, after the report that it prints at the end of its input,
+because many clients stop their server with a signal. The signal takes effect when the loop waits, after the current message. The
+report is dropped if the client does not read stderr or sends a second signal."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ import sys
 
 # `signal` itself would load enum.
 from _signal import SIG_DFL, SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal, signal  # type: ignore[import-not-found]
-from posix import getpid, kill, read, write
+from posix import _exit, getpid, kill, read, write
 from time import monotonic
 
 from codex_replay.core.cassette.frames import Frame
@@ -36,7 +35,7 @@ _UNHEARD = 64  # the maximum number of reads of earlier input after a signal
 
 
 class Ended(Exception):
-    """The server ends here; pending output is still written. `status` is the exit status, None for the usual one."""
+    """The server ends here; pending output is still written. `status` is the exit status, or None for the default status."""
 
     def __init__(self, status: int | None = None) -> None:
         super().__init__(status)
@@ -44,7 +43,7 @@ class Ended(Exception):
 
 
 class Killed(BaseException):
-    """A signal ends the server where it waits."""
+    """A signal ends the server while it waits."""
 
 
 class Stdio:
@@ -79,7 +78,7 @@ class Stdio:
 
     @property
     def may_advance(self) -> bool:
-        """Return True if there is output now that waits for nothing."""
+        """Return True if some output can be written now."""
         return False
 
     def advance(self) -> None:
@@ -93,16 +92,20 @@ class Stdio:
         """Close every file and return the exit status."""
         return 0
 
+    def exits_on(self, number: int) -> bool:
+        """Return True if the imitated version exits with a status on this signal, instead of being killed by it."""
+        return False
+
     @property
     def at_end(self) -> bool:
-        """Return True once the client is no longer read."""
+        """Return True once fake-codex no longer reads from the client."""
         return self._splitter is None
 
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serve until the client closes stdin, exits or sends a signal; after the end of stdin, send the frames that were already
-        caused.
+        """Serve until the client closes stdin, exits or sends a signal. After the end of stdin, send the frames whose causes have
+        already come.
         """
         try:
             try:
@@ -148,26 +151,28 @@ class Stdio:
     # -- signals ------------------------------------------------------------------------------------------------------
 
     def install_signal_handlers(self) -> None:
-        """Let the signals that end the real server end `run`; one that the client has us ignore stays ignored."""
+        """Let the signals that end the real server end `run`; a signal that the client set to be ignored stays ignored."""
         for number in (SIGTERM, SIGINT, SIGHUP):
             if getsignal(number) != SIG_IGN:
                 signal(number, self._on_signal)
 
     def _on_signal(self, number: int, _frame: object) -> None:
         if self._signal or not _can_be_told():
+            if self.exits_on(number):
+                _exit(0)
             die(number)
         self._signal = number
         if self._waits:
             raise Killed
 
     def _wait(self) -> None:
-        """Let a signal strike from here on, and one that has come already."""
+        """Let signals take effect from now on, including a signal that has already arrived."""
         self._waits = True
         if self._signal:
             raise Killed
 
     def _hear_out(self) -> None:
-        """Take the client's input before its signal; it gets no answer."""
+        """Read the client's input that came before its signal; it gets no answer."""
         self._waits = False
         try:
             for _ in range(_UNHEARD):
@@ -191,7 +196,7 @@ class Stdio:
         return bool(readable), bool(writable)
 
     def _take(self, line: bytes) -> bool:
-        """Take one line; False if the server ends on it (the real one does on invalid UTF-8)."""
+        """Process one line; return False if the server ends because of it (the real one does on invalid UTF-8)."""
         live = Frame(0, monotonic() - self.start, "rpc", "client", raw=line, value=read_message(line))
         if self.capture is not None:
             self.capture.write(live)
@@ -199,7 +204,7 @@ class Stdio:
         return _is_utf8(line)
 
     def send(self, raw: bytes) -> None:
-        """Write a line (or, without a fault, several)."""
+        """Write a line; a fault may turn the line into several lines."""
         if self.fault is None:
             self._out.append(raw)
             self.waiting += len(raw)
@@ -214,7 +219,7 @@ class Stdio:
             raise Ended(self.fault.status)
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Refuse a request. The real server writes the members of an error in this order."""
+        """Refuse a request. Write an error, with its members in the order of the real server."""
         self.send(dumps({"error": error, "id": request_id}) + b"\n")
 
     def _move_due(self) -> None:
@@ -223,7 +228,7 @@ class Stdio:
             self.send(self.due.pop(0)[1])
 
     def _write(self) -> None:
-        """Write what fits without blocking: a pipe that polls as writable takes PIPE_BUF bytes."""
+        """Write as much as fits without blocking: a pipe that polls as writable accepts PIPE_BUF bytes."""
         if self.fault is not None and self.fault.slow:
             self._write_pieces()
             return
@@ -248,7 +253,7 @@ class Stdio:
             self.fault.rest()
 
     def _flush(self) -> None:
-        """Write the remaining bytes at the end of the server; if the client no longer reads them, ignore it."""
+        """Write the remaining bytes at the end of the server; if the client no longer reads them, drop them."""
         self._wait()
         data, self._out = memoryview(b"".join(self._out)), []
         try:
@@ -261,6 +266,7 @@ class Stdio:
 
     def close(self) -> int:
         """End the server; return the exit status, or die by the signal that ended the run."""
+        status = 1
         try:
             status = self.finish()
             if self.capture is not None:
@@ -271,13 +277,13 @@ class Stdio:
             from codex_replay.core.text.error_text import error_text
 
             write_out(f"fake-codex: {error_text(error)}")
-        if self._signal:
+        if self._signal and not self.exits_on(self._signal):
             die(self._signal)
         return status if self._status is None else self._status
 
 
 def die(number: int) -> None:
-    """End at once, by the signal, as it ends the real server (REAL-94)."""
+    """Let the signal end this process at once, as it ends the real server (REAL-94)."""
     signal(number, SIG_DFL)
     kill(getpid(), number)
 
@@ -290,7 +296,7 @@ def _can_be_told() -> bool:
 
 
 def write_out(text: str) -> None:
-    """Tell the person, on stderr, without secrets and controls; a client that closed it must not stop us."""
+    """Write a message for the user on stderr, without secrets and control characters; a closed stderr is ignored."""
     from codex_replay.core.redact.sentence import sentence  # not on the start-up path
 
     try:

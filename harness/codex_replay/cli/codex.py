@@ -14,6 +14,7 @@ import click
 from codex_replay.cli.codex_add import command as add_command
 from codex_replay.cli.codex_add import remove as remove_command
 from codex_replay.cli.codex_add import state
+from codex_replay.cli.io.console import console
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.codex.cache import cache_folder, find_installed, list_installed
@@ -28,14 +29,14 @@ _SHORT = {"resolve": "Looking up", "download": "Downloading", "check": "Checking
 
 
 class _Failure(click.ClickException):
-    """A sentence on stderr and exit status 2."""
+    """An error of the command: a sentence on stderr, and exit status 2."""
 
     exit_code = 2
 
 
 @click.group()
 def group() -> None:
-    """The real Codex: install it, add its data, list it, find it."""
+    """Install, list and find the real Codex, and add the data of a version."""
 
 
 @group.command()
@@ -44,8 +45,8 @@ def group() -> None:
 def install(version: str, as_json: bool) -> None:
     """Install Codex VERSION (such as 0.92.0) for this platform, and print the path of its binary.
 
-    Takes the npm package through your npm client, checks its SHA-512, and keeps only this platform's files. Does
-    nothing if that version is there and intact.
+    Takes the npm package through your npm client, checks its SHA-512, and keeps only this platform's files. Has
+    no effect if that version is installed and intact.
     """
     try:
         with _stoppable(), _reporter(as_json) as report:
@@ -159,7 +160,7 @@ def _plain_lines() -> Callable[[Step], None]:
 
 
 def _throttle(every: int) -> Callable[[Step], bool]:
-    """True for the first step of each stage, and for each further `every` bytes of a download."""
+    """Return a filter for steps: True for the first step of each stage, and after every `every` bytes of a download."""
     last: list[Step] = []
 
     def due(step: Step) -> bool:
@@ -174,13 +175,12 @@ def _throttle(every: int) -> Callable[[Step], bool]:
 
 @contextlib.contextmanager
 def _bar() -> Iterator[Callable[[Step], None]]:
-    """A live bar on stderr; the size of a download is not known beforehand, so there it shows bytes and speed."""
-    from rich.console import Console
+    """A progress bar on stderr; for a download of unknown size it shows bytes and speed."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(20), DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn())
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with Progress(*columns, console=console, transient=True) as progress:
+    err = console(sys.stderr)
+    with Progress(*columns, console=err, transient=True) as progress:
         task = progress.add_task("Looking up", total=None)
         stage = ""
 
@@ -189,7 +189,7 @@ def _bar() -> Iterator[Callable[[Step], None]]:
             if step.stage != stage:
                 stage = step.stage
                 if stage not in _SHORT or stage == "download":
-                    console.print(step.text)
+                    err.print(step.text)
                 progress.reset(task, total=step.total, description=_SHORT.get(stage, "Waiting"))
             progress.update(task, completed=step.done, total=step.total)
 

@@ -1,4 +1,4 @@
-"""`codex-replay codex add|remove`: make the data of a Codex version from its binary, and report what was learnt."""
+"""`codex-replay codex add|remove`: make the data of a Codex version from its binary, and report the learnt facts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 from codex_replay.cli.io.console import Unable, printable, sentences
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import no_expression, resolve
+from codex_replay.core.text.plural import plural
 from codex_replay.protocol.learning.causes import EFFECT
 from codex_replay.shell.codex import add as adding
 from codex_replay.shell.codex.cache import check_version
@@ -27,7 +28,7 @@ SHOWN = 8
 
 @click.command("add")
 @click.argument("version")
-@click.option("--runs", default=2, show_default=True, type=click.IntRange(2, 20), help="How often the suite runs.")
+@click.option("--runs", default=2, show_default=True, type=click.IntRange(2, 20), help="The number of runs of the suite.")
 @click.option(
     "--wait", default=3.0, show_default=True, type=click.FloatRange(0.5, 600), help="Seconds that a case waits for a frame."
 )
@@ -39,7 +40,8 @@ def command(version: str, runs: int, wait: float, jobs: int, chosen: str, as_jso
     """Make the schema bundles, tables and recordings of Codex VERSION from its binary, offline.
 
     Installs VERSION, asks it for its schemas, methods and configuration keys, runs the suite on it, and learns from the
-    differences between the runs. Takes about half an hour. Finished steps are kept: rerun the command after an interrupt.
+    differences between the runs. Takes about half an hour. Finished steps are kept: after an interrupt, run the command again to
+    continue.
     """
     if why := no_expression(chosen):
         raise Unable(why)
@@ -65,7 +67,7 @@ def command(version: str, runs: int, wait: float, jobs: int, chosen: str, as_jso
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @sentences
 def remove(version: str, as_json: bool) -> None:
-    """Remove what `codex add` made of VERSION; the installed binary and the kept runs stay in the cache."""
+    """Remove the data that `codex add` made for VERSION; the installed binary and the kept runs stay in the cache."""
     try:
         check_version(version)
     except CodexInstallError as error:
@@ -81,7 +83,7 @@ def remove(version: str, as_json: bool) -> None:
 
 
 def state(version: str) -> str:
-    """Return what there is of a version, for `codex list`."""
+    """Return the state of a version, for `codex list`: its installed parts and its added tables."""
     if version in version_data.packaged():
         return "packaged"
     learnt = adding.learnt(version)
@@ -92,7 +94,7 @@ def state(version: str) -> str:
 
 
 def summary(learnt: dict[str, Any], place: Path) -> str:
-    """Return what was learnt, what was not, and what that means for each verb."""
+    """Return a text on the learnt facts, the missing facts, and the verbs that work with them."""
     cases, kept = learnt["scenarios"], learnt["cassettes"]
     normal, causal = learnt["normalise"], learnt["causality"]
     parts = {part: [row["rule"] for row in normal["rows"] if row["part"] == part] for part in ("keys", "headers", "strings")}
@@ -108,14 +110,15 @@ def summary(learnt: dict[str, Any], place: Path) -> str:
         f"  normalise         {len(parts['keys'])} masked keys, {len(parts['headers'])} headers, {len(parts['strings'])} texts, "
         f"{len(unordered)} objects without order, {len(races)} races, from {normal['pairs']} pairs of runs",
         f"  causality         {', '.join(sorted({row['rule'] for row in causal['rows']})) or 'nothing'}",
-        f"  recordings        {kept['kept']} of {cases['passed']} cases that passed in each run, of {cases['all']} in all",
+        f"  cassettes         {plural(kept['kept'], 'recording')} from the {plural(cases['passed'], 'case')} that passed in each "
+        f"run, of {cases['all']} in all; a case has one for each server that it starts",
         "",
         "Not learnt:",
     ]
     lines += [f"  causality.{row}: no run showed it, so {EFFECT[row]}" for row in causal["not_seen"]]
     unexplained = learnt["unexplained"]
     if unexplained:
-        lines.append(f"  {len(unexplained)} scenarios differ between two runs, and no rule explains it; not kept:")
+        lines.append(f"  {len(unexplained)} scenarios differ between two runs, and no rule explains why; these were not kept:")
         lines += [f"    {name}: {printable(why)[:150]}" for name, why in sorted(unexplained.items())[:SHOWN]]
         lines += [f"    and {len(unexplained) - SHOWN} more in learnt.json"] if len(unexplained) > SHOWN else []
     lines += [f"  recording {name} dropped: {printable(why)[:150]}" for name, why in sorted(kept["dropped"].items())[:SHOWN]]

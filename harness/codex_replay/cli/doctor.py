@@ -16,7 +16,7 @@ from codex_replay.shell.doctor import DoctorFinding, examine
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--real", is_flag=True, help="Require what the real Codex needs, too.")
+@click.option("--real", is_flag=True, help="Also require the programs that only the real Codex needs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: doctor, well, checks.")
 @sentences
 def command(real: bool, as_json: bool) -> None:
@@ -62,11 +62,9 @@ def _write_out(finding: DoctorFinding, counts: bool) -> None:
 
 @contextmanager
 def _patience(shown: bool) -> Iterator[None]:
-    """Show on a terminal that there is more to come: hashing binaries and starting pytest take a while."""
+    """Show a progress message on a terminal, because hashing binaries and starting pytest take a while."""
     if not (shown and sys.stderr.isatty()):
         yield
         return
-    from rich.console import Console
-
-    with Console(stderr=True).status("looking"):
+    with console(sys.stderr).status("looking"):
         yield

@@ -1,4 +1,4 @@
-"""The program `codex-replay`: an interrupt ends it with one sentence, also while it still loads."""
+"""The program `codex-replay`: an interrupt ends it with one sentence, even while it is still loading."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codex_replay.cli.io.interrupted import SENTENCE, STATUS
 
 
 def main() -> None:
-    """Load the commands and run the one that was asked for."""
+    """Load the commands and run the requested command."""
     try:
         from codex_replay.cli.main import main as command
 

@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     "schema": ("codex_replay.cli.schema", "group", "Check, regenerate and document the vendored schema bundle."),
     "drift": ("codex_replay.cli.drift.command", "command", "Compare two Codex versions: the changes, and who they break."),
     "serve": ("codex_replay.cli.serve", "command", "Serve the fake Responses backend."),
+    "connect": ("codex_replay.cli.connect", "command", "Use an app-server that speaks WebSocket as a program on stdio."),
     "init": (
         "codex_replay.cli.init.command",
         "group",
@@ -57,7 +58,10 @@ class LazyGroup(click.Group):
             raise SystemExit(2) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb; an interrupt gives the exit status of shells for a signal, because status 1 means a verdict."""
+        """Run the verb.
+
+        After an interrupt, the exit status is the one that shells use for a signal, because status 1 is a verdict.
+        """
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -76,7 +80,7 @@ class LazyGroup(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one verb; None for an unknown one, which click answers with a usage error."""
+        """Import one verb; return None for an unknown verb, so that click reports a usage error."""
         if cmd_name not in VERBS:
             return None
         module, name, _ = VERBS[cmd_name]

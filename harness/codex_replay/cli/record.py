@@ -35,6 +35,13 @@ MAX_BODY = 16 << 20  # as `shell.http.bodies`, which is imported for the http se
 SEAMS = ("rpc", "rpc.client", "rpc.server", "http", "http.client", "http.server")
 
 
+def write_out(text: str) -> None:
+    """Write one sentence to stderr without Python's buffers, because the server writes to the same stderr."""
+    from codex_replay.core.redact.sentence import sentence
+
+    os.write(2, f"codex-replay record: {sentence(text)}\n".encode("utf-8", "surrogateescape"))
+
+
 class Options(NamedTuple):
     """The parsed command line."""
 
@@ -53,16 +60,12 @@ class Options(NamedTuple):
 
     @property
     def unstarted(self) -> str:
-        """The end of a sentence about what keeps us from starting."""
+        """Return the reason why the recording cannot start, as the end of a sentence."""
         return f"{self.command[0]} was not started." if self.command else "Nothing was started."
 
     def write_out(self, text: str) -> None:
-        """Write one sentence to stderr at once, past Python's buffers: stderr is the server's, and shared with it."""
-        from codex_replay.core.redact.sentence import sentence
-
-        if self.literals:
-            text = without(text, self.literals)
-        os.write(2, f"codex-replay record: {sentence(text)}\n".encode("utf-8", "surrogateescape"))
+        """Write one sentence to stderr, without the literals."""
+        write_out(without(text, self.literals) if self.literals else text)
 
     def stop(self, status: int, text: str) -> NoReturn:
         """Print an error and exit."""
@@ -76,11 +79,12 @@ def case_of(out: str) -> str:
 
 
 def redactor_for(directory: str, literals: Mapping[str, str] | None = None, places: Mapping[str, str] | None = None) -> Redactor:
-    """Return the redactor of a recording: secrets of every kind, the user's own, his home, and `directory`, the command's own.
+    """Return the redactor of a recording: for secrets of every kind, the user's own secrets, the user's home, and `directory`
+    (the command's).
 
-    `places` are more paths, each with what takes its place.
+    `places` are more paths, each with its replacement.
 
-    Raises ValueError when one of the two cannot be replaced, `BadLiteral` when one of the `literals` cannot be.
+    Raises ValueError if a directory cannot be replaced, `BadLiteral` if one of the `literals` cannot be redacted.
     """
     home = os.path.expanduser("~").rstrip("/")
     paths = {home: "/home/user"} if home.startswith("/") else {}
@@ -90,7 +94,7 @@ def redactor_for(directory: str, literals: Mapping[str, str] | None = None, plac
 
 
 def header_for(options: Options, redactor: Redactor) -> Header:
-    """Return the header: nothing in it changes from one recording of the same thing to the next."""
+    """Return the header: two recordings of the same conversation have the same header."""
     version = options.codex or version_of(options.command) or UNKNOWN
     argv = [os.fsencode(word).decode("utf-8", "replace") for word in redactor.argv(options.command)]
     origin = {"rpc": "recorded"} if options.command else {}
@@ -133,7 +137,7 @@ def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
 
 
 def give_back(writer: WholeWriter) -> None:
-    """Remove a cassette that nothing was recorded to."""
+    """Remove a cassette to which nothing was recorded."""
     writer.abandon()
     if os.path.isfile(writer.path):  # and not a device
         os.unlink(writer.path)
@@ -189,7 +193,7 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
 
 
 def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
-    """End the cassette and remove secrets that were streamed in chunks; report it, and return False if such a secret remains."""
+    """End the cassette and remove secrets that were streamed in chunks; report these secrets, and return False if one remains."""
     from codex_replay.shell.cassettes.rewrite import secrets_text
 
     log.close()
@@ -240,7 +244,7 @@ def environment(literals: Mapping[str, str]) -> dict[str, str]:
 )
 @click.option("--force", is_flag=True, help="Replace F if it exists (default: write F.2, F.3, ...).")
 @click.option("--upstream", metavar="URL", help="Also record the http seam: forward requests to this base URL.")
-@click.option("--model", metavar="SCRIPT", help="Record the installed codex@VERSION with a scripted model, in a home of its own.")
+@click.option("--model", metavar="SCRIPT", help="Record the installed codex@VERSION with a scripted model, in a hermetic home.")
 @click.option(
     "--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="The address that receives requests."
 )
@@ -279,10 +283,11 @@ def command(
     Set the client's codex command to this command. Bytes, end of file, signals and exit status pass unchanged. Each line is
     written to disk, without secrets and without each --literal, before it is passed on.
 
-    With --upstream, requests that come in at --listen are passed on and recorded as well; {listen} in CMD's arguments and
-    environment becomes the URL to send them to. Without CMD only they are recorded, until a signal; the URL stands on stdout.
+    With --upstream, requests that arrive at --listen are passed on and recorded as well; in CMD's arguments and environment,
+    {listen} becomes the URL for such requests. Without CMD, only the requests at --listen are recorded, until a signal; stdout
+    gets the URL.
 
-    With --model, CMD is codex@VERSION and its arguments (default: app-server): both seams of the real Codex are recorded.
+    With --model, CMD is codex@VERSION and its arguments (default: app-server); both seams of the real Codex are recorded.
     """
     with contextlib.ExitStack() as stack:
         scripted = None
@@ -290,7 +295,7 @@ def command(
             from codex_replay.cli.record_model import CODEX
 
             if upstream is not None or not command or not command[0].startswith(CODEX):
-                raise click.UsageError("--model SCRIPT is for CMD codex@VERSION, without --upstream.")
+                raise click.UsageError("--model SCRIPT needs CMD codex@VERSION, and no --upstream.")
             scripted = stack.enter_context(_scripted(model, command))
             upstream, codex, command = scripted.upstream, codex or scripted.version, ("codex", *scripted.argv[1:])
         rest = (listen, origins(origin), command)
@@ -308,7 +313,7 @@ def _scripted(model: str, command: tuple[str, ...]) -> Iterator[Scripted]:
         with scripted(model, command) as found:
             yield found
     except CannotRecord as error:
-        os.write(2, f"codex-replay record: {error}. Codex was not started.\n".encode("utf-8", "surrogateescape"))
+        write_out(f"{error}. Codex was not started.")
         sys.exit(2)
 
 
@@ -335,7 +340,7 @@ def _record(ctx: click.Context, options: Options, env_secrets: bool) -> int:
             2, f"this directory cannot be redacted ({error_text(error)}), so nothing can be recorded; {options.unstarted}"
         )
     if env_secrets and len(texts) == len(literals):
-        options.write_out("--env-secrets: no variable of the environment holds what looks like a secret.")
+        options.write_out("--env-secrets: no environment variable has a value that looks like a secret.")
     writer = open_cassette(options, redactor)
     log = Log(writer, options.write_out)
     http = open_http(options, writer, log, redactor)

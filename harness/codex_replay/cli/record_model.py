@@ -23,7 +23,7 @@ class CannotRecord(Exception):
 
 
 class Scripted:
-    """A Codex that is installed, the model's script, and the home to start it in; `argv` is its whole command."""
+    """An installed Codex, the model's script, and the home to start Codex in; `argv` is the complete command."""
 
     def __init__(self, root: Path, version: str, argv: tuple[str, ...], script: object, session: BackendSession) -> None:
         self._root, self._session = root, session
@@ -33,14 +33,14 @@ class Scripted:
         self.paths = {str(root / "home"): _RECORDED_HOME, str(root / "tmp"): f"{_RECORDED_HOME}/tmp"}
 
     def environment(self, url: str) -> dict[bytes, bytes]:
-        """Write the home whose model is at `url`, and return the environment for it."""
+        """Write a home in which the model is at `url`, and return the environment for it."""
         from codex_replay.shell.codex.home import HermeticHome
 
         home = HermeticHome(self._root, url, version=self.version)
         return {name.encode(): value.encode() for name, value in home.env.items()}
 
     def header(self) -> dict[str, Any]:
-        """Return what the header says of the model, so that a replay can play it again."""
+        """Return the description of the model for the header, so that a replay can use the same model."""
         return {"upstream": {"script": self.script, "config": None}}
 
     def problems(self) -> list[str]:

@@ -28,16 +28,17 @@ STATUS = {"verified": 0, "failed": 1, "nothing verified": 5}
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def group() -> None:
-    """Look at reports of runs, and join them."""
+    """Open and join the reports of runs."""
 
 
 @group.command("open")
 @click.argument("folder", metavar="[DIR]", type=Place(path_type=Path), required=False)
 @click.option("--full", is_flag=True, help="Write the page again, with the frames of every passed case.")
-@click.option("--json", "as_json", is_flag=True, help="Print the path of the report as JSON, and open nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the path of the report as JSON, and do not open a browser.")
 @sentences
 def open_report(folder: Path | None, full: bool, as_json: bool) -> None:
-    """Show a report in the browser: that in DIR, else the newest below reports/. Without a browser the path is printed.
+    """Show a report in the browser: the report in DIR, otherwise the newest one below reports/. Without a browser the path is
+    printed.
 
     Exit status: 0, or 2 when there is no report.
     """
@@ -56,7 +57,7 @@ def open_report(folder: Path | None, full: bool, as_json: bool) -> None:
         return
     click.echo(str(page))
     if not _show(page.as_uri()):
-        click.echo("No browser was found; open this file in one.", err=True)
+        click.echo("No browser was found; open this file in a browser.", err=True)
 
 
 def _newest() -> Path:
@@ -87,10 +88,11 @@ def _show(url: str) -> bool:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @sentences
 def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, drift: Path | None, as_json: bool) -> None:
-    """Join the reports in some folders into one: of shards, machines, profiles or Codex versions.
+    """Join the reports in several folders into one: of shards, machines, profiles or Codex versions.
 
-    If several runs have the same case, the worst verdict counts and all are listed. With another subject, Codex or profile it is
-    another case. Exit status: as that of a run, 0 verified, 1 failed, 5 nothing verified; 2 when a folder cannot be joined.
+    If several runs have the same case, the worst verdict counts and all are listed. The same case with another subject, Codex or
+    profile counts as another case. Exit status, as for a run: 0 verified, 1 failed, 5 nothing verified; 2 when a folder
+    cannot be joined.
     """
     parts = _parts(folders, out)
     words = ["codex-replay", "report", "merge", *map(str, folders), "--out", str(out)]

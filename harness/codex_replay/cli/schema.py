@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.group(name="schema")
 def group() -> None:
-    """Check, generate again or read the JSON schemas of a Codex version."""
+    """Check, regenerate or read the JSON schemas of a Codex version."""
 
 
 def _codex(given: str | None, version: str) -> str:
@@ -56,7 +56,7 @@ def _generate(codex: str, out: str) -> None:
         raise Unable(str(error)) from None
 
 
-_CODEX = click.option("--codex", metavar="PATH", help="The Codex binary to use (default: the installed one of that version).")
+_CODEX = click.option("--codex", metavar="PATH", help="The Codex binary to use (default: the installed binary of that version).")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 
 
@@ -107,7 +107,7 @@ def check(version: str, codex: str | None, as_json: bool) -> None:
 def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> None:
     """Write the schema files of VERSION, as its binary generates them, and their sha256 manifest.
 
-    Without --out they replace the vendored ones; a file that the binary no longer writes is removed.
+    Without --out, these files replace the vendored files; a file that the binary no longer writes is removed.
     """
     into = out or packed(version_data.path_of(f"{version}/schema"))
     binary = _codex(codex, version)
@@ -133,11 +133,11 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
 @click.argument("version", default=versions.DEFAULT)
 @click.option("--out", type=Place(file_okay=False), help="The directory to write to (default: docs/schema/VERSION).")
 @click.option("--bundle", "path", type=Place(exists=True), help="Your own bundle, in place of the packaged one.")
-@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit with status 1 if a page is out of date.")
+@click.option("--check", "only_check", is_flag=True, help="Do not write pages; exit with status 1 if a page is out of date.")
 @_JSON
 @sentences
 def doc(version: str, out: str | None, path: str | None, only_check: bool, as_json: bool) -> None:
-    """Write a readable reference of the schemas of VERSION: a page a method, event and type."""
+    """Write a readable reference of the schemas of VERSION: one page for each method, event and type."""
     from codex_replay.protocol.schema.reference import pages
 
     try:

@@ -17,6 +17,7 @@ from codex_replay.cli.io.console import Place, Unable, aside
 from codex_replay.cli.io.script_file import load_script
 from codex_replay.cli.io.stdout import at_once, disconnected
 from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.replay.http_match import WAYS
 from codex_replay.core.replay.pace import pace_of
 from codex_replay.core.text.escape import escape, escape_json
 from codex_replay.shell.http.backend_process import DEFAULT_SESSION, BackendError, BackendProcess, BackendSession
@@ -32,7 +33,7 @@ PAUSE = 1.0
 
 
 def _pace(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse an invalid pace; the backend would do so only when it has a recording."""
+    """Refuse an invalid pace; without a recording, the backend would not check it."""
     if pace_of(value) is None:
         raise click.BadParameter(
             f"{value!r} is not a pace. Use fast, recorded, or Nx with a number N above 0, such as 2x or 0.5x."
@@ -59,7 +60,7 @@ def _of_recordings(ctx: click.Context, cassettes: object) -> None:
 )
 @click.option(
     "--by",
-    type=click.Choice(["content", "connection"]),
+    type=click.Choice(WAYS),
     default="content",
     show_default=True,
     help="The way to choose a recorded exchange.",
@@ -113,7 +114,7 @@ def command(
 ) -> None:
     """Serve the fake Responses backend until interrupted.
 
-    Recordings answer first, then the script. Without either, every request gets a short reply that is always the same.
+    Recordings answer first, then the script. Without a recording and a script, every request gets the same short reply.
 
     Each request is printed as one line, without tokens and other secrets.
 
@@ -136,7 +137,7 @@ def command(
     stop.install()
     try:
         with BackendProcess(host=host, port=port, options=options) as process:
-            session = process.session(DEFAULT_SESSION, value)
+            session = _session(process, script, value)
             if cassettes:
                 for note in session.cassette(cassettes, by=by, over=over.split(",") if over else None, pace=pace):
                     click.echo(_Printer().line(note), err=True)
@@ -152,20 +153,36 @@ def command(
         pass
 
 
+def _session(process: BackendProcess, path: Path | None, script: object) -> BackendSession:
+    """Start the default session; a script that the backend refuses is an error of its file."""
+    if path is None:
+        return process.session(DEFAULT_SESSION, script)
+    session = process.session(DEFAULT_SESSION)
+    try:
+        session.script(script)
+    except BackendError as error:
+        raise Unable(f"{path}: {error}") from None
+    return session
+
+
 class _Stop:
-    """Ends the command at SIGINT and SIGTERM: between two lines, or within a line that cannot be printed if it comes twice."""
+    """Ends the command at SIGINT and SIGTERM: between two lines.
+
+    At a second signal, also within a line that cannot be printed.
+    """
 
     def __init__(self) -> None:
         self._prints = self._came = False
 
     def install(self) -> None:
-        """Answer the two signals; SIGINT stays ignored where it is, as in a background job of a shell."""
+        """Install the handlers of the two signals; SIGINT stays ignored if it was ignored before, as in a background job of a
+        shell."""
         signal.signal(signal.SIGTERM, self)
         if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
             signal.signal(signal.SIGINT, self)
 
     def __call__(self, number: int, frame: object) -> None:
-        """Raise `KeyboardInterrupt`, now or after the line."""
+        """Raise `KeyboardInterrupt`: at once, or after the line that is being printed."""
         if not self._prints or self._came:
             raise KeyboardInterrupt
         self._came = True
@@ -186,7 +203,7 @@ class _Stop:
 def welcome(url: str, token: str) -> str:
     """Return the instructions for a person: how to set the URL of the backend, `url`, in a client.
 
-    Codex 0.92 reads OPENAI_BASE_URL; later versions ignore it and would ask the real service. A provider in config.toml works in
+    Codex 0.92 reads OPENAI_BASE_URL; later versions ignore it and would ask the real service. A provider in config.toml works for
     all versions.
     """
     provider = f'model_providers.mine={{name="mine",base_url="{url}/v1",wire_api="responses"}}'
@@ -204,7 +221,7 @@ def welcome(url: str, token: str) -> str:
 
 
 class _Printer:
-    """Remove secrets and control characters from each text before printing, because people redirect the output to files."""
+    """Remove secrets and control characters from each text before printing, because users redirect the output to files."""
 
     def __init__(self) -> None:
         home = os.environ.get("HOME", "")
@@ -215,7 +232,7 @@ class _Printer:
         return escape(self._redacted(text))
 
     def json(self, value: object) -> str:
-        """Return a value as one line of JSON, redacted as a whole text, since a body may contain lone surrogates."""
+        """Return a value as one line of JSON, redacted as one text, because a body may contain lone surrogates."""
         return escape_json(self._redacted(json.dumps(value, ensure_ascii=False)))
 
     def entry(self, entry: dict[str, Any]) -> str:
@@ -228,7 +245,7 @@ class _Printer:
 
 
 class _Followed:
-    """Prints a line for each request that is answered, and what the backend complains of."""
+    """Print a line for each answered request, and each complaint of the backend."""
 
     def __init__(self, process: BackendProcess, session: BackendSession, stop: _Stop, *, quiet: bool, as_json: bool) -> None:
         self._process, self._session, self._stop = process, session, stop
@@ -243,22 +260,24 @@ class _Followed:
             while not disconnected():
                 self._poll(PATIENCE)
         except KeyboardInterrupt:
-            self._poll(0)
+            while self._poll(0):
+                pass
             raise
 
-    def _poll(self, seconds: float) -> None:
+    def _poll(self, seconds: float) -> bool:
+        """Print the requests whose answers have ended; return True if there were any."""
         try:
-            wanted = self._seen + 1 if seconds else 0
-            entries = self._session.ledger(wanted, seconds, since=self._seen, redact=True)
+            entries = self._session.ended(self._seen, seconds)
         except BackendError as error:
             if not self._process.running():
                 raise
             aside(self._printer.line(f"{error} The server continues."))
             time.sleep(min(seconds, PAUSE))
-            return
+            return False
         with self._stop.printing():
             self._show(entries)
             self._complain()
+        return bool(entries)
 
     def _complain(self) -> None:
         complaints = self._process.stderr()
@@ -271,8 +290,6 @@ class _Followed:
             self._dropped = self._session.dropped
             aside(f"The requests {self._seen + 1} to {self._dropped} left the ledger before they were printed.")
         for entry in entries:
-            if entry["end"] is None:
-                break  # it is printed when its answer has ended
             self._seen = entry["n"]
             if not self._quiet:
                 at_once(self._printer.entry(entry) if self._as_json else self._printer.line(_line(entry)))

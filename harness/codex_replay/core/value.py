@@ -1,8 +1,7 @@
 """Immutable values with named fields, declared like a frozen dataclass, but cheaper to import.
 
-The standard `dataclasses` loads `inspect` and compiles a module's worth of methods for each class: three times what fake-codex
-needs to start without it.
-"""
+The standard `dataclasses` imports `inspect` and compiles the methods of each class. This takes three times as long as the rest of
+fake-codex's start-up."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
-        """Declare for the type checker alone how the classes below are constructed."""
+        """Declare, only for the type checker, the constructor arguments of the subclasses."""
         return lambda cls: cls
 
 
@@ -54,7 +53,7 @@ class Value:
                     raise TypeError(f"{type(self).__name__} needs the field {name}.")
 
     def but(self, **changes: Any) -> Self:
-        """Return the same value with other parts in place of those that are named."""
+        """Return a copy of the value in which the named fields have new values."""
         return type(self)(**{**self.__dict__, **changes})
 
     def __setattr__(self, name: str, value: Any) -> None:

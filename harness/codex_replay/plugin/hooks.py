@@ -1,8 +1,7 @@
-"""The pytest hooks: thin, over the objects of the other modules.
+"""The pytest hooks: thin functions that call the objects of the other modules.
 
-A test is a case if it is below a folder `suites`, or if it uses one of our fixtures for subjects or fakes. The hooks do
-nothing in a run without cases.
-"""
+A test is a case if it is below a folder `suites`, or if it uses a codex-replay fixture for subjects or fakes. The hooks
+have no effect in a run without cases."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ USER_FIXTURES = "codex_replay"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare the options, and bring in the fixtures of all subjects."""
+    """Declare the options, and load the fixtures of all subjects."""
     from codex_replay.plugin.backend import fixture as backend
     from codex_replay.plugin.base.late_options import add_options_late
     from codex_replay.plugin.editor_client import fixture as editor_client
@@ -59,8 +58,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the options before anything is collected, and see to it that a terminated run leaves no process."""
-    from codex_replay.plugin.base.subjects import BadSubject, parse_app_server
+    """Check the options before anything is collected, and make sure that a terminated run leaves no process."""
+    from codex_replay.plugin.base.subjects import BadSubject, parse_app_server, running_elsewhere
     from codex_replay.plugin.reporting.spool import Spool
     from codex_replay.plugin.user_fixtures import fixtures
 
@@ -79,6 +78,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if settings.app_server == "fake":  # whoever only has this plugin installed must not be bothered by it
             return
         raise pytest.UsageError(str(error)) from None
+    if problem := running_elsewhere(settings.app_server):
+        raise pytest.UsageError(problem)
     if settings.record != "none" and not subject.live:
         raise pytest.UsageError(
             f"--record {settings.record}: only a real app-server can be recorded, not {subject.name}; "
@@ -108,16 +109,28 @@ def pytest_configure(config: pytest.Config) -> None:
             follow_controller(stop_all)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_cmdline_main() -> Generator[None, Any, None]:
+    """Remove secrets and control characters from a usage error, which pytest prints unchanged: it may quote options and files."""
+    outcome = yield
+    error = outcome.excinfo[1] if outcome.excinfo else None
+    if isinstance(error, pytest.UsageError):
+        from codex_replay.plugin.reporting.terminal import escape_error  # with the redactor
+
+        escape_error(error)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(specs: list[Any]) -> None:
-    """Start the workers of pytest-xdist as this process was started: with `-P` the working directory shadows no module."""
+    """Start the workers of pytest-xdist like this process: with `-P`, no module in the working directory hides an
+    installed one."""
     for spec in specs if sys.flags.safe_path else ():
         if spec.popen and not spec.python:
             spec.python = f"{shlex.quote(sys.executable)} -P"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End what the run shared."""
+    """End the programs that the cases of the run shared."""
     if SESSION in config.stash:
         session = config.stash[SESSION]
         session.close()
@@ -126,13 +139,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    """Call a module of an installed suite by a name that can be given again."""
+    """Name a module of an installed suite so that the name can be given on a command line."""
     name = installed_id(module_path, parent.config.rootpath)
     return None if name is None else pytest.Module.from_parent(parent, path=module_path, nodeid=name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases of other profiles; refuse an unknown profile and a citation that does not resolve."""
+    """Leave out the cases of other profiles; refuse an unknown profile, and a cited statement that does not exist."""
     if SESSION not in config.stash:
         return
     profile = config.stash[SESSION].settings.profile
@@ -179,7 +192,7 @@ def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Hold the case to how its servers ended, as part of the test itself."""
+    """Check how the servers of the case ended, as part of the test itself."""
     from codex_replay.plugin.app_server.case import CASE
 
     if SESSION in item.config.stash:
@@ -202,9 +215,11 @@ def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, righ
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the case's name for the verdict, and to a failure the traffic that led to it."""
+    """Add the case's name for the verdict; for a failure, also add the traffic before it."""
     from codex_replay.plugin.app_server.case import CASE
+    from codex_replay.plugin.reporting.message import explain
     from codex_replay.plugin.reporting.phase import keep_trace, phase_result
+    from codex_replay.plugin.reporting.spec import title_of
 
     report = yield
     session = item.config.stash.get(SESSION, None)
@@ -213,10 +228,11 @@ def pytest_runtest_makereport(
     inside, role = "suites" in item.path.parts[:-1], role_of(item)
     if not inside and role is None:
         return report
-    if inside and report.failed:
-        tell_key_error(report, call)
     case = item.stash.get(CASE, None)
     name = case.name if case is not None else case_name(item, session.root)
+    if inside and report.failed and call.excinfo is not None:
+        tell_key_error(report, call)
+        explain(report, call.excinfo.value, title_of(item, name.case), session.compared)
     shown = sorted(case.shown) if case is not None and call.when == "call" and report.passed else ()
     recorded = case.recorded if case is not None else ()
     # Below `suites` the folder decides the role.

@@ -1,8 +1,8 @@
-"""The data on a Codex version: the tables of codex-replay, and the schema files that the version itself generates.
+"""The data of a Codex version: the tables of codex-replay, and the schema files that the version itself generates.
 
-Strategy: a version is a folder. ``schema/`` has exactly the files that ``codex app-server generate-json-schema`` writes, so
-that it can be compared with a fresh generation file by file; the tables are next to it. This floor opens no files: the root
-package hands out the reader, which is `codex_replay.shell.files.version_data`, when the first file is read.
+Strategy: a version is a folder. ``schema/`` has exactly the files that ``codex app-server generate-json-schema`` writes, so that
+a fresh generation can be compared file by file; the tables are next to this folder. This module opens no files: the root package
+provides the reader, `codex_replay.shell.files.version_data`, when the first file is read.
 
 A table belongs to the version (`load`), or is missing: then `choose` returns the table for all versions, if there is one,
 and a sentence for the user. Another version's table is used only where the user names that version.
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
             """Return the bytes of a file; raises `OSError`."""
 
         def versions(self) -> list[str]:
-            """Return the versions whose schema files are there."""
+            """Return the versions whose schema files exist."""
 
         def schema(self, version: str, experimental: bool = False) -> Mapping[str, bytes]:
-            """Return the schema files of a version by relative name; none for an unknown version."""
+            """Return the schema files of a version by relative name; empty for an unknown version."""
 
 
 #: The schema file with all definitions (SCHEMA-02).
@@ -38,7 +38,7 @@ _loaded: dict[str, Any] = {}
 
 
 class MissingTable(LookupError):
-    """There is no such data of a version; the message is a sentence that names both."""
+    """A version lacks some data; the message is a sentence that names the version and the data."""
 
 
 def _source() -> Source:
@@ -55,7 +55,10 @@ def read(name: str, version: str = DEFAULT) -> bytes:
 
 
 def load(name: str, version: str = DEFAULT) -> Any:
-    """Return the table `name`, such as "normalise", of `version`; shared, so do not change it. Raises `MissingTable`."""
+    """Return the table `name`, such as "normalise", of `version`; the object is shared, so do not change it.
+
+    Raises `MissingTable`.
+    """
     key = f"{version}/{name}"
     if key not in _loaded:
         from codex_replay.core.wire.json_text import loads
@@ -77,8 +80,8 @@ _WITHOUT = {
 def choose(name: str, version: str) -> tuple[Any, str]:
     """Return the table `name` of `version` and ""; or the table for all versions (None if there is none) and a sentence to print.
 
-    This one rule applies to the version of a cassette's header and of a subject. The sentence names the missing table and
-    what follows.
+    The same rule applies to the version in a cassette's header and to the version of a subject. The sentence names the missing
+    table and the consequence.
     """
     if is_version(version):
         try:
@@ -93,10 +96,10 @@ def choose(name: str, version: str) -> tuple[Any, str]:
 
 
 def without(names: Sequence[str], version: str, effect: str = "") -> str:
-    """Return the sentence on the tables that `version` lacks among `names`, "" if it has each.
+    """Return the sentence on the tables among `names` that `version` lacks, "" if it has all of them.
 
-    `effect` is what follows, if it is not what follows in a replay or a comparison. The sentence names the command that makes
-    the table.
+    `effect` is the consequence, if it is not the usual one for a replay or a comparison. The sentence names the command that
+    makes the table.
     """
     lacking = [name for name in names if not has(name, version)]
     if not lacking:
@@ -110,7 +113,7 @@ def without(names: Sequence[str], version: str, effect: str = "") -> str:
 
 
 def has(name: str, version: str) -> bool:
-    """Return True if the table `name` of `version` is there."""
+    """Return True if `version` has the table `name`."""
     if not is_version(version):
         return False
     try:
@@ -121,7 +124,7 @@ def has(name: str, version: str) -> bool:
 
 
 def unavailable(name: str, version: str) -> str:
-    """Return the sentence that refuses a version that the user asked for by name, "" if it has the table `name`."""
+    """Return the sentence that refuses a version that the user named, "" if it has the table `name`."""
     if has(name, version):
         return ""
     if not is_version(version):
@@ -134,7 +137,7 @@ LEARNABLE = ("normalise", "causality", "methods", "config-keys")
 
 
 def _maker(name: str, version: str) -> str:
-    """Return how to get a table, as the end of the sentence that names it."""
+    """Return the remedy for a missing table, as the end of the sentence that names the table."""
     made = name in LEARNABLE and version not in versions()
     return f" (`codex-replay codex add {version}` makes it)" if made else ", and no command creates one"
 
@@ -144,12 +147,12 @@ def _packaged(name: str) -> str:
 
 
 def named(version: str) -> str:
-    """Return "Codex 1.2.3" for a version, and for any other text what to call it."""
+    """Return "Codex 1.2.3" for a version, and a description for any other text."""
     return f"Codex {version}" if is_version(version) else "no known version"
 
 
 def no_version(text: str) -> str:
-    """Return the beginning of a sentence on a text that is where a Codex version should be."""
+    """Return the beginning of a sentence on a text that should be a Codex version."""
     return f"The header names no Codex version ({_quoted(text)})"
 
 
@@ -161,14 +164,14 @@ def _quoted(text: str) -> str:
 
 
 def versions() -> list[str]:
-    """Return the Codex versions whose schema files are there, packaged or added by the user, sorted as text."""
+    """Return the Codex versions whose schema files exist, packaged or added by the user, sorted as text."""
     return _source().versions()
 
 
 def schema(version: str = DEFAULT, experimental: bool = False) -> Mapping[str, bytes]:
     """Return the plain or the `experimental` schema files of `version` by relative name, such as ``v2/ThreadStartParams.json``.
 
-    Raises `MissingTable` when they are not there.
+    Raises `MissingTable` if they do not exist.
     """
     files = _source().schema(version, experimental)
     if PRIMARY not in files:

@@ -1,9 +1,8 @@
-"""The exact error responses of the real app-server to requests that it refuses.
+"""The exact error responses of the real app-server to refused requests.
 
-Covers the errors of the envelope: before and after initialize, the unknown method, absent params, params of a wrong
-type. Source: REAL-81 to REAL-91, and the binary itself (`data/<version>/methods.json`). On fake-codex's
-start-up path when a client errs, so no imports but the core.
-"""
+Covers errors in the envelope: requests before and after initialize, an unknown method, missing params, params of a wrong type.
+Source: REAL-81 to REAL-91, and the binary itself (`data/<version>/methods.json`). fake-codex loads this module when a client
+makes an error, so it imports only the core."""
 
 from __future__ import annotations
 
@@ -20,7 +19,10 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def load_methods(version: str = DEFAULT) -> dict[str, str]:
-    """Return method -> what its `params` must be ("struct X", "unit" for none), in the server's own order."""
+    """Return method -> what its `params` must be, in the server's own order.
+
+    The value is "struct X", "option struct X" if params may be left out, or "unit" if the method has no params.
+    """
     methods: dict[str, str] = load("methods", version)
     return methods
 
@@ -40,12 +42,15 @@ def is_message(value: Any) -> bool:
 
 
 def refusal(request: dict[str, Any], initialized: bool, methods: dict[str, str]) -> str | None:
-    """Return the message with which the server refuses the request (code -32600), or None if its envelope is in order."""
+    """Return the message with which the server refuses the request (code -32600), or None if the envelope is valid."""
     method, params = request["method"], request.get("params")
     if method not in methods:
         names = ", ".join(f"`{name}`" for name in methods)
         return f"Invalid request: unknown variant `{method}`, expected one of {names}"
     wanted = methods[method]
+    if params is None and wanted.startswith("option "):
+        params = {}
+    wanted = wanted.removeprefix("option ")
     if params is None and wanted != "unit":
         return "Invalid request: missing field `params`"
     if wanted.startswith("struct ") and type(params) not in (dict, list):
@@ -56,7 +61,7 @@ def refusal(request: dict[str, Any], initialized: bool, methods: dict[str, str])
 
 
 def type_name(value: Any) -> str:
-    """Name a value as Codex's JSON reader does in its messages."""
+    """Return the name of a value's type as Codex's JSON reader writes it in its messages."""
     if value is None:
         return "null"
     if type(value) in (dict, list):

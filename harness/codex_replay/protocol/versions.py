@@ -1,8 +1,8 @@
-"""The Codex versions that this project names: the default one, and those that are compared with each other.
+"""The Codex versions that this project names: the default version, and the versions that are compared with each other.
 
-It is the one module of code with version numbers in it. Everything that differs between versions is data (`data/<version>/`);
-which versions have data is what `codex_replay.protocol.data_tables.versions` lists. On fake-codex's start-up path: no imports.
-"""
+No other module of code contains version numbers. All differences between versions are data (`data/<version>/`);
+`codex_replay.protocol.data_tables.versions` lists the versions that have data. fake-codex loads this module at start-up, so it
+imports nothing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ STEPS = (
     *("0.92.0", "0.93.0", "0.98.0", "0.99.0", "0.104.0", "0.105.0", "0.107.0", "0.110.0"),
     *("0.115.0", "0.116.0", "0.125.0", "0.140.0", "0.150.0", "0.160.0", "0.169.0"),
 )
+#: The first of these whose app-server has `--listen`.
+LISTENS = "0.104.0"
 #: The version of the `openai` package whose event types are packaged as data.
 OPENAI = "3.52.0"
 
 
 def is_version(text: str) -> bool:
-    """Return True if `text` is a version number such as 1.2.3 or 1.2.3-alpha.4, and not "unknown", a path or anything else."""
+    """Return True if `text` is a version number such as 1.2.3 or 1.2.3-alpha.4, and not "unknown", a path or another text."""
     release, dash, pre = text.partition("-")
     digits = release.split(".")
     return (
@@ -30,5 +32,5 @@ def is_version(text: str) -> bool:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the three numbers of a version, to compare; a pre-release counts as its release."""
+    """Return the three numbers of a version, for comparison; a pre-release counts as its release."""
     return tuple(int(part) for part in version.partition("-")[0].split("."))

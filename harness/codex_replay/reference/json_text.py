@@ -1,8 +1,8 @@
 """`loads` and `dumps` of the standard `json`, for programs that are started for one prompt.
 
-Loading `json` loads `re`, which takes as long as all else that such a program does. The work is done by the half of `json` that
-is written in C and needs no `re`; it is called here as `json` calls it. Input that it cannot read goes to `json`, for the error.
-"""
+Importing `json` imports `re`, which takes as long as everything else that such a program does. The C part of `json` does the work
+and needs no `re`; it is called here as `json` calls it. Input that the C part cannot read goes to `json`, which raises the
+error."""
 
 from __future__ import annotations
 

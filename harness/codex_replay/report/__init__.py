@@ -1,1 +1,1 @@
-"""The results of a run: its data, and the pages made from it. No module here depends on how tests run."""
+"""The results of a run: its data, and the pages made from it. No module of this package depends on pytest."""

@@ -1,8 +1,7 @@
 """A cassette as a trace, for the report of a case that reproduced its recording and for `cassette show --html`.
 
-The frames are read once, as a stream, when the page is written. The tables of the recording's Codex version say what a replay
-binds and masks. Each frame lists both: `bound` as `<thread:1> = 01a1...`, `masked` as JSON paths.
-"""
+The frames are read once, as a stream, when the page is written. The tables of the recording's Codex version define the values
+that a replay binds and masks. Each frame lists both: `bound` as `<thread:1> = 01a1...`, `masked` as JSON paths."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "
 
 
 def cassette_trace(path: Path | str, case: str, step: Callable[[], object] | None = None) -> Trace:
-    """Return the trace of the cassette at `path`; raises `CassetteError` where it cannot be read.
+    """Return the trace of the cassette at `path`; raises `CassetteError` if it cannot be read.
 
     `step` is called for each frame, to show progress. `truncated` describes a recording without its footer, or one that is too
     long for a page.
@@ -65,22 +64,22 @@ def _rules(version: str) -> tuple[Rules, frozenset[str], dict[tuple[str, str], b
 
 
 def unmarked(version: str) -> str:
-    """Return the sentence on why volatile values are not marked in the frames of `version`, "" if they are."""
+    """Return the sentence on why volatile values are not marked in the frames of `version`, "" if they are marked."""
     return data_tables.without(("normalise",), version, "times, durations and paths are not marked as masked")
 
 
 class Notes:
-    """Convert the frames of one run to those of a trace, with what a replay would bind and mask in each."""
+    """Convert the frames of one run to those of a trace, with the values that a replay would bind and mask in each."""
 
     def __init__(self, version: str = versions.DEFAULT) -> None:
-        """`version` is the Codex that spoke; see `unmarked` for one without a table of volatile values."""
+        """`version` is the recorded Codex version; see `unmarked` for a version without a table."""
         self._rules, self._keys, self._known = _rules(version)
         self._labels = Labels()
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
 
     def frame(self, frame: core.Frame) -> Frame:
-        """Return one frame as the report shows it; frames come in their order."""
+        """Return one frame as the report shows it; call it with the frames in order."""
         text = text_of(frame)
         bound: list[str] = []
         masked: list[str] = []
@@ -136,7 +135,7 @@ class Notes:
             masked.append(spelled(path))
 
     def _is_plain(self, key: str, value: Any, inherited: str | None) -> bool:
-        """Return True if nothing in a leaf is bound or masked, as far as this is known without a search."""
+        """Return True if a quick check shows that a replay neither binds nor masks anything in a leaf."""
         if type(value) is str:
             return self._known.get((key, value)) is False and "-" not in value
         return value is None or type(value) is bool or (type(value) is int and inherited is None and key not in self._keys)

@@ -1,9 +1,8 @@
 """The contract: every statement that a check can cite, by its identifier (`PAY-07`, `REAL-31`).
 
-The statements are the lists of docs/contract, a page a document; a wheel carries the pages as codex_replay/packaged/contract.
-One line of a page is one statement: its anchor, its identifier, its text, and in italics what the real Codex does otherwise or
-why no check exists. This module is the only one that reads them.
-"""
+The statements are the lists of docs/contract, with one page per document; a wheel carries the pages as
+codex_replay/packaged/contract. One line of a page is one statement: its anchor, its identifier, its text, and in italics how the
+real Codex differs or why no check exists. No other module reads these pages."""
 
 from __future__ import annotations
 
@@ -32,9 +31,10 @@ class UnknownStatement(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One fact: `page` and `title` of its list, `section` of the document it comes from, and its one-line `text`.
+    """One statement: `page` and `title` of the list, `section` of the source document, and the one-line `text` of the statement.
 
-    `otherwise` names the statements of the real Codex that contradict it. `unchecked` is why no check cites it, or "".
+    `otherwise` names the statements about the real Codex that contradict this one. `unchecked` is the reason why no check cites
+    the statement, or "".
     """
 
     id: str
@@ -47,12 +47,12 @@ class Statement:
 
     @property
     def link(self) -> str:
-        """The place of the statement in the repository."""
+        """Return the place of the statement in the repository."""
         return f"{FOLDER}/{self.page}.md#{self.id.lower()}"
 
 
 def folder() -> Path:
-    """Return the folder of the pages: the installed one, else the checkout's."""
+    """Return the folder of the pages: the installed one, otherwise that of the checkout."""
     package = Path(__file__).parent.parent
     packaged = package / "packaged" / "contract"
     return packaged if packaged.is_dir() else package.parent.parent / FOLDER
@@ -60,7 +60,7 @@ def folder() -> Path:
 
 @cache
 def statements() -> dict[str, Statement]:
-    """Return all statements by identifier, in the order of the pages; raises `OSError` when a page is missing."""
+    """Return all statements by identifier, in the order of the pages; raises `OSError` if a page is missing."""
     return {each.id: each for page in PAGES for each in parse(page, (folder() / f"{page}.md").read_text(encoding="utf-8"))}
 
 
@@ -70,7 +70,7 @@ def page_titles() -> dict[str, str]:
 
 
 def parse(page: str, text: str) -> list[Statement]:
-    """Return the statements of a page, whose title is its first heading and whose sections are the others."""
+    """Return the statements of a page, whose title is its first heading and whose sections are its other headings."""
     title, section, found = "", "", []
     for line in text.splitlines():
         if line.startswith("# "):

@@ -1,12 +1,11 @@
 """The data of a report: the result of each case (report.json), and the traffic of each (stories.ndjson).
 
-Strategy. Plain dictionaries, typed: they are what is in the files, so that whoever reads the files reads this. report.json is
-checked with `report.schema.json` when it is read; traces may be large, and are read and written one
-by one (`codex_replay.report.traces`).
-Everything here has been redacted before it was made: this module knows nothing of secrets, and adds nothing of its own.
+Strategy. The types are plain dictionaries, exactly as in the files. report.json is
+checked with `report.schema.json` when it is read; traces may be large, and are read and written one by one
+(`codex_replay.report.traces`). All data is redacted before this module gets it; the module does not redact, and adds no text.
 
     DIR/report.json      Report, format 2
-    DIR/stories.ndjson   a Trace a line, for the cases whose `story` is not null
+    DIR/stories.ndjson   one Trace per line, for the cases whose `story` is not null
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Spec(TypedDict):
     """The requirement of a check: its stable id, the page, the identifiers of its statements (or another source), and their
     texts.
 
-    `links` are the places of the statements in the repository, in their order; another source has none.
+    `links` are the places of the statements in the repository, in order; another source has none.
     """
 
     check: str
@@ -58,7 +57,7 @@ class RunOutcome(TypedDict):
 
 
 class Alone(TypedDict):
-    """The result of a case that was run again alone."""
+    """The result of a case that was rerun alone."""
 
     outcome: Outcome
     seconds: float
@@ -68,11 +67,11 @@ class Alone(TypedDict):
 class Case(TypedDict):
     """The result of one case.
 
-    `id` is suite/module/case, and unique. `message` is the short reason of a failure, skip or known failure, `details`
-    all of it. `expected` and `actual` are there when the failure is about two values. `story` is the id under which
-    stories.ndjson has the traffic. `again` is the shell command that reruns this case alone. `told` is there only if several
-    runs had the case, `run` only in a report that was joined of several. `alone` has the results of a case that had changed
-    against the baseline and was run again alone, in their order.
+    `id` is suite/module/case, and unique. `message` is the short reason of a failure, skip or known failure, `details` the full
+    text. `expected` and `actual` exist if the failed assertion compared two values. `story` is the id of the case's traffic in
+    stories.ndjson. `again` is the shell command that reruns this case alone. `told` exists only if several runs had the case;
+    `run` exists only in a merged report. `alone` has the results of a case that had changed against the baseline and was rerun
+    alone, in order.
     """
 
     id: str
@@ -97,7 +96,7 @@ class Case(TypedDict):
 
 
 class Run(TypedDict):
-    """One of the runs that a joined report is made of; `cases` is how many it had."""
+    """One of the runs in a merged report; `cases` is its number of cases."""
 
     name: str
     command: str
@@ -111,13 +110,13 @@ class Run(TypedDict):
 
 
 class Report(TypedDict):
-    """The result of a run. `started` is UTC in RFC 3339, `seconds` the whole time; `subject` names a subject per role.
+    """The result of a run. `started` is UTC in RFC 3339, `seconds` the total time; `subject` names a subject per role.
 
-    `stale` are lines of a baseline whose checks pass now, and `interrupted` means that not all cases ran: either makes
-    the verdict `failed`. `racy` are checks that had another result when they were run again alone, and that no line marks racy.
-    `stopped_early` is the number of cases that were chosen, if the run stopped because its first cases all
-    failed for one cause. `next` are the steps to take, the most useful first.
-    In a merged report `runs` lists the merged runs.
+    `stale` are lines of a baseline whose checks now pass; `interrupted` is True if not all cases ran. Stale lines and an
+    interruption make the verdict `failed`. `racy` are checks that had another result when they were rerun alone, and that the
+    baseline does not mark as racy. `stopped_early` is the number of selected cases, if the run stopped because its first cases
+    all failed for one cause. `next` are the recommended steps, the most useful first. In a merged report `runs` lists the merged
+    runs.
     """
 
     report: int
@@ -173,7 +172,7 @@ Frame = TypedDict(
 
 
 class Trace(TypedDict):
-    """The trace of one case. `source` is "recorded" if the case reproduced its cassette, which is then shown."""
+    """The trace of one case. `source` is "recorded" if the case reproduced its cassette; then the cassette is shown."""
 
     case: str
     source: Literal["recorded", "this run"]
@@ -204,7 +203,7 @@ def sums(cases: Iterable[Case]) -> Sums:
 
 
 def verdict(cases: Iterable[Case]) -> str:
-    """Return `failed`, `verified`, or `nothing verified` when no case passed."""
+    """Return `failed`, `verified`, or `nothing verified` if no case passed."""
     outcomes = {case["outcome"] for case in cases}
     if "failed" in outcomes:
         return "failed"
@@ -220,7 +219,7 @@ def by_suite(cases: Iterable[Case]) -> dict[str, list[Case]]:
 
 
 def by_spec(cases: Iterable[Case]) -> dict[str, dict[str, list[Case]]]:
-    """Return the cases of each document that is held against a subject, section by section; sorted by name."""
+    """Return the cases of each document that a subject is checked against, section by section; sorted by name."""
     found: dict[str, dict[str, list[Case]]] = {}
     for case in cases:
         spec = case["spec"]
@@ -234,7 +233,7 @@ def by_spec(cases: Iterable[Case]) -> dict[str, dict[str, list[Case]]]:
 
 @cache
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of report.json; its `$defs` have `story`, a line of stories.ndjson, as well."""
+    """Return the JSON Schema of report.json; its `$defs` also have `story`, a line of stories.ndjson."""
     found: dict[str, Any] = json.loads(Path(__file__).with_name("report.schema.json").read_bytes())
     return found
 
@@ -292,5 +291,5 @@ def _problem(value: Any) -> str:
 
 
 def worst(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the worst of some outcomes."""
+    """Return the worst of several outcomes."""
     return min(outcomes, key=OUTCOMES.index)

@@ -15,7 +15,7 @@ NAMES = (data.REPORT, data.TRACES, JUNIT, SUMMARY, PAGE)
 
 
 def write_all(folder: Path, report: data.Report, traces: Iterable[data.Trace | TraceText]) -> list[Path]:
-    """Write a report into `folder`, made if need be, and return the paths, report.json first; raises `OSError`.
+    """Write a report into `folder`, which is created if necessary; return the paths, report.json first; raises `OSError`.
 
     Old files are removed first, so that no old verdict remains if writing fails.
     """

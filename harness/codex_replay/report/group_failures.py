@@ -1,8 +1,8 @@
 """Group failed cases by cause: one missing header can fail a hundred of them.
 
-Two first lines have one cause if they differ in values alone (a number, a quoted text), or if a request was answered with one
-status and one error code that the case did not expect. If a line has few variants, each is a group of its own.
-"""
+The first lines of two messages have the same cause if they differ only in values (a number, a quoted text), or if they report
+that a request was answered with the same unexpected status and error code. If a line has only a few variants, each variant is a
+separate group."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ LONGEST = 300
 VALUE = "\u2026"
 _VALUES = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|(?<![\w\'])b?\'[^\']*(?:\'(?!\w)|$)|\b\d[\w-]*(?:\.\w+)*')
 #: A request with an unexpected status; `answer` is the status, and the error's code in parentheses.
-_ANSWERED = re.compile(r"(?P<request>[A-Z]+ /[^\s?]*)\b.*?, but was answered (?P<answer>[1-5]\d\d(?: \([^()]*\))?)")
+_ANSWERED = re.compile(r"(?P<request>[A-Z]+ /[^\s?]*)\b(?P<wanted>.*?), but was answered (?P<answer>[1-5]\d\d(?: \([^()]*\))?)")
+#: The status that a case expects, in the text before the unexpected status.
+_WANTED = re.compile(r" must be answered (?P<status>.+?)(?= \(| if | while | for |$)")
 #: The end of a line that is continued by what a program wrote to stderr.
-STDERR = " It said on stderr:"
+STDERR = " The stderr of the proxy:"
 #: Added by the cases after the one that reported a cause in full.
 EARLIER = " (An earlier case has the details.)"
 
 
 def cause(message: str) -> str:
-    """Return the cause in a message, the same text for all messages of one cause; "" for an empty message."""
+    """Return the cause in a message; messages with the same cause give the same text; "" for an empty message."""
     line = _first_line(message)
     answered = _ANSWERED.match(line)
-    return f"Requests were answered {answered['answer']}" if answered else _VALUES.sub(VALUE, line)
+    return f"Requests got the status {answered['answer']}" if answered else _VALUES.sub(VALUE, line)
 
 
 def groups(cases: Sequence[Case], least: int = LEAST, most: int | None = MOST) -> list[tuple[str, list[int]]]:
-    """Return each cause that at least `least` failed cases have, with their indexes, the most frequent first; at most `most`."""
+    """Return each cause of at least `least` failed cases, with their indexes, the most frequent first; at most `most` causes."""
     lines = [_first_line(case["message"]) if case["outcome"] == "failed" else "" for case in cases]
     causes = {line: cause(line) for line in set(lines)}
     variants = Counter(causes.values())
@@ -53,16 +55,16 @@ def groups(cases: Sequence[Case], least: int = LEAST, most: int | None = MOST) -
 
 
 def counted_groups(cases: Sequence[Case]) -> list[tuple[str, int]]:
-    """Return what `groups` does, with the number of cases."""
+    """Return the groups of `groups`, each with the number of its cases."""
     return [(text, len(indexes)) for text, indexes in groups(cases)]
 
 
 def sentences(cases: Iterable[Case], most: int | None = MOST) -> list[str]:
-    """Return the groups as lines for people; where `most` leaves groups out, the last line counts them."""
+    """Return the groups as lines for people; if `most` leaves groups out, the last line counts them."""
     found = groups(list(cases), most=None)
     lines = [f"{plural(len(indexes), 'case')}: {truncate(text, LONGEST)}" for text, indexes in found[:most]]
     left = len(found) - len(lines)
-    return [*lines, f"and {plural(left, 'cause')} more: summary.md lists all."] if left else lines
+    return [*lines, f"and {left} more {'cause' if left == 1 else 'causes'}: summary.md lists all."] if left else lines
 
 
 def _first_line(message: str) -> str:
@@ -70,6 +72,22 @@ def _first_line(message: str) -> str:
 
 
 def _with_requests(text: str, lines: Iterable[str]) -> str:
-    """Name the requests of a group with one unexpected answer, the most frequent first; other texts stay."""
-    requests = Counter(found["request"] for line in lines if (found := _ANSWERED.match(line)))
-    return f"{text}: {', '.join(name for name, _ in requests.most_common(FEW))}." if requests else text
+    """Name the requests and the expected status of a group with the same unexpected status, the most frequent first.
+
+    In other texts, replace each `VALUE` by the value that all `lines` share, if there is one.
+    """
+    lines = list(lines)
+    found = [match for line in lines if (match := _ANSWERED.match(line))]
+    if not found:
+        return _with_values(text, lines) if VALUE in text else text
+    requests = Counter(match["request"] for match in found)
+    wanted = Counter(status["status"] if (status := _WANTED.search(match["wanted"])) else "a success" for match in found)
+    instead, names = (", ".join(name for name, _ in counted.most_common(FEW)) for counted in (wanted, requests))
+    return f"{text} instead of {instead}: {names}."
+
+
+def _with_values(text: str, lines: Sequence[str]) -> str:
+    """Return the text with each value that is the same in all lines."""
+    columns = zip(*(_VALUES.findall(line) for line in lines), strict=True)
+    values = iter([column[0] if len(set(column)) == 1 else VALUE for column in columns])
+    return re.sub(re.escape(VALUE), lambda _: next(values, VALUE), text)

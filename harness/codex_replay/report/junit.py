@@ -1,8 +1,7 @@
-"""A report as JUnit XML: a testsuite per suite, a testcase per case.
+"""A report as JUnit XML: one testsuite per suite, one testcase per case.
 
-JUnit's XML has no standard; this module writes only what Jenkins, GitLab and GitHub's actions agree on. A known failure is
-reported as skipped, with its reason, so that another program counts the same failures as the run.
-"""
+JUnit's XML has no standard, so this module writes only the elements that Jenkins, GitLab and GitHub's actions all understand. A
+known failure is reported as skipped, with its reason, so that another program counts the same failures as the run."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def clean(text: str) -> str:
-    """Return `text` with the characters replaced that XML does not allow."""
+    """Return `text` with the characters that XML does not allow replaced."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -14,7 +14,7 @@ class Labels:
         self._methods: dict[tuple[str, str], str] = {}
 
     def label(self, frame: Frame) -> str:
-        """Return what the frame is, in a few words."""
+        """Return a short description of the frame."""
         return http_label(frame) if frame.seam == "http" else self._rpc_label(frame)
 
     def _rpc_label(self, frame: Frame) -> str:
@@ -33,7 +33,7 @@ class Labels:
 
 
 def http_label(frame: Frame) -> str:
-    """Return what an http frame is, in a few words."""
+    """Return a short description of an http frame."""
     payload = frame.payload if type(frame.payload) is dict else {}
     if frame.kind == "request":
         return f"{payload.get('method')} {payload.get('path')}"

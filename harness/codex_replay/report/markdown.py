@@ -1,8 +1,7 @@
-"""A report as Markdown, short enough for a pull request: the verdict, sums by suite and by spec document, and what failed.
+"""A report as Markdown, short enough for a pull request: the verdict, sums by suite and by spec document, and the failed cases.
 
-Strategy. Blocks are written in the order of their worth, each only if it still fits whole; what is left out is counted. All words
-of a case are escaped, so that nothing in them becomes markup, a mention or a link.
-"""
+Strategy. Blocks are written in the order of their importance, each only if it fits completely; blocks that do not fit are
+counted. All texts of a case are escaped, so that no part of them becomes markup, a mention or a link."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def markdown(report: Report, most: int = MOST) -> str:
     page.all(f"### Failed: {len(failed)}\n", [_failure(case) for case in failed], "failure")
     page.all("### Stale lines of the baseline\n", [f"- {code(check)}\n" for check in report.get("stale", [])], "line")
     page.all(
-        "### Racy: another result when run again alone\n", [f"- {code(check)}\n" for check in report.get("racy", [])], "check"
+        "### Racy: a different result when rerun alone\n", [f"- {code(check)}\n" for check in report.get("racy", [])], "check"
     )
     known = [case for case in cases if case["outcome"] == "known"]
     page.all(f"### Known failures: {len(known)}\n", [_known(case) for case in known], "known failure")
@@ -57,7 +56,7 @@ def markdown(report: Report, most: int = MOST) -> str:
 
 
 class _Page:
-    """Text with a limit of its length; a part that does not fit is left out whole."""
+    """A text with a maximum length; a part that does not fit is left out completely."""
 
     def __init__(self, most: int) -> None:
         self.text = ""
@@ -71,26 +70,26 @@ class _Page:
         return True
 
     def all(self, head: str, blocks: list[str], what: str) -> None:
-        """Add a heading and as many of the blocks as fit; add the number of the rest."""
+        """Add a heading and as many of the blocks as fit; add the number of the others."""
         if not blocks or not self.add(head):
             return
         self.text += "\n"
         for i, block in enumerate(blocks):
             if len(self.text) + len(block) > self._most:
                 left = len(blocks) - i
-                self.text += f"\n{left} {what}{'s' if left > 1 else ''} more: report.json and report.html have them.\n"
+                self.text += f"\n{left} more {what}{'s' if left > 1 else ''}: report.json and report.html have them.\n"
                 self._most = len(self.text)
                 return
             self.text += block
 
 
 def escaped(text: str) -> str:
-    """Return `text` on one line, as words and nothing but words."""
+    """Return `text` on one line, without any markup."""
     return _ACTIVE.sub(r"\\\1", visible(" ".join(text.split())))
 
 
 def code(text: str) -> str:
-    """Return `text` on one line as a code span, whatever backticks it has."""
+    """Return `text` on one line as a code span, even if it contains backticks."""
     line = visible(" ".join(text.split())) or " "
     ticks = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
@@ -98,7 +97,7 @@ def code(text: str) -> str:
 
 
 def _step(step: str) -> str:
-    """Return one step; the command in it, which follows ": ", as code."""
+    """Return one step; the command in it, after ": ", is formatted as code."""
     text, colon, command = step.partition(": ")
     runs = command.startswith(("pytest ", "codex-replay "))
     return f"{escaped(text)}: {code(command)}" if colon and runs else escaped(step)

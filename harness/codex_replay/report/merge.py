@@ -1,9 +1,8 @@
-"""Several reports joined into one: of the shards of a run, of several machines, of several profiles or Codex versions.
+"""Join several reports into one: of the shards of a run, of several machines, profiles or Codex versions.
 
-Strategy. The subject distinguishes cases: the same case of the same subject, Codex and profile is one, and the worst of its
-verdicts counts, with all of them listed; a different subject or profile makes a separate case with its own id. Reports are
-small and read whole; traces are streamed, each with the verdict that counts. Pure, except for reading folders.
-"""
+Strategy. The same case of the same subject, Codex and profile is one case; the worst of its verdicts counts, and all of them are
+listed. With a different subject, Codex or profile it becomes a separate case with its own id. Reports are small and are read as a
+whole; traces are streamed, each with the verdict that counts. Pure, except for reading folders."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ Variant = tuple[str, str, str]
 
 @dataclass
 class Part:
-    """One report to join: its folder, and where its runs begin among those of the joined report."""
+    """One report to join: its folder, and the index of its first run in the joined report."""
 
     folder: Path
     report: Report
@@ -34,7 +33,7 @@ class Part:
 
 
 def merge(parts: Sequence[Part], command: str) -> Report:
-    """Join reports; notes in each part which of its traces are wanted, for `traces`."""
+    """Join reports; note in each part which of its traces are needed, for `traces`."""
     runs: list[Run] = []
     for part in parts:
         part.first_run = len(runs)
@@ -128,14 +127,14 @@ def _cases(parts: Sequence[Part]) -> list[Case]:
 
 
 def _name(case: Case) -> str:
-    """Return the id that a case had before it was joined with others."""
+    """Return the id of a case before its report was joined with others."""
     plain = "/".join((case["suite"], case["module"], case["case"]))
     found = re.fullmatch(rf"({re.escape(plain)}(?:#\d+)?) \(.*\)", case["id"], re.DOTALL)
     return found[1] if found else case["id"]
 
 
 def _difference(one: Variant, all_of: list[Variant]) -> str:
-    """Return the parts of an id that make it unique: of subject, Codex and profile those that differ."""
+    """Return the parts of an id that make it unique: those of subject, Codex and profile that differ."""
     if len(all_of) == 1:
         return ""
     words = (one[0], f"Codex {one[1]}", f"profile {one[2]}")
@@ -170,9 +169,9 @@ def _subjects(reports: list[Report]) -> dict[str, str]:
 
 
 def _proxy_fields(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the fields that one proxy sent in several runs: counts are added, and a verdict holds if it held in each.
+    """Join the fields that one proxy sent in several runs: counts are added, and a verdict is true if it was true in each run.
 
-    Those of another proxy than the first are left out: each run's own report has them.
+    Only the fields of the first proxy are kept; the fields of other proxies are in the reports of their own runs.
     """
     profiles: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for name, rows in (
@@ -194,7 +193,8 @@ def _both(one: Any, other: Any) -> Any:
 
 
 def _coverage(all_of: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what any of the runs has shown; a thing that was only refused in one may have been answered in another."""
+    """Return everything that any of the runs has shown; an item that one run showed only as refused may have a result in
+    another."""
     joined: dict[str, Any] = {}
     for one in all_of:
         for sort, names in one.items():

@@ -1,4 +1,4 @@
-"""The next steps after a failed run: the plugin's advice, the top cause, and the command that runs one of its cases again."""
+"""The next steps after a failed run: the plugin's advice, the top cause, and the command that reruns one of its cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codex_replay.report.group_failures import LONGEST, groups
 
 
 def next_steps(report: Report, advice: Iterable[str] = ()) -> list[str]:
-    """Return the steps, the most useful first; an empty list for a run without failed cases. `advice` are sentences of the
+    """Return the steps, the most useful first; an empty list for a run without failed cases. `advice` are sentences from the
     plugin.
     """
     cases = report["cases"]
@@ -20,8 +20,9 @@ def next_steps(report: Report, advice: Iterable[str] = ()) -> list[str]:
         return list(advice)
     [(text, indexes)] = found
     failed = sum(case["outcome"] == "failed" for case in cases)
-    share = "every case that ran" if len(indexes) == len(cases) > 1 else f"{len(indexes)} of {plural(failed, 'failed case')}"
-    steps = [*advice, f"Fix what fails {share}: {truncate(text, LONGEST)}"]
+    all_fail = len(indexes) == len(cases) > 1
+    cause = "one cause of every failure" if all_fail else f"most common cause ({len(indexes)} of {plural(failed, 'failed case')})"
+    steps = [*advice, f"Fix the {cause}: {truncate(text, LONGEST)}"]
     if again := cases[indexes[0]]["again"]:
         steps.append(f"Rerun one of these cases: {again}")
     if report.get("stopped_early"):

@@ -1,10 +1,9 @@
-"""Align the frames of a run with those of the recording: which frames differ, are missing, or were not expected.
+"""Align the frames of a run with those of the recording, and mark frames that differ, are missing, or were not expected.
 
-Strategy. The two runs are compared as recordings are compared (`codex_replay.protocol.recordings.compare`): after normalisation,
-in the canonical
-order. The result is by frame numbers, and is added here to the frames in the order of arrival. A missing frame
-comes after the frame that corresponds to the recorded one before it. Pure: frames in, frames of a trace out.
-"""
+Strategy. The two runs are compared in the same way as recordings (`codex_replay.protocol.recordings.compare`): after
+normalisation, in the canonical order. The result of that comparison refers to frame numbers; this module adds it to the frames in
+their order of arrival. A missing frame is placed after the live frame that corresponds to its predecessor in the recording. This
+module is pure: it takes frames and returns the frames of a trace."""
 
 from __future__ import annotations
 
@@ -37,8 +36,9 @@ def align(
 ) -> tuple[list[Frame], list[Difference]]:
     """Return the frames of a run with their marks, and the differences, smallest first.
 
-    Both runs are redacted already. Seams that the run did not see are left out of the recording; those that are not among `only`
-    are listed, and not compared.
+    The frames of both runs are already redacted. Seams that the run did not see are left out of the recording; seams that
+    are not in `only` are
+    listed but not compared.
     """
     report = list(trace_frames(live, version))
     seams = ({frame.seam for frame in live} or {"rpc"}) & set(only)
@@ -99,7 +99,7 @@ def _with_missing(
             continue
         waiting.append(_missing(frame, names[frame.n]))
     if cut:
-        places[last][-1]["what"] += f" (and {cut} frames more that never came)"
+        places[last][-1]["what"] += f" (and {cut} more frames that never came)"
     result = places.get(-1, [])
     for i, one in enumerate(told):
         result.append(one)
@@ -110,7 +110,7 @@ def _with_missing(
 
 
 def _places(wanted: Sequence[core.Frame], live: Sequence[core.Frame]) -> dict[int, int]:
-    """Return for each recorded frame the index of the live frame after which it would be (-1: before all)."""
+    """Return for each recorded frame the index of the live frame that it would follow (-1: before all)."""
 
     def named(frames: Sequence[core.Frame]) -> list[str]:
         labels = Labels()

@@ -1,7 +1,7 @@
-"""The traces of a report (stories.ndjson): written and read one at a time, in any order, for all of them may not fit in memory.
+"""The traces of a report (stories.ndjson), written and read one at a time, in any order, because all of them together may not fit
+in memory.
 
-A trace is text from where it was taken to where it is shown: it becomes JSON once, and the file and the page take the same text.
-"""
+A trace is converted to JSON text only once, when it is collected; the file and the page use the same text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def as_text(trace: Trace | TraceText) -> TraceText:
 
 
 def _dumps(value: Any) -> bytes:
-    """Return JSON in UTF-8; lone surrogates are escaped, and numbers that JSON has no word for become strings."""
+    """Return JSON in UTF-8; lone surrogates are escaped, and NaN and infinite numbers become strings."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -47,7 +47,7 @@ def _dumps(value: Any) -> bytes:
 
 
 def finite(value: Any) -> Any:
-    """Return a value with the numbers that JSON does not allow as strings: an unreadable file is useless."""
+    """Return a value in which numbers that JSON does not allow are strings, because otherwise the file would be unreadable."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -56,7 +56,8 @@ def finite(value: Any) -> Any:
 
 
 def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterator[TraceText]:
-    """Write `folder`/stories.ndjson, and yield each trace when it is written; the file is there once all are. `OSError`."""
+    """Write `folder`/stories.ndjson, and yield each trace after it is written; the file appears once all are written.
+    `OSError`."""
     path = folder / TRACES
     draft = path.with_name(f".{path.name}.draft")
     try:

@@ -1,1 +1,4 @@
-"""The shell: cassette files, processes, recorder, clients, the real Codex; it moves bytes and decides nothing."""
+"""The shell: cassette files, processes, recorder, clients, the real Codex.
+
+This package transports bytes, and leaves all decisions to the core.
+"""

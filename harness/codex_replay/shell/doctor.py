@@ -1,10 +1,9 @@
-"""Check the environment for everything that codex-replay needs, with a fix for what is missing.
+"""Check the environment for everything that codex-replay needs, and describe a fix for each missing part.
 
-Strategy. A check is a function without parameters (or with its one object) that returns a `DoctorFinding`; each
-tests the real thing as its user would: it starts fake-codex, asks pytest for its plugins, hashes files. A need
-is one of three: `always` (the fakes and the suites), `real` (installing and running the real Codex), `extra` (some proofs of this
-project). Nothing is changed and nothing is fetched; the slowest check starts pytest.
-"""
+Strategy. A check is a function without parameters (or with one object) that returns a `DoctorFinding`. Each check acts like a
+user: it starts fake-codex, asks pytest for its plugins, or hashes files. There are three kinds of need: `always` (the
+fakes and the suites), `real` (installing and running the real Codex), `extra` (some proofs of this project). The checks change
+nothing and download nothing; the slowest check starts pytest."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ INITIALIZE = b'{"id":1,"method":"initialize","params":{"clientInfo":{"name":"doc
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """The result of one check: `well` or not, a sentence `said`, and the fix (`mend`) if it failed."""
+    """The result of one check: `well` is True if it passed, `said` is a sentence, and `mend` the fix if it failed."""
 
     name: str
     need: Need
@@ -126,7 +125,7 @@ def _digest(mode: str, data: bytes) -> str:
 
 
 def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:
-    """Check that each packaged schema file has its recorded hash; `folder` replaces the folder of the version."""
+    """Check that each packaged schema file has its recorded hash; `folder` replaces the version's folder."""
     files = Folder(folder or version_data.schema_folder(version))
     try:
         table = version_data.read(f"{version}/schema.sha256").decode("ascii").splitlines()
@@ -180,7 +179,7 @@ def fake_codex(path: Path) -> DoctorFinding:
 
 
 def on_path() -> DoctorFinding:
-    """Check that the shell finds this environment's fake-codex on PATH."""
+    """Check that the fake-codex on PATH is the one of this environment."""
     own = Path(sys.executable).with_name("fake-codex")
     found = shutil.which("fake-codex")
     fix = f"activate the environment, or put {own.parent} first on PATH"
@@ -217,7 +216,7 @@ def plugin() -> DoctorFinding:
 
 
 def _program(names: str, need: Need, why: str, mend: str) -> DoctorFinding:
-    """Check that one of the programs `names` (separated by spaces) is on PATH; the finding is named after the first."""
+    """Check that one of the programs in `names` (separated by spaces) is on PATH; the finding is named after the first."""
     candidates = names.split()
     found = next((path for name in candidates if (path := shutil.which(name)) is not None), None)
     return DoctorFinding(candidates[0], need, found is not None, found or f"not on PATH; {why}.", mend)
@@ -259,7 +258,7 @@ def codexes(wanted: str = DEFAULT) -> DoctorFinding:
 
 
 def namespaces() -> DoctorFinding:
-    """Check that a run can be separated from the network, which proves that it is hermetic."""
+    """Check that a run can be separated from the network; such a run proves that it is hermetic."""
     command = ["unshare", "-rn", "true"]
     try:
         well = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False).returncode == 0

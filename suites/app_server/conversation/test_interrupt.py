@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin import AppServer, Server
+from suites.app_server.dialect import V1, has_events, in_events, these, turn_id
 from suites.app_server.expected import all_of, event, shell_call, text, turn_notification
 from suites.app_server.turns import (
     ABANDONED,
@@ -20,6 +21,7 @@ from suites.app_server.turns import (
     asked_upstream,
     conversation,
     ended,
+    item_started,
     items_of,
     last_words,
     msgs,
@@ -28,6 +30,7 @@ from suites.app_server.turns import (
     send_words,
     start,
     texts,
+    wait_usage,
 )
 
 #: The model sends "Hello", and then nothing more. (The sixth event would be the rest of the text.)
@@ -43,10 +46,18 @@ def since(server: Server, request: Any) -> list[Any]:
     return [value for value in message if not value.get("method", "").startswith(("account/", "thread/"))]
 
 
-def interrupted(thread: str, request: Any, result: dict[str, Any]) -> list[Any]:
+def heard(server: Server) -> None:
+    """Wait for the first piece of the model's message, and its event if there is one."""
+    if has_events(server):
+        server.notification("codex/event/agent_message_delta")
+    elif not all_of(server, "item/agentMessage/delta"):
+        server.notification("item/agentMessage/delta")
+
+
+def interrupted(server: Server, thread: str, request: Any, result: dict[str, Any]) -> list[Any]:
     """Return the last frames of an interrupted turn in their order: turn_aborted, the response, turn/completed."""
-    aborted = event(thread, "0", "turn_aborted", reason="interrupted")
-    completed = turn_notification("completed", thread, "0", "interrupted")
+    aborted = event(thread, turn_id(server), "turn_aborted", reason="interrupted")
+    completed = turn_notification("completed", thread, turn_id(server), "interrupted")
     return [
         {"method": aborted[0], "params": aborted[1]},
         {"id": request, "result": result},
@@ -54,9 +65,16 @@ def interrupted(thread: str, request: Any, result: dict[str, Any]) -> list[Any]:
     ]
 
 
+#: Whether any turn id interrupts, and an idle thread never answers; otherwise both are refused.
+ANY = {"0.0.0": True, "0.169.0": False}
+IDLE = {"code": -32600, "message": "no active turn to interrupt"}
+
+
 @pytest.mark.parametrize("turn", ["0", "7", "no turn"], ids=["right-turn", "wrong-turn", "no-turn"])
 def test_in_the_midst_of_words(app_server: AppServer, turn: str) -> None:
     """turn_aborted, the response `{}` and turn/completed follow; the open agentMessage never completes; any turn id works.
+
+    Since 0.169.0 the id of another turn is refused, and the turn is not disturbed.
 
     Source: REAL-73, REAL-74, REAL-75.
     """
@@ -64,12 +82,17 @@ def test_in_the_midst_of_words(app_server: AppServer, turn: str) -> None:
     thread = open_thread(server)
     start(server, thread)
     assert server.notification("item/agentMessage/delta")["delta"] == "Hello"
-    server.notification("codex/event/agent_message_delta")
-    request = server.post("turn/interrupt", {"threadId": thread, "turnId": turn})
+    heard(server)
+    if turn != "0" and not server.by_version(ANY):
+        error = server.request_error("turn/interrupt", {"threadId": thread, "turnId": turn})
+        assert error == {"code": -32600, "message": f"expected active turn id {turn} but found {turn_id(server)}"}
+        assert all_of(server, "turn/completed") == []
+        turn = "0"
+    request = server.post("turn/interrupt", {"threadId": thread, "turnId": turn_id(server) if turn == "0" else turn})
     server.reply_to(request)
     ended(server, thread)
     assert server.close() == 0
-    assert since(server, request) == interrupted(thread, request, {})
+    assert since(server, request) == these(server, interrupted(server, thread, request, {}))
     assert items_of(server, "agentMessage") == []
     assert last_words(server) == []
 
@@ -82,10 +105,11 @@ def test_the_next_turn(app_server: AppServer) -> None:
     server = app_server([CUT_SHORT, {"items": [text("Again", id="msg_2")]}])
     thread = open_thread(server)
     start(server, thread, "one")
-    server.notification("codex/event/agent_message_delta")
-    server.request("turn/interrupt", {"threadId": thread, "turnId": "0"})
+    heard(server)
+    server.request("turn/interrupt", {"threadId": thread, "turnId": turn_id(server)})
     ended(server, thread)
-    assert run(server, thread, "two")["id"] == "2"
+    second = run(server, thread, "two")["id"]
+    assert second == ("2" if has_events(server) else turn_id(server, 1))
     assert last_words(server) == ["Again"]
     for given in asked_upstream(server)[1:]:
         (first, aborted, second) = texts(given)
@@ -99,9 +123,9 @@ def test_a_pending_approval(app_server: AppServer) -> None:
     server = app_server(script, racy=ABANDONED)
     thread = open_thread(server, **ASKS)
     start(server, thread)
-    server.notification("thread/tokenUsage/updated")
+    wait_usage(server)
     request = server.server_request("item/commandExecution/requestApproval")
-    assert server.request("turn/interrupt", {"threadId": thread, "turnId": "0"}) == {}
+    assert server.request("turn/interrupt", {"threadId": thread, "turnId": turn_id(server)}) == {}
     assert ended(server, thread)["status"] == "interrupted"
     server.reply(request, {"decision": "accept"})
     assert run(server, thread)["status"] == "completed"
@@ -115,23 +139,35 @@ def test_a_running_command(app_server: AppServer) -> None:
     server = app_server([{"items": [shell_call("echo begun; exec sleep 60")]}])
     thread = open_thread(server, **FREE)
     start(server, thread)
-    server.notification("thread/tokenUsage/updated")
-    server.notification("item/commandExecution/outputDelta", delta="begun\n")
-    request = server.post("turn/interrupt", {"threadId": thread, "turnId": "0"})
+    if has_events(server):
+        server.notification("thread/tokenUsage/updated")
+        server.notification("item/commandExecution/outputDelta", delta="begun\n")
+    else:
+        item_started(server, "commandExecution")
+    request = server.post("turn/interrupt", {"threadId": thread, "turnId": turn_id(server)})
     server.reply_to(request)
     ended(server, thread)
     assert server.close() == 0
-    assert since(server, request) == interrupted(thread, request, {})
+    assert since(server, request) == these(server, interrupted(server, thread, request, {}))
     assert items_of(server, "commandExecution") == []
 
 
 def test_an_idle_thread(app_server: AppServer) -> None:
     """On an idle thread turn/interrupt never gets a response; it uses up a turn id, and the thread still works.
 
+    Since 0.169.0 turn/interrupt is refused on an idle thread, before the first turn and after it.
+
     Source: REAL-76, REAL-78.
     """
     server = app_server([{"items": [text("Hello")]}])
     thread = open_thread(server)
+    if not server.by_version(ANY):
+        assert server.request_error("turn/interrupt", {"threadId": thread, "turnId": "0"}) == IDLE
+        done = run(server, thread)
+        assert done["status"] == "completed"
+        assert server.request_error("turn/interrupt", {"threadId": thread, "turnId": done["id"]}) == IDLE
+        assert last_words(server) == ["Hello"]
+        return
     request = server.post("turn/interrupt", {"threadId": thread, "turnId": "0"})
     server.request("account/read", {})
     assert run(server, thread) == {"id": "1", "items": [], "status": "completed", "error": None}
@@ -140,19 +176,21 @@ def test_an_idle_thread(app_server: AppServer) -> None:
     assert last_words(server) == ["Hello"]
 
 
+@V1
 def test_v1(app_server: AppServer) -> None:
     """v1: interruptConversation interrupts the turn; its response has the reason. (REAL-73)"""
     server = app_server([CUT_SHORT])
     talk = conversation(server)
     send_words(server, talk)
-    server.notification("codex/event/agent_message_delta")
+    heard(server)
     request = server.post("interruptConversation", {"conversationId": talk})
     server.reply_to(request)
     ended(server, talk)
     assert server.close() == 0
-    assert since(server, request) == interrupted(talk, request, {"abortReason": "interrupted"})
+    assert since(server, request) == interrupted(server, talk, request, {"abortReason": "interrupted"})
 
 
+@V1
 def test_v1_a_pending_approval(app_server: AppServer) -> None:
     """v1: interruptConversation interrupts a turn that has an open approval. (REAL-73)"""
     server = app_server([{"items": [shell_call("printf marker")]}], racy=ABANDONED)
@@ -163,7 +201,7 @@ def test_v1_a_pending_approval(app_server: AppServer) -> None:
     assert server.request("interruptConversation", {"conversationId": talk}) == {"abortReason": "interrupted"}
     assert ended(server, talk)["status"] == "interrupted"
     assert asked(server) == ["execCommandApproval"]
-    assert msgs(server, "turn_aborted") == [{"reason": "interrupted"}]
+    assert msgs(server, "turn_aborted") == in_events(server, [{"reason": "interrupted"}])
     assert all_of(server, "item/commandExecution/outputDelta") == []
 
 
@@ -174,9 +212,9 @@ def test_one_of_two_threads(app_server: AppServer) -> None:
     first = open_thread(server)
     second = another_thread(server)
     start(server, first, "first")
-    server.notification("codex/event/agent_message_delta")
+    heard(server)
     assert run(server, second, "second")["status"] == "completed"
-    server.request("turn/interrupt", {"threadId": first, "turnId": "0"})
+    server.request("turn/interrupt", {"threadId": first, "turnId": turn_id(server)})
     assert ended(server, first)["status"] == "interrupted"
     ends = [(params["threadId"], params["turn"]["status"]) for params in all_of(server, "turn/completed")]
     assert ends == [(second, "completed"), (first, "interrupted")]
@@ -186,13 +224,16 @@ def test_replaced_by_a_review(app_server: AppServer) -> None:
     """A review that starts during a turn replaces it: the turn is aborted with the reason `replaced`, and both complete."""
     server = app_server([CUT_SHORT, {"items": [text("It is fine.", id="msg_2")]}])
     thread = open_thread(server)
-    start(server, thread)
-    server.notification("codex/event/agent_message_delta")
+    first = start(server, thread)["id"]
+    heard(server)
     asked_for = {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}, "delivery": "inline"}
-    assert server.request("review/start", asked_for)["turn"]["id"] == "1"
-    assert ended(server, thread)["status"] == "interrupted"
-    assert ended(server, thread) == {"id": "1", "items": [], "status": "completed", "error": None}
-    assert msgs(server, "turn_aborted") == [{"reason": "replaced"}]
+    review = server.request("review/start", asked_for)["turn"]["id"]
+    assert review == "1" or not has_events(server)
+    replaced = ended(server, thread)
+    assert (replaced["id"], replaced["status"]) == (first, "interrupted")
+    done = {"id": review, "items": [], "status": "completed", "error": None}
+    assert ended(server, thread) == these(server, done)
+    assert msgs(server, "turn_aborted") == in_events(server, [{"reason": "replaced"}])
     assert [item["review"] for item in items_of(server, "exitedReviewMode")] == ["It is fine."]
 
 
@@ -200,11 +241,12 @@ def test_an_interrupted_review(app_server: AppServer) -> None:
     """After an interrupt, a review leaves review mode with a message and without an output."""
     server = app_server([CUT_SHORT])
     thread = open_thread(server)
-    server.request("review/start", {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}})
-    server.notification("item/started", item={"type": "agentMessage", "id": "msg_1", "text": ""})
-    assert server.request("turn/interrupt", {"threadId": thread, "turnId": "0"}) == {}
+    asked_for = {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}}
+    server.request("review/start", asked_for)
+    server.notification("item/started", item=these(server, {"type": "agentMessage", "id": "msg_1", "text": ""}))
+    assert server.request("turn/interrupt", {"threadId": thread, "turnId": turn_id(server)}) == {}
     assert ended(server, thread)["status"] == "interrupted"
-    assert msgs(server, "exited_review_mode") == [{"review_output": None}]
+    assert msgs(server, "exited_review_mode") == in_events(server, [{"review_output": None}])
     assert items_of(server, "exitedReviewMode")[0]["review"] == "Reviewer failed to output a response."
     words = "Review was interrupted. Please re-run /review and wait for it to complete."
     assert items_of(server, "agentMessage")[-1]["text"] == words

@@ -9,8 +9,24 @@ from __future__ import annotations
 from typing import Any
 
 from codex_replay.plugin import AppServer, Server
+from suites.app_server.dialect import AT_ONCE, DECLINED, PATCHES, tool_output, tool_spec
 from suites.app_server.expected import all_of, shell_call, text
-from suites.app_server.turns import ASKS, FREE, asked, ended, items_of, last_words, methods, msgs, open_thread, run, start
+from suites.app_server.turns import (
+    ASKS,
+    FREE,
+    asked,
+    ended,
+    items_of,
+    judge_ran,
+    last_words,
+    methods,
+    msgs,
+    open_thread,
+    ran,
+    run,
+    start,
+    wait_usage,
+)
 
 APPROVAL = "item/commandExecution/requestApproval"
 WHIM = "the calls run in any order"
@@ -44,35 +60,51 @@ def told_in_order(server: Server, calls: int) -> None:
 
 
 def test_commands_run_one_after_the_other(app_server: AppServer) -> None:
-    """A command starts only after the previous command has ended. (REAL-68)"""
+    """A command starts only after the previous command has ended. (REAL-68)
+
+    Since 0.169.0 all commands start at once; each has its own end and output.
+    """
     calls = [shell_call(f"printf {n}", f"call_{n}") for n in (1, 2, 3)]
-    server = app_server(script({f"call_{n}": f"{RAN}{n}" for n in (1, 2, 3)}, *calls), racy=WHIM)
+    outputs = ran(app_server, call_1="1", call_2="2", call_3="3").get("outputs", {})
+    server = app_server(script(outputs, *calls), racy=WHIM)
     thread = open_thread(server, **FREE)
     assert run(server, thread)["status"] == "completed"
-    seen = spans(server)
-    assert sorted(call for what, call in seen if what == "begin") == ["call_1", "call_2", "call_3"]
-    assert [what for what, _ in seen] == ["begin", "end"] * 3
-    assert [seen[n][1] for n in (0, 2, 4)] == [seen[n][1] for n in (1, 3, 5)]
+    if not server.by_version(AT_ONCE):
+        seen = spans(server)
+        assert sorted(call for what, call in seen if what == "begin") == ["call_1", "call_2", "call_3"]
+        assert [what for what, _ in seen] == ["begin", "end"] * 3
+        assert [seen[n][1] for n in (0, 2, 4)] == [seen[n][1] for n in (1, 3, 5)]
     done = {item["id"]: (item["status"], item["aggregatedOutput"]) for item in items_of(server, "commandExecution")}
     assert done == {f"call_{n}": ("completed", str(n)) for n in (1, 2, 3)}
     told_in_order(server, 3)
+    judge_ran(server, call_1="1", call_2="2", call_3="3")
 
 
 def test_approvals_are_asked_one_after_the_other(app_server: AppServer) -> None:
-    """The second approval request comes after the end of the first command; each decision applies to its own call. (REAL-68)"""
-    outputs = {"call_1": f"{RAN}1", "call_2": "exec command rejected by user"}
-    server = app_server(script(outputs, shell_call("printf 1"), shell_call("printf 2", "call_2")), racy=WHIM)
+    """The second approval request comes after the end of the first command; each decision applies to its own call. (REAL-68)
+
+    Since 0.169.0 both requests come before any decision.
+    """
+    calls = [shell_call("printf 1"), shell_call("printf 2", "call_2")]
+    at_once = app_server.by_version(AT_ONCE)
+    outputs = {} if at_once else {"call_1": f"{RAN}1", "call_2": "exec command rejected by user"}
+    server = app_server(script(outputs, *calls), racy=WHIM)
     thread = open_thread(server, **ASKS)
     start(server, thread)
+    waiting = []
     for number in (0, 1):
-        request = server.server_request(APPROVAL)
-        assert request["id"] == number
-        assert len(msgs(server, "exec_command_end")) == number
-        server.reply(request, {"decision": "accept" if request["params"]["itemId"] == "call_1" else "decline"})
+        waiting.append(server.server_request(APPROVAL))
+        if not at_once:
+            assert waiting[-1]["id"] == number
+            assert len(msgs(server, "exec_command_end")) == number
+        while waiting and (number or not at_once):
+            request = waiting.pop(0)
+            server.reply(request, {"decision": "accept" if request["params"]["itemId"] == "call_1" else "decline"})
     assert ended(server, thread)["status"] == "completed"
     ends = sorted((item["id"], item["status"]) for item in items_of(server, "commandExecution"))
-    assert ends == [("call_1", "completed"), ("call_2", "declined"), ("call_2", "failed")]
+    assert ends == [("call_1", "completed"), *(("call_2", status) for status in server.by_version(DECLINED))]
     told_in_order(server, 2)
+    judge_ran(server, call_1="1")
 
 
 def test_cancel_ends_the_other_call_too(app_server: AppServer) -> None:
@@ -81,7 +113,7 @@ def test_cancel_ends_the_other_call_too(app_server: AppServer) -> None:
     server = app_server([{"items": calls}], racy=WHIM, ends=None)  # the server does not end while a second approval is open
     thread = open_thread(server, **ASKS)
     start(server, thread)
-    server.notification("thread/tokenUsage/updated")
+    wait_usage(server)
     request = server.server_request(APPROVAL)
     server.reply(request, {"decision": "cancel"})
     assert ended(server, thread)["status"] == "interrupted"
@@ -98,16 +130,16 @@ def test_tools_of_all_sorts(app_server: AppServer) -> None:
     Source: REAL-70.
     """
     outputs = {
-        "call_1": f"{RAN}1",
+        **ran(app_server, call_1="1").get("outputs", {}),
         "call_2": f"{RAN}Success. Updated the following files:\nA new.txt\n",
         "call_3": "12:00",
     }
     patch = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "call_2", "input": ADD}
     clock = {"type": "function_call", "name": "get_time", "call_id": "call_3", "arguments": {}}
     server = app_server(script(outputs, shell_call("printf 1"), patch, clock), racy=WHIM)
-    thread = open_thread(server, **FREE, dynamicTools=[CLOCK])
+    thread = open_thread(server, **FREE, **server.by_version(PATCHES), dynamicTools=[tool_spec(server, CLOCK)])
     start(server, thread)
-    server.reply(server.server_request("item/tool/call"), {"output": "12:00", "success": True})
+    server.reply(server.server_request("item/tool/call"), tool_output(server, "12:00"))
     assert ended(server, thread)["status"] == "completed"
     assert [item["status"] for item in items_of(server, "commandExecution")] == ["completed"]
     assert [item["status"] for item in items_of(server, "fileChange")] == ["completed"]
@@ -120,7 +152,7 @@ def test_tools_of_all_sorts(app_server: AppServer) -> None:
 def test_words_before_calls(app_server: AppServer) -> None:
     """Text before the calls of an answer comes first, as a separate item."""
     words = text("First this.", id="msg_0")
-    server = app_server(script({"call_1": f"{RAN}1"}, words, shell_call("printf 1")))
+    server = app_server(script(ran(app_server, call_1="1").get("outputs", {}), words, shell_call("printf 1")))
     thread = open_thread(server, **FREE)
     assert run(server, thread)["status"] == "completed"
     types = [params["item"]["type"] for params in all_of(server, "item/completed")]

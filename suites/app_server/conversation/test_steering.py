@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from codex_replay.plugin import AppServer, Server
+from suites.app_server.dialect import V1, these, turn_id
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import (
     asked_upstream,
@@ -24,8 +27,12 @@ from suites.app_server.turns import (
     start,
     texts,
     v1_items,
+    wait_message,
 )
 
+#: Whether an input that steers a turn has a turn id of its own; otherwise the response has the id of the running turn, and the
+#: input is an item of that turn.
+OWN_ID = {"0.0.0": True, "0.169.0": False}
 GATED = {"items": [text("One"), {"type": "gate", "name": "later"}]}
 SECOND = {"items": [text("Two", id="msg_2")]}
 BOTH = [("user", "first"), ("assistant", "One"), ("user", "second")]
@@ -35,55 +42,106 @@ def steer(server: Server) -> str:
     """Steer a running turn with a second input; wait for the end of the turn, and return its thread."""
     thread = open_thread(server)
     start(server, thread, "first")
-    server.notification("codex/event/agent_message")
-    start(server, thread, "second")
+    wait_message(server)
+    steered = start(server, thread, "second")
+    if server.by_version(OWN_ID):
+        server.notification("turn/started", turn=steered)
     release(server, "later")
     ended(server, thread)
     return thread
 
 
 def test_turn_start_in_a_turn(app_server: AppServer) -> None:
-    """turn/start returns a new turn id and sends turn/started; the text steers the old turn; only that turn ends. (REAL-77)"""
+    """turn/start returns a new turn id and sends turn/started; the text steers the old turn; only that turn ends. (REAL-77)
+
+    Since 0.169.0 turn/start returns the id of the old turn, and sends no turn/started.
+    """
     server = app_server([GATED, SECOND])
     thread = open_thread(server)
-    assert start(server, thread, "first")["id"] == "0"
-    server.notification("codex/event/agent_message")
+    first = start(server, thread, "first")["id"]
+    wait_message(server)
+    assert first == turn_id(server)
     steered = start(server, thread, "second")
-    assert steered == {"id": "1", "items": [], "status": "inProgress", "error": None}
-    server.notification("turn/started", turn=steered)
+    own = server.by_version(OWN_ID)
+    assert steered == these(server, {"id": "1" if own else first, "items": [], "status": "inProgress", "error": None})
+    if own:
+        server.notification("turn/started", turn=steered)
     release(server, "later")
-    assert ended(server, thread) == {"id": "0", "items": [], "status": "completed", "error": None}
+    assert ended(server, thread) == these(server, {"id": first, "items": [], "status": "completed", "error": None})
     assert server.close() == 0
-    assert [params["turn"]["id"] for params in all_of(server, "turn/started")] == ["0", "1"]
+    assert [params["turn"]["id"] for params in all_of(server, "turn/started")] == ([first, "1"] if own else [first])
     assert methods(server).count("turn/completed") == 1
-    assert {params["turnId"] for params in all_of(server, "item/started")} == {"0"}
+    assert {params["turnId"] for params in all_of(server, "item/started")} == {first}
     assert last_words(server) == ["Two"]
     assert [texts(given) for given in asked_upstream(server)] in ([], [BOTH[:1], BOTH])
 
 
+@pytest.mark.since("0.169.0", "earlier versions were not examined")
+def test_turn_steer(app_server: AppServer) -> None:
+    """turn/steer during a turn returns its id; the words come as a further userMessage; the turn ends once."""
+    server = app_server([GATED, SECOND])
+    thread = open_thread(server)
+    turn = start(server, thread, "first")["id"]
+    wait_message(server)
+    asked: dict[str, Any] = {"threadId": thread, "input": [{"type": "text", "text": "second"}]}
+    assert server.request("turn/steer", {**asked, "expectedTurnId": turn}) == {"turnId": turn}
+    release(server, "later")
+    done = ended(server, thread)
+    assert server.close() == 0
+    assert (done["id"], done["status"], done["error"]) == (turn, "completed", None)
+    assert [item["text"] for item in done["items"]] == ["Two"]
+    assert methods(server).count("turn/completed") == 1
+    assert [item["content"][0]["text"] for item in items_of(server, "userMessage")] == ["first", "second"]
+    assert [item["text"] for item in items_of(server, "agentMessage")] == ["One", "Two"]
+    assert [texts(given) for given in asked_upstream(server)] in ([], [BOTH[:1], BOTH])
+
+
+@pytest.mark.since("0.169.0", "earlier versions were not examined")
+def test_steering_another_turn(app_server: AppServer) -> None:
+    """turn/steer is refused on an idle thread, and if it names a turn that is not running; no turn is steered."""
+    server = app_server([GATED])
+    thread = open_thread(server)
+    asked: dict[str, Any] = {"threadId": thread, "input": [{"type": "text", "text": "second"}], "expectedTurnId": "7"}
+    assert server.request_error("turn/steer", asked)["message"] == "no active turn to steer"
+    turn = start(server, thread, "first")["id"]
+    wait_message(server)
+    assert server.request_error("turn/steer", asked)["message"] == f"expected active turn id `7` but found `{turn}`"
+    release(server, "later")
+    assert ended(server, thread)["status"] == "completed"
+    assert [item["content"][0]["text"] for item in items_of(server, "userMessage")] == ["first"]
+
+
 def test_the_steering_words_are_no_item(app_server: AppServer) -> None:
-    """The input that steers a turn is not repeated as an item; the input that started the turn is. (REAL-77)"""
+    """The input that steers a turn is not repeated as an item; the input that started the turn is. (REAL-77)
+
+    Since 0.169.0 both inputs are items.
+    """
     server = app_server([GATED, SECOND])
     steer(server)
     message = [item["content"][0]["text"] for item in items_of(server, "userMessage")]
-    assert message == ["first"]
+    assert message == (["first"] if server.by_version(OWN_ID) else ["first", "second"])
     assert [item["text"] for item in items_of(server, "agentMessage")] == ["One", "Two"]
 
 
 def test_the_turn_after(app_server: AppServer) -> None:
-    """The steering input uses up a turn id: the next turn has the id after it. (REAL-78)"""
+    """The steering input uses up a turn id: the next turn has the id after it. (REAL-78)
+
+    Since 0.169.0 the steering input uses up no turn id: the next turn is the second turn that starts.
+    """
     server = app_server([GATED, SECOND, {"items": [text("Three", id="msg_3")]}])
     thread = steer(server)
-    assert run(server, thread, "third")["id"] == "2"
+    third = run(server, thread, "third")["id"]
+    assert third == ("2" if server.by_version(OWN_ID) else turn_id(server, 1))
     assert last_words(server) == ["Two", "Three"]
 
 
+@V1
 def test_v1_message_in_a_turn(app_server: AppServer) -> None:
     """v1: sendUserMessage during a turn is answered at once and steers that turn, which ends once. (REAL-77)"""
     server = app_server([GATED, SECOND])
     talk = conversation(server)
     send_words(server, talk, "first")
-    server.notification("codex/event/agent_message")
+    wait_message(server)
     send_words(server, talk, "second")
     release(server, "later")
     assert ended(server, talk)["id"] == "0"
@@ -94,6 +152,7 @@ def test_v1_message_in_a_turn(app_server: AppServer) -> None:
     assert [texts(given) for given in asked_upstream(server)] in ([], [BOTH[:1], BOTH])
 
 
+@V1
 def test_v1_turn_and_message_at_once(app_server: AppServer) -> None:
     """v1: sendUserTurn and sendUserMessage with the same text in one write, as a proxy does: one or two model requests.
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin import AppServer, Server
+from suites.app_server.dialect import V1, has_events, in_events, these, turn_id
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import (
     ESTIMATE,
@@ -29,6 +30,7 @@ from suites.app_server.turns import (
     start,
     texts,
     v1_items,
+    wait_message,
 )
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
@@ -53,6 +55,15 @@ def turn(number: int, asked: str, answered: str) -> dict[str, Any]:
 ONE, TWO = turn(1, "first", "One"), turn(2, "second", "Two")
 
 
+def stored(server: Server, *turns: dict[str, Any]) -> Any:
+    """Return turns as thread/read has them: with the ids of the file or, in later versions, with the ids of the frames."""
+    if has_events(server):
+        return list(turns)
+    bare = [{key: value for key, value in each.items() if key != "id"} for each in turns]
+    items = [[{key: value for key, value in item.items() if key != "id"} for item in each["items"]] for each in turns]
+    return these(server, [{**each, "items": inner} for each, inner in zip(bare, items, strict=True)])
+
+
 def two_turns(server: Server, **settings: Any) -> str:
     """Start a thread and run two turns; return its id."""
     thread = open_thread(server, **settings)
@@ -68,16 +79,17 @@ def test_read(app_server: AppServer) -> None:
     begun = all_of(server, "thread/started")[0]["thread"]
     read = server.request("thread/read", {"threadId": thread})["thread"]
     assert begun["preview"] == ""
-    assert {**read, "updatedAt": 0} == {**begun, "preview": "first", "updatedAt": 0}
+    later = {"updatedAt": 0} if has_events(server) else {"updatedAt": 0, "recencyAt": 0}
+    assert {**read, **later} == {**begun, "preview": "first", **later}
     whole = server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]
-    assert whole == {**read, "turns": [ONE, TWO]}
+    assert whole == {**read, "turns": stored(server, ONE, TWO)}
 
 
 def test_list(app_server: AppServer) -> None:
     """thread/list has the threads with at least one turn, newest first; `limit` and `cursor` select a page."""
     server = app_server(says("One", "Two"))
     first = open_thread(server)
-    assert server.request("thread/list", {}) == {"data": [], "nextCursor": None}
+    assert server.request("thread/list", {}) == these(server, {"data": [], "nextCursor": None})
     run(server, first, "first")
     second = another_thread(server)
     run(server, second, "second")
@@ -89,10 +101,8 @@ def test_list(app_server: AppServer) -> None:
     ]
     page = server.request("thread/list", {"limit": 1})
     assert page["data"] == everything["data"][:1]
-    assert server.request("thread/list", {"limit": 1, "cursor": page["nextCursor"]}) == {
-        "data": everything["data"][1:],
-        "nextCursor": None,
-    }
+    last = server.request("thread/list", {"limit": 1, "cursor": page["nextCursor"]})
+    assert last == these(server, {"data": everything["data"][1:], "nextCursor": None})
 
 
 #: name -> (params of thread/list, how many of the two threads are listed)
@@ -132,13 +142,11 @@ def test_loaded_list(app_server: AppServer) -> None:
     first = open_thread(server)
     second = another_thread(server)
     found = server.request("thread/loaded/list", {})
-    assert found == {"data": sorted([first, second]), "nextCursor": None}
+    assert found == these(server, {"data": sorted([first, second]), "nextCursor": None})
     page = server.request("thread/loaded/list", {"limit": 1})
-    assert page == {"data": found["data"][:1], "nextCursor": found["data"][0]}
-    assert server.request("thread/loaded/list", {"limit": 1, "cursor": page["nextCursor"]}) == {
-        "data": found["data"][1:],
-        "nextCursor": None,
-    }
+    assert page == these(server, {"data": found["data"][:1], "nextCursor": found["data"][0]})
+    last = server.request("thread/loaded/list", {"limit": 1, "cursor": page["nextCursor"]})
+    assert last == these(server, {"data": found["data"][1:], "nextCursor": None})
 
 
 def test_resume(app_server: AppServer) -> None:
@@ -146,10 +154,14 @@ def test_resume(app_server: AppServer) -> None:
     server = app_server(says("One", "Two", "Three"))
     thread = two_turns(server)
     result = server.request("thread/resume", {"threadId": thread, **FREE})
-    assert result["thread"]["turns"] == [ONE, TWO]
+    assert result["thread"]["turns"] == stored(server, ONE, TWO)
     assert (result["thread"]["id"], result["approvalPolicy"]) == (thread, "never")
-    assert result["sandbox"] == {"type": "dangerFullAccess"}
-    assert run(server, thread, "third")["id"] == "0"
+    # 0.169.0 keeps the sandbox of a thread that is loaded.
+    assert result["sandbox"]["type"] == server.by_version({"0.0.0": "dangerFullAccess", "0.169.0": "readOnly"})
+    if has_events(server):
+        assert list(result["sandbox"]) == ["type"]
+    third = run(server, thread, "third")["id"]
+    assert third == ("0" if has_events(server) else turn_id(server, 2))
     assert last_words(server) == ["One", "Two", "Three"]
     report = [("user", "first"), ("assistant", "One"), ("user", "second"), ("assistant", "Two"), ("user", "third")]
     assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [report])
@@ -160,6 +172,21 @@ def settings(opened: dict[str, Any]) -> tuple[Any, ...]:
     return opened["model"], opened["approvalPolicy"], opened["sandbox"]["type"], opened["reasoningEffort"]
 
 
+@pytest.mark.since("0.169.0", "until then thread/resume forgets the settings of thread/start")
+def test_resume_keeps_the_settings(app_server: AppServer) -> None:
+    """thread/resume keeps the settings of thread/start; thread/fork keeps only the approval policy."""
+    server = app_server(says("One"))
+    kept = ("gpt-5.2", "untrusted", "workspaceWrite", None)
+    thread = open_thread(server, model="gpt-5.2", approvalPolicy="untrusted", sandbox="workspace-write")
+    run(server, thread, "first")
+    assert settings(server.request("thread/resume", {"threadId": thread})) == kept
+    forked = ("gpt-5.2-codex", "untrusted", "readOnly", None)
+    assert settings(server.request("thread/fork", {"threadId": thread})) == forked
+    asked = {"model": "gpt-5.5", "approvalPolicy": "never", "sandbox": "read-only"}
+    assert settings(server.request("thread/fork", {"threadId": thread, **asked}))[:3] == ("gpt-5.5", "never", "readOnly")
+
+
+@pytest.mark.until("0.140.0", "0.169.0 keeps the settings of the thread")
 def test_resume_forgets_the_settings(app_server: AppServer) -> None:
     """thread/resume and thread/fork use the settings of config.toml and of the request, not the settings of thread/start.
 
@@ -183,8 +210,11 @@ def test_resume_forgets_the_settings(app_server: AppServer) -> None:
 def test_resume_with_a_history(app_server: AppServer) -> None:
     """thread/resume accepts a history from the client instead of the thread's file."""
     server = app_server(says("One", "Two"))
-    thread = open_thread(server)
+    thread = open_thread(server, experimental=True)
     run(server, thread, "first")
+    if not has_events(server):  # later versions refuse it for a thread that is loaded
+        server.request("thread/archive", {"threadId": thread})
+        server.request("thread/unarchive", {"threadId": thread})
     history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "from elsewhere"}]}]
     resumed = server.request("thread/resume", {"threadId": thread, "history": history})["thread"]
     assert resumed["id"] != thread
@@ -203,45 +233,77 @@ def test_fork(app_server: AppServer) -> None:
     thread = two_turns(server)
     fork = server.request("thread/fork", {"threadId": thread})["thread"]
     assert fork["id"] != thread
-    assert (fork["preview"], fork["turns"]) == ("first", [ONE, TWO])
-    assert server.notification("thread/started", thread=fork)["thread"]["id"] == fork["id"]
-    assert run(server, fork["id"], "in the fork")["id"] == "0"
-    assert run(server, thread, "in the thread")["id"] == "2"
+    assert (fork["preview"], fork["turns"]) == ("first", stored(server, ONE, TWO))
+    if has_events(server):
+        assert server.notification("thread/started", thread=fork)["thread"]["id"] == fork["id"]
+    else:  # without the turns
+        assert server.notification("thread/started")["thread"]["id"] == fork["id"]
+    turns = [run(server, fork["id"], "in the fork")["id"], run(server, thread, "in the thread")["id"]]
+    assert turns == (["0", "2"] if has_events(server) else [turn_id(server, 0, fork["id"]), turn_id(server, 2, thread)])
     assert last_words(server) == ["One", "Two", "Three", "Four"]
     inputs = [dict.fromkeys(words for role, words in texts(given) if role == "user") for given in asked_upstream(server)[2:]]
     assert [list(words) for words in inputs] in ([], [["first", "second", "in the fork"], ["first", "second", "in the thread"]])
 
 
+#: Whether thread/rollback drops the last turns; otherwise thread/revert drops a turn and those after it.
+ROLLBACK = {"0.0.0": True, "0.169.0": False}
+
+
+def drop(server: Server, thread: str, turns: int, started: list[str]) -> tuple[str, dict[str, Any]]:
+    """Return the request, method and params, that drops this many of the turns with these ids."""
+    if server.by_version(ROLLBACK):
+        return "thread/rollback", {"threadId": thread, "numTurns": turns}
+    return "thread/revert", {"threadId": thread, "beforeTurnId": started[-turns]}
+
+
 def test_rollback(app_server: AppServer) -> None:
-    """thread/rollback drops the last turns of the thread, of its file, and of the model's input."""
+    """thread/rollback drops the last turns of the thread, of its file, and of the model's input; thread/revert does the same."""
     server = app_server(says("One", "Two", "Three"), racy=ESTIMATE)
-    thread = two_turns(server)
-    assert server.request("thread/rollback", {"threadId": thread, "numTurns": 1})["thread"]["turns"] == [ONE]
-    assert msgs(server, "thread_rolled_back") == [{"num_turns": 1}]
-    assert server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"] == [ONE]
-    assert run(server, thread, "third")["id"] == "3"
+    thread = open_thread(server, experimental=True)
+    started = [run(server, thread, words)["id"] for words in ("first", "second")]
+    result = server.request(*drop(server, thread, 1, started))["thread"]
+    left = stored(server, ONE)
+    assert result["turns"] == (left if server.by_version(ROLLBACK) else [])
+    assert msgs(server, "thread_rolled_back") == in_events(server, [{"num_turns": 1}])
+    assert server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"] == left
+    third = run(server, thread, "third")
+    assert third["id"] == ("3" if has_events(server) else turn_id(server, 2))
     report = [("user", "first"), ("assistant", "One"), ("user", "third")]
     assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [report])
 
 
 def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
-    """A rollback of too many turns drops all turns; a rollback of zero turns is refused."""
+    """A rollback of too many turns drops all turns; a rollback of zero turns is refused, and so is a revert to no turn."""
     server = app_server(says("One"), racy=ESTIMATE)
-    thread = open_thread(server)
-    run(server, thread, "first")
-    error = server.request_error("thread/rollback", {"threadId": thread, "numTurns": 0})
-    assert error == {"code": REFUSED, "message": "numTurns must be >= 1"}
-    assert server.request("thread/rollback", {"threadId": thread, "numTurns": 9})["thread"]["turns"] == []
+    thread = open_thread(server, experimental=True)
+    started = [run(server, thread, "first")["id"]]
+    if server.by_version(ROLLBACK):
+        error = server.request_error("thread/rollback", {"threadId": thread, "numTurns": 0})
+        assert error == {"code": REFUSED, "message": "numTurns must be >= 1"}
+        assert server.request("thread/rollback", {"threadId": thread, "numTurns": 9})["thread"]["turns"] == []
+        return
+    error = server.request_error("thread/revert", {"threadId": thread, "beforeTurnId": "x"})
+    assert error == {"code": REFUSED, "message": "turn not found: x"}
+    server.request(*drop(server, thread, 1, started))
+    assert server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"] == []
 
 
 def test_rollback_in_a_turn(app_server: AppServer) -> None:
-    """A rollback during a turn is refused with an error and an event; the turn continues."""
+    """A rollback during a turn is refused with an error and an event; the turn continues.
+
+    A revert interrupts the turn, and drops it.
+    """
     server = app_server([{"items": [text("One"), {"type": "gate", "name": "later"}]}])
-    thread = open_thread(server)
-    start(server, thread)
-    server.notification("codex/event/agent_message")
+    thread = open_thread(server, experimental=True)
+    started = [start(server, thread)["id"]]
+    wait_message(server)
+    if not server.by_version(ROLLBACK):
+        server.request(*drop(server, thread, 1, started))
+        assert ended(server, thread)["status"] == "interrupted"
+        assert server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"] == []
+        return
     words = "Cannot rollback while a turn is in progress."
-    error = server.request_error("thread/rollback", {"threadId": thread, "numTurns": 1})
+    error = server.request_error(*drop(server, thread, 1, started))
     assert error == {"code": REFUSED, "message": words}
     report = server.notification("codex/event/error")
     assert report["msg"] == {"type": "error", "message": words, "codex_error_info": "thread_rollback_failed"}
@@ -255,7 +317,10 @@ def test_archive(app_server: AppServer) -> None:
     server = app_server(says("One", "Two"))
     thread = two_turns(server)
     assert server.request("thread/archive", {"threadId": thread}) == {}
-    assert server.notification("codex/event/shutdown_complete")["msg"] == {"type": "shutdown_complete"}
+    if has_events(server):
+        assert server.notification("codex/event/shutdown_complete")["msg"] == {"type": "shutdown_complete"}
+    else:
+        assert server.notification("thread/archived") == {"threadId": thread}
     assert server.request("thread/list", {})["data"] == []
     (archived,) = server.request("thread/list", {"archived": True})["data"]
     assert archived["id"] == thread
@@ -280,12 +345,19 @@ NO_SUCH_THREAD = {
 }
 
 
+#: The rows of a version that has another method.
+NO_SUCH_ROLLBACK: dict[str, dict[str, tuple[str, dict[str, Any], str]]] = {
+    "0.0.0": {},
+    "0.169.0": {"rollback": ("thread/revert", {"beforeTurnId": "x"}, "thread not found: {id}")},
+}
+
+
 @pytest.mark.parametrize("row", NO_SUCH_THREAD)
 def test_no_such_thread(app_server: AppServer, row: str) -> None:
     """For an unknown thread each method has its own error message. (REAL-91)"""
-    method, params, message = NO_SUCH_THREAD[row]
+    method, params, message = app_server.by_version(NO_SUCH_ROLLBACK).get(row, NO_SUCH_THREAD[row])
     server = app_server()
-    server.initialize()
+    server.initialize(experimental=row == "rollback")
     error = server.request_error(method, {"threadId": NOBODY, **params})
     assert error == {"code": REFUSED, "message": message.format(id=NOBODY)}
 
@@ -295,11 +367,15 @@ def test_archived_thread_is_not_there(app_server: AppServer) -> None:
     server = app_server(says("One"))
     thread = open_thread(server)
     run(server, thread, "first")
-    wrong = {"code": REFUSED, "message": f"no archived rollout found for thread id {thread}"}
+    words = {"0.0.0": "no archived rollout found for thread id {id}", "0.169.0": "thread {id} already has an active writer"}
+    wrong = {"code": REFUSED, "message": server.by_version(words).format(id=thread)}
     assert server.request_error("thread/unarchive", {"threadId": thread}) == wrong
     server.request("thread/archive", {"threadId": thread})
     gone = {"code": REFUSED, "message": f"no rollout found for thread id {thread}"}
     assert server.request_error("thread/archive", {"threadId": thread}) == gone
+    if server.by_version({"0.0.0": False, "0.169.0": True}):  # it can be read
+        assert server.request("thread/read", {"threadId": thread})["thread"]["id"] == thread
+        return
     unread = {"code": REFUSED, "message": f"thread not loaded: {thread}"}
     assert server.request_error("thread/read", {"threadId": thread}) == unread
 
@@ -335,10 +411,15 @@ def test_two_threads_at_once(app_server: AppServer) -> None:
         message[params["threadId"]] += params["delta"]
     assert message == {first: "Hello", second: "Bye"}
     for thread, words in ((first, "Hello"), (second, "Bye")):
+        if not has_events(server):
+            ends = [params["turn"]["items"] for params in all_of(server, "turn/completed") if params["threadId"] == thread]
+            assert [[item["text"] for item in items] for items in ends] == [[words]]
+            continue
         ends = [params for params in all_of(server, "codex/event/task_complete") if params["conversationId"] == thread]
         assert [params["msg"]["last_agent_message"] for params in ends] == [words]
 
 
+@V1
 def test_two_listeners(app_server: AppServer) -> None:
     """Two listeners of one conversation compete: each event reaches only one of them, so the client gets it once.
 
@@ -356,6 +437,7 @@ def test_two_listeners(app_server: AppServer) -> None:
     assert last_words(server) == ["Hello"]
 
 
+@V1
 def test_v1_list(app_server: AppServer) -> None:
     """v1: listConversations (in pages) and the summary of a conversation have the same content as a thread in v2."""
     server = app_server(says("One", "Two"))
@@ -377,6 +459,7 @@ def test_v1_list(app_server: AppServer) -> None:
         assert server.request("getConversationSummary", {"rolloutPath": item["path"]}) == {"summary": item}
 
 
+@V1
 def test_v1_resume(app_server: AppServer) -> None:
     """v1: resumeConversation returns the events so far and sends them in sessionConfigured; the ids of new turns start at 0."""
     server = app_server(says("One", "Two"))
@@ -396,6 +479,7 @@ def test_v1_resume(app_server: AppServer) -> None:
     assert last_words(server) == ["One", "Two"]
 
 
+@V1
 def test_v1_fork(app_server: AppServer) -> None:
     """v1: forkConversation returns another conversation with the same events."""
     server = app_server(says("One", "Two"))
@@ -413,6 +497,7 @@ def test_v1_fork(app_server: AppServer) -> None:
     assert last_words(server) == ["One", "Two"]
 
 
+@V1
 def test_v1_archive(app_server: AppServer) -> None:
     """v1: archiveConversation requires the path of the file; afterwards the list no longer has the conversation."""
     server = app_server(says("One"))

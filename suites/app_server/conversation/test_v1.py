@@ -1,6 +1,6 @@
 """Conversations of the v1 API, as the proxy uses it: newConversation, a listener, sendUserTurn, sendUserMessage.
 
-Source: docs/contract/real-0.92.md, section 4; the proxy's payloads are those of docs/contract/payloads.md, sections 1 to 3.
+Source: docs/contract/real-0.92.md, section 4; the proxy's payloads come from docs/contract/payloads.md, sections 1 to 3.
 """
 
 from __future__ import annotations

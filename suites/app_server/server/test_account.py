@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from codex_replay.plugin import AppServer
+from suites.app_server.dialect import V1, has_events, these
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import last_words, open_thread, run
 
@@ -33,10 +34,11 @@ def test_nobody(app_server: AppServer) -> None:
     """Without a login, and with a provider that requires none, the server reports no account and refuses to read rate limits."""
     server = app_server()
     server.initialize()
-    assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": False}
-    status = {"authMethod": None, "authToken": None, "requiresOpenaiAuth": False}
-    assert server.request("getAuthStatus", {"includeToken": True, "refreshToken": False}) == status
-    assert server.request("userInfo") == {"allegedUserEmail": None}
+    assert server.request("account/read", {}) == these(server, {"account": None, "requiresOpenaiAuth": False})
+    if has_events(server):  # getAuthStatus and userInfo are of v1
+        status = {"authMethod": None, "authToken": None, "requiresOpenaiAuth": False}
+        assert server.request("getAuthStatus", {"includeToken": True, "refreshToken": False}) == status
+        assert server.request("userInfo") == {"allegedUserEmail": None}
     error = server.request_error("account/rateLimits/read")
     assert error == {"code": REFUSED, "message": "codex account authentication required to read rate limits"}
 
@@ -45,14 +47,28 @@ def test_api_key(app_server: AppServer) -> None:
     """The server reports a login by key as such, sends the key only on request, and refuses to read rate limits."""
     server = app_server(script("api_key"), auth="api_key", config=WANTS_LOGIN)
     server.initialize()
-    assert server.request("account/read", {}) == {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True}
-    status = {"authMethod": "apikey", "authToken": None, "requiresOpenaiAuth": True}
+    assert server.request("account/read", {}) == these(server, {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True})
+    if has_events(server):
+        status = {"authMethod": "apikey", "authToken": None, "requiresOpenaiAuth": True}
+        assert server.request("getAuthStatus", {}) == status
+        with_key = server.request("getAuthStatus", {"includeToken": True})
+        assert {**with_key, "authToken": None} == status
+        assert type(with_key["authToken"]) is str
+    error = server.request_error("account/rateLimits/read")
+    assert error == {"code": REFUSED, "message": "chatgpt authentication required to read rate limits"}
+
+
+@pytest.mark.since("0.108.0", "getAuthStatus outlived v1, though the bundle does not have it any more")
+@pytest.mark.parametrize("login", [None, "api_key"], ids=["nobody", "api-key"])
+def test_auth_status_outlived_v1(app_server: AppServer, login: str | None) -> None:
+    """getAuthStatus is still answered: the method of the login, and a token only on request."""
+    server = app_server(script(login or "none"), auth=login, config=WANTS_LOGIN, bad_input=True)
+    server.initialize()
+    status = {"authMethod": "apikey" if login else None, "authToken": None, "requiresOpenaiAuth": True}
     assert server.request("getAuthStatus", {}) == status
     with_key = server.request("getAuthStatus", {"includeToken": True})
     assert {**with_key, "authToken": None} == status
-    assert type(with_key["authToken"]) is str
-    error = server.request_error("account/rateLimits/read")
-    assert error == {"code": REFUSED, "message": "chatgpt authentication required to read rate limits"}
+    assert type(with_key["authToken"]) is (str if login else type(None))
 
 
 def test_chatgpt(app_server: AppServer) -> None:
@@ -61,24 +77,26 @@ def test_chatgpt(app_server: AppServer) -> None:
     server.initialize()
     read = server.request("account/read", {})
     email = read["account"].pop("email")
-    assert read == {"account": {"type": "chatgpt", "planType": "pro"}, "requiresOpenaiAuth": True}
+    assert read == these(server, {"account": {"type": "chatgpt", "planType": "pro"}, "requiresOpenaiAuth": True})
     assert email == "fake@codex-replay.invalid" or not server.live
-    assert server.request("userInfo") == {"allegedUserEmail": email}
-    assert server.request("getAuthStatus", {})["authMethod"] == "chatgpt"
+    if has_events(server):  # userInfo and getAuthStatus are of v1
+        assert server.request("userInfo") == {"allegedUserEmail": email}
+        assert server.request("getAuthStatus", {})["authMethod"] == "chatgpt"
 
 
 def test_key_login(app_server: AppServer) -> None:
-    """account/login/start with a key completes at once; then come account/login/completed and account/updated, in this order."""
+    """account/login/start with a key completes at once; account/login/completed and account/updated follow, in this order."""
     server = app_server(script("api_key", "Hello"), config=WANTS_LOGIN)
     server.initialize()
-    assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": True}
+    assert server.request("account/read", {}) == these(server, {"account": None, "requiresOpenaiAuth": True})
     assert server.request("account/login/start", {"type": "apiKey", "apiKey": KEY}) == {"type": "apiKey"}
-    assert server.notification("account/updated") == {"authMode": "apikey"}
+    assert server.notification("account/updated") == these(server, {"authMode": "apikey"})
     report = [message for message in server.messages() if message.get("method", "").startswith("account/")]
-    assert report == [
+    wanted = [
         {"method": "account/login/completed", "params": {"loginId": None, "success": True, "error": None}},
         {"method": "account/updated", "params": {"authMode": "apikey"}},
     ]
+    assert report == these(server, wanted)
     assert server.request("account/read", {})["account"] == {"type": "apiKey"}
     thread = server.request("thread/start", {"cwd": server.work})["thread"]["id"]
     assert run(server, thread)["status"] == "completed"
@@ -89,10 +107,11 @@ def test_logout(app_server: AppServer) -> None:
     server = app_server(script("api_key"), auth="api_key", config=WANTS_LOGIN)
     server.initialize()
     assert server.request("account/logout") == {}
-    assert server.notification("account/updated") == {"authMode": None}
-    assert server.request("account/read", {}) == {"account": None, "requiresOpenaiAuth": True}
+    assert server.notification("account/updated") == these(server, {"authMode": None})
+    assert server.request("account/read", {}) == these(server, {"account": None, "requiresOpenaiAuth": True})
 
 
+@V1
 def test_v1_login_and_logout(app_server: AppServer) -> None:
     """v1: loginApiKey and logoutChatGpt are each answered `{}`, and authStatusChange reports each."""
     server = app_server(script("api_key"), config=WANTS_LOGIN)
@@ -106,7 +125,7 @@ def test_v1_login_and_logout(app_server: AppServer) -> None:
 
 
 def judge_url(url: str, client: str) -> None:
-    """Check the address that a client opens in a browser."""
+    """Check the login address that a client opens in a browser."""
     parts = urlsplit(url)
     query = {name: values[0] for name, values in parse_qs(parts.query).items()}
     assert (parts.scheme, parts.path) == ("https", "/oauth/authorize")
@@ -133,6 +152,7 @@ def test_chatgpt_login_cancelled(app_server: AppServer) -> None:
     assert server.request("account/read", {})["account"] is None
 
 
+@V1
 def test_v1_chatgpt_login_cancelled(app_server: AppServer) -> None:
     """v1: after loginChatGpt and cancelLoginChatGpt, the server sends loginChatGptComplete without success."""
     server = app_server(config=WANTS_LOGIN)
@@ -159,14 +179,13 @@ def test_rate_limits(app_server: AppServer) -> None:
     }
     server = app_server(script("chatgpt", rate_limits=limits), auth="chatgpt", config=WANTS_LOGIN)
     server.initialize()
-    assert server.request("account/rateLimits/read") == {
-        "rateLimits": {
-            "primary": {"usedPercent": 12, "windowDurationMins": 300, "resetsAt": 1900000000},
-            "secondary": None,
-            "credits": None,
-            "planType": "pro",
-        }
+    wanted = {
+        "primary": {"usedPercent": 12, "windowDurationMins": 300, "resetsAt": 1900000000},
+        "secondary": None,
+        "credits": None,
+        "planType": "pro",
     }
+    assert server.request("account/rateLimits/read") == these(server, {"rateLimits": wanted})
 
 
 def test_rate_limits_of_a_turn(app_server: AppServer) -> None:
@@ -181,9 +200,10 @@ def test_rate_limits_of_a_turn(app_server: AppServer) -> None:
     run(server, thread)
     primary = {"usedPercent": 13, "windowDurationMins": 300, "resetsAt": 1900000000}
     limits = {"primary": primary, "secondary": None, "credits": None, "planType": None}
-    assert all_of(server, "account/rateLimits/updated")[0] == {"rateLimits": limits}
-    report = all_of(server, "codex/event/token_count")[0]["msg"]["rate_limits"]
-    assert report["primary"] == {"used_percent": 12.5, "window_minutes": 300, "resets_at": 1900000000}
+    assert all_of(server, "account/rateLimits/updated")[0] == these(server, {"rateLimits": limits})
+    if has_events(server):
+        report = all_of(server, "codex/event/token_count")[0]["msg"]["rate_limits"]
+        assert report["primary"] == {"used_percent": 12.5, "window_minutes": 300, "resets_at": 1900000000}
 
 
 def test_refresh_of_an_expired_token(app_server: AppServer) -> None:
@@ -195,7 +215,8 @@ def test_refresh_of_an_expired_token(app_server: AppServer) -> None:
     assert last_words(server) == ["Hello"]
     assert all_of(server, "error") == []
     if server.upstream is not None:
-        asked = [(entry["path"].rpartition("/")[2], entry["status"]) for entry in server.upstream.ledger()][1:]
+        ledger = [(entry["path"].split("?")[0].rpartition("/")[2], entry["status"]) for entry in server.upstream.ledger()]
+        asked = [each for each in ledger if each[0] in ("responses", "token")]
         assert asked == [("responses", 401), ("responses", 401), ("token", 200), ("responses", 200)]
 
 
@@ -218,19 +239,31 @@ def test_refresh_refused(app_server: AppServer, row: str) -> None:
     server = app_server(script({"access": "expired", "refresh": row}), auth="chatgpt", config=WANTS_LOGIN, refused=True)
     thread = open_thread(server)
     turn = run(server, thread)
-    error = {"message": REFRESHES[row], "codexErrorInfo": "unauthorized", "additionalDetails": None}
+    error = these(server, {"message": REFRESHES[row], "codexErrorInfo": "unauthorized", "additionalDetails": None})
     assert (turn["status"], turn["error"]) == ("failed", error)
     assert all_of(server, "error") == [{"error": error, "willRetry": False, "threadId": thread, "turnId": turn["id"]}]
 
 
+#: Whether tokens without the time of their last refresh are usable, because the server refreshes them.
+UNDATED_TOKENS = {"0.0.0": False, "0.169.0": True}
+
+
 def test_no_last_refresh(app_server: AppServer) -> None:
-    """Tokens without the time of their last refresh are unusable: the turn fails before any request to the model. (REAL-09)"""
+    """Tokens without the time of their last refresh are unusable: the turn fails before any request to the model. (REAL-09)
+
+    Since 0.169.0 the server refreshes such tokens; until then it requests the workspaces without a token.
+    """
+    usable = app_server.by_version(UNDATED_TOKENS)
     tokens = {"id_token": "", "access_token": "fake-access-token", "refresh_token": "fake-refresh-token", "account_id": "fake"}
     claims = "eyJhbGciOiJub25lIn0.e30.c2lnbmF0dXJl"
     auth = {"OPENAI_API_KEY": None, "tokens": {**tokens, "id_token": claims}}
-    server = app_server(script("chatgpt"), auth=auth, config=WANTS_LOGIN)
+    server = app_server(script("chatgpt", *(["Hello"] if usable else [])), auth=auth, config=WANTS_LOGIN, refused=usable)
     thread = open_thread(server)
     turn = run(server, thread)
-    assert (turn["status"], turn["error"]["message"]) == ("failed", "Token data is not available.")
+    if usable:
+        assert (turn["status"], last_words(server)) == ("completed", ["Hello"])
+    else:
+        assert (turn["status"], turn["error"]["message"]) == ("failed", "Token data is not available.")
     if server.upstream is not None:
-        assert [entry["path"] for entry in server.upstream.ledger() if entry["method"] == "POST"] == []
+        posted = [entry["path"].rpartition("/")[2] for entry in server.upstream.ledger() if entry["method"] == "POST"]
+        assert posted == (["token", "responses"] if usable else [])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin import AppServer, Server
+from suites.app_server.dialect import LAST_LINE, after_opening, these
 
 READ = b'{"id":1,"method":"account/read","params":{}}'
 NO_ACCOUNT = {"account": None, "requiresOpenaiAuth": False}
@@ -48,8 +49,8 @@ FINE: dict[str, bytes] = {
 
 def frames_after_handshake(server: Server) -> list[Any]:
     """Return every frame of the server after the response to `initialize`."""
-    first, *others = server.messages()
-    assert list(first["result"]) == ["userAgent"]
+    first, *others = after_opening(server)
+    assert next(iter(first["result"])) == "userAgent"
     return others
 
 
@@ -59,9 +60,9 @@ def test_silent(app_server: AppServer, row: str) -> None:
     server = app_server(bad_input=True)
     server.initialize()
     server.send(SILENT[row])
-    assert server.request("account/read", {}, id=999) == NO_ACCOUNT
+    assert server.request("account/read", {}, id=999) == these(server, NO_ACCOUNT)
     assert server.close() == 0
-    assert frames_after_handshake(server) == [{"id": 999, "result": NO_ACCOUNT}]
+    assert frames_after_handshake(server) == [{"id": 999, "result": these(server, NO_ACCOUNT)}]
 
 
 @pytest.mark.parametrize("row", FINE)
@@ -70,9 +71,12 @@ def test_fine(app_server: AppServer, row: str) -> None:
     server = app_server(bad_input=True)
     server.initialize()
     server.send(FINE[row])
-    assert server.request("account/read", {}, id=999) == NO_ACCOUNT
+    assert server.request("account/read", {}, id=999) == these(server, NO_ACCOUNT)
     assert server.close() == 0
-    assert frames_after_handshake(server) == [{"id": 1, "result": NO_ACCOUNT}, {"id": 999, "result": NO_ACCOUNT}]
+    assert frames_after_handshake(server) == [
+        {"id": 1, "result": these(server, NO_ACCOUNT)},
+        {"id": 999, "result": these(server, NO_ACCOUNT)},
+    ]
 
 
 def test_silent_before_initialize(app_server: AppServer) -> None:
@@ -81,19 +85,19 @@ def test_silent_before_initialize(app_server: AppServer) -> None:
     server.send(SILENT["malformed"] + SILENT["blank"] + SILENT["empty-object"])
     server.initialize()
     assert server.close() == 0
-    assert [message["id"] for message in server.messages()] == [0]
+    assert [message["id"] for message in after_opening(server)] == [0]
 
 
 def test_ten_megabytes(app_server: AppServer) -> None:
     """The server answers a line of 10 MB like any other line; the cassette stores the long string shortened. (REAL-84)"""
     server = app_server(match="method", cut=64)
     info = {"name": "codex-replay", "title": "x" * 10_000_000, "version": "1.0.0"}
-    assert list(server.request("initialize", {"clientInfo": info})) == ["userAgent"]
-    assert server.request("account/read", {}) == NO_ACCOUNT
+    assert next(iter(server.request("initialize", {"clientInfo": info}))) == "userAgent"
+    assert server.request("account/read", {}) == these(server, NO_ACCOUNT)
 
 
 def test_invalid_utf8(app_server: AppServer) -> None:
-    """A line that is not UTF-8 ends the server with status 0; the server writes nothing more. (REAL-83)"""
+    """A line that is not UTF-8 ends the server with status 0; the server stops writing. (REAL-83)"""
     server = app_server(bad_input=True)
     server.initialize()
     server.send(b'{"id":1,"method":"account/read","params":{"x":"\xff"}}\n')
@@ -105,17 +109,19 @@ def test_unterminated_last_line(app_server: AppServer) -> None:
     """A last line without its newline is processed when stdin ends.
 
     The real server sometimes ends before it has written the response (about one run in sixty), so the case retries.
+    0.169.0 rarely writes the response, so for that version the case requires only the end with status 0, and no other answer.
 
     Source: REAL-95.
     """
+    answered = app_server.by_version(LAST_LINE)
     for _ in range(5):
         server = app_server(racy="the server may end before it has written its last answer")
         server.initialize()
         server.send(READ)
         assert server.close() == 0
-        if frames_after_handshake(server) or not server.live:
+        if frames_after_handshake(server) or not (server.live and answered):
             break
-    assert frames_after_handshake(server) == [{"id": 1, "result": NO_ACCOUNT}]
+    assert frames_after_handshake(server) in ([{"id": 1, "result": these(server, NO_ACCOUNT)}], *([] if answered else [[]]))
 
 
 def test_a_line_in_pieces(app_server: AppServer) -> None:
@@ -126,5 +132,5 @@ def test_a_line_in_pieces(app_server: AppServer) -> None:
         server.send(READ[at : at + 1])
     server.send(b"\n" + READ.replace(b"1", b"2", 1)[:9])
     server.send(READ[9:] + b"\n")
-    assert server.reply_to(2)["result"] == NO_ACCOUNT
+    assert server.reply_to(2)["result"] == these(server, NO_ACCOUNT)
     assert [message["id"] for message in frames_after_handshake(server)] == [1, 2]

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin import AppServer, Server
+from suites.app_server.dialect import V1, these
 from suites.app_server.expected import all_of, text
-from suites.app_server.turns import last_words, open_thread, run
+from suites.app_server.turns import another_thread, last_words, open_thread, run
 
 REFUSED = -32600
 
@@ -57,7 +58,7 @@ def test_layers(app_server: AppServer) -> None:
 
 
 def with_project(root: Path) -> None:
-    """Put a project with a configuration of its own into the home."""
+    """Put a project with its own configuration into the home."""
     folder = root / "home" / "project" / ".codex"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text('model = "gpt-5.2"\n')
@@ -97,13 +98,14 @@ def test_write(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("strategy", ["replace", "upsert"])
 def test_merge_strategy(app_server: AppServer, strategy: str) -> None:
-    """A table that is replaced loses its other keys; one that is upserted keeps them."""
+    """A replaced table loses its other keys; an upserted table keeps them."""
     server = app_server(config={"mcp_servers": {"tiny": {"command": "tiny", "args": ["one"], "enabled": False}}})
     server.initialize()
     value = {"command": "huge", "enabled": False}
     server.request("config/value/write", {"keyPath": "mcp_servers.tiny", "value": value, "mergeStrategy": strategy})
     kept = server.request("config/read", {})["config"]["mcp_servers"]["tiny"]
-    assert kept == ({**value, "args": ["one"]} if strategy == "upsert" else value)
+    assert kept == these(server, {**value, "args": ["one"]} if strategy == "upsert" else value)
+    assert kept.get("args", []) == (["one"] if strategy == "upsert" else [])
 
 
 def test_delete(app_server: AppServer) -> None:
@@ -127,9 +129,16 @@ def test_batch(app_server: AppServer) -> None:
     ]
     assert server.request("config/batchWrite", {"edits": edits})["status"] == "ok"
     config = server.request("config/read", {})["config"]
-    assert (config["model"], config["tools"]["view_image"]) == ("gpt-5.2", False)
+    assert config["model"] == "gpt-5.2"
+    if server.by_version({"0.0.0": True, "0.169.0": False}):  # 0.169.0 has no tools.view_image, and ignores it
+        assert config["tools"]["view_image"] is False
 
 
+#: The policies of a configuration, in the order in which an error names them.
+POLICIES = {
+    "0.0.0": "`untrusted`, `on-failure`, `on-request`, `never`",
+    "0.169.0": "`untrusted`, `on-failure`, `on-request`, `granular`, `never`",
+}
 #: name -> (the edit, its error code, the start of the message)
 REFUSALS: dict[str, tuple[dict[str, Any], str, str]] = {
     "version": (
@@ -140,7 +149,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str]] = {
     "value": (
         {"keyPath": "approval_policy", "value": "bogus"},
         "configValidationError",
-        "Invalid configuration: unknown variant `bogus`, expected one of `untrusted`, `on-failure`, `on-request`, `never`",
+        "Invalid configuration: unknown variant `bogus`, expected one of {policies}",
     ),
     "file": (
         {"keyPath": "model", "value": "x", "filePath": "/elsewhere.toml"},
@@ -159,7 +168,7 @@ def test_write_refused(app_server: AppServer, row: str) -> None:
     error = server.request_error("config/value/write", {**edit, "mergeStrategy": "replace"})
     assert sorted(error) == ["code", "data", "message"]
     assert (error["code"], error["data"]) == (REFUSED, {"config_write_error_code": code})
-    assert error["message"].startswith(message)
+    assert error["message"].startswith(message.format(policies=server.by_version(POLICIES)))
     assert server.request("config/read", {})["config"]["model"] == "gpt-5.2-codex"
 
 
@@ -199,9 +208,10 @@ def test_requirements(app_server: AppServer) -> None:
     """configRequirements/read takes no params and returns null if no administrator has set requirements."""
     server = app_server()
     server.initialize()
-    assert server.request("configRequirements/read") == {"requirements": None}
+    assert server.request("configRequirements/read") == these(server, {"requirements": None})
 
 
+@V1
 def test_v1_saved_config(app_server: AppServer) -> None:
     """v1: getUserSavedConfig in camelCase, and setDefaultModel, which writes model and effort."""
     server = app_server()
@@ -234,16 +244,43 @@ def test_a_file_that_is_wrong(app_server: AppServer) -> None:
     assert list(warning) == ["summary", "details", "path", "range"]
     assert warning["summary"] == "Invalid configuration; using defaults."
     assert warning["details"] == (
-        f"{warning['path']}:2:19: unknown variant `bogus`, expected one of `untrusted`, `on-failure`, `on-request`, `never`"
+        f"{warning['path']}:2:19: unknown variant `bogus`, expected one of {server.by_version(POLICIES)}"
     )
     assert warning["range"] == {"start": {"line": 2, "column": 19}, "end": {"line": 2, "column": 25}}
-    assert all_of(server, "configWarning") == [warning]
+    report = [each for each in all_of(server, "configWarning") if "bubblewrap" not in each["summary"]]
+    assert report == [warning]
+
+
+@pytest.mark.since("0.169.0", "earlier versions know the key, or ignore it silently")
+def test_ignored_key(app_server: AppServer) -> None:
+    """The server reports a key that it does not know twice: when a client connects, and when a thread starts."""
+    server = app_server(config={"no_such_key": 1})
+    server.initialize()
+    report = server.notification("configWarning")
+    assert report["summary"].startswith("Codex is ignoring 1 unrecognized configuration setting.")
+    assert report["summary"].endswith("`no_such_key` is ignored.")
+    thread = another_thread(server)
+    warning = server.notification("warning")
+    assert warning == {"threadId": thread, "message": report["summary"]}
+
+
+#: Whether the server knows the key, and says that it is deprecated; otherwise the key is one that it does not know.
+KNOWS_DEPRECATED = {"0.0.0": True, "0.169.0": False}
 
 
 def test_deprecated(app_server: AppServer) -> None:
-    """When a thread starts, an event and deprecationNotice report a deprecated key; deprecationNotice has no thread id."""
+    """When a thread starts, an event and deprecationNotice report a deprecated key; deprecationNotice has no thread id.
+
+    Since 0.169.0 the server warns that it ignores the key.
+    """
     server = app_server(config={"experimental_instructions_file": "instructions.md"})
     thread = open_thread(server)
+    if not server.by_version(KNOWS_DEPRECATED):
+        warning = server.notification("warning")
+        assert warning["threadId"] == thread
+        assert warning["message"].endswith("`experimental_instructions_file` is ignored.")
+        assert all_of(server, "deprecationNotice") == []
+        return
     report = server.notification("codex/event/deprecation_notice")
     notice = server.notification("deprecationNotice")
     assert notice == {

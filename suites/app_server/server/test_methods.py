@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin import AppServer, Server
+from suites.app_server.dialect import V1, has_events, in_events, these
 from suites.app_server.expected import all_of, text
-from suites.app_server.turns import ended, items_of, last_words, msgs, open_thread
+from suites.app_server.turns import ended, items_of, last_words, msgs, open_thread, run
 
 REFUSED, FAILED = -32600, -32603
 FREE = {"sandboxPolicy": {"type": "dangerFullAccess"}}
@@ -30,14 +31,19 @@ def started(server: Server) -> Server:
 # -- models and modes ----------------------------------------------------------------------------------------------------
 
 
+#: The default model, and another one.
+MODELS = {"0.0.0": ("gpt-5.2-codex", "gpt-5.2"), "0.169.0": ("gpt-6.1-sol", "gpt-5.5")}
+
+
 def test_model_list(app_server: AppServer) -> None:
     """model/list marks one model as the default; each model lists its efforts and its default effort."""
     server = started(app_server())
     found = server.request("model/list", {})
     assert found["nextCursor"] is None
     models = {model["id"]: model for model in found["data"]}
-    assert {"gpt-5.2-codex", "gpt-5.2"} <= models.keys()
-    assert [name for name, model in models.items() if model["isDefault"]] == ["gpt-5.2-codex"]
+    default, other = server.by_version(MODELS)
+    assert {default, other} <= models.keys()
+    assert [name for name, model in models.items() if model["isDefault"]] == [default]
     for name, model in models.items():
         assert model["model"] == name
         efforts = [each["reasoningEffort"] for each in model["supportedReasoningEfforts"]]
@@ -62,15 +68,18 @@ def test_model_list_in_pages(app_server: AppServer) -> None:
 
 
 def test_collaboration_modes(app_server: AppServer) -> None:
-    """The response lists the modes that a client may offer, each with its instructions."""
-    server = started(app_server())
+    """The response lists the modes that a client may offer; until 0.107 each has its instructions."""
+    server = app_server()
+    server.initialize(experimental=True)
     modes = server.request("collaborationMode/list", {})["data"]
     assert "plan" in [mode["mode"] for mode in modes]
     plan = next(mode for mode in modes if mode["mode"] == "plan")
     assert (plan["name"], plan["model"], plan["reasoning_effort"]) == ("Plan", None, "medium")
-    assert plan["developer_instructions"].startswith("# Plan Mode")
+    if has_events(server):
+        assert plan["developer_instructions"].startswith("# Plan Mode")
 
 
+@V1
 def test_user_agent(app_server: AppServer) -> None:
     """v1: getUserAgent returns the same user agent as initialize."""
     server = app_server()
@@ -169,14 +178,36 @@ EXEC_FAILURES: dict[str, tuple[dict[str, Any], int, str]] = {
 }
 
 
+#: The words of an error before those of the system.
+SPAWN = {"0.0.0": "exec failed", "0.169.0": "failed to spawn command"}
+#: The results of a version that has no error for a command that it stops, or that brings its sandbox along: a command that is
+#: stopped has the exit status that a shell would show.
+EXEC_RESULTS: dict[str, dict[str, dict[str, Any]]] = {
+    "0.0.0": {},
+    "0.169.0": {
+        "timeout": {"exitCode": 124, "stdout": "", "stderr": ""},
+        "killed": {"exitCode": 137, "stdout": "", "stderr": ""},
+        "sandbox": {"exitCode": 0, "stdout": "hi", "stderr": ""},
+    },
+}
+
+
 @pytest.mark.parametrize("row", EXEC_FAILURES)
 def test_command_exec_fails(app_server: AppServer, row: str) -> None:
-    """A command that cannot start or is stopped gets an error: -32600 for invalid params, -32603 otherwise."""
+    """A command that cannot start or is stopped gets an error: -32600 for invalid params, -32603 otherwise.
+
+    Since 0.169.0 only a command that cannot start gets an error.
+    """
     params, code, message = EXEC_FAILURES[row]
     server = started(app_server())
+    if (result := server.by_version(EXEC_RESULTS).get(row)) is not None:
+        assert server.request("command/exec", {**FREE, **params}) == result
+        return
+    message = message.replace("exec failed: No", f"{server.by_version(SPAWN)}: No")
     assert server.request_error("command/exec", {**FREE, **params}) == {"code": code, "message": message}
 
 
+@V1
 def test_v1_exec(app_server: AppServer) -> None:
     """v1: execOneOffCommand takes the sandbox policy in kebab-case."""
     server = started(app_server())
@@ -196,11 +227,18 @@ def with_files(root: Path) -> None:
         path.write_text(name)
 
 
+#: The members of a file that was found.
+FOUND = {
+    "0.0.0": ["file_name", "indices", "path", "root", "score"],
+    "0.169.0": ["file_name", "indices", "match_type", "path", "root", "score"],
+}
+
+
 def test_fuzzy_file_search(app_server: AppServer) -> None:
     """fuzzyFileSearch returns the files whose names match the query, best first, with the positions of the letters."""
     server = started(app_server(prepare=with_files))
     found = server.request("fuzzyFileSearch", {"query": "alp", "roots": [server.work]})["files"]
-    assert sorted(found[0]) == ["file_name", "indices", "path", "root", "score"]
+    assert sorted(found[0]) == server.by_version(FOUND)
     assert [(file["root"], file["path"], file["file_name"], file["indices"]) for file in found] == [
         (server.work, "alpha.txt", "alpha.txt", [0, 1, 2]),
         (server.work, "deep/alphabet.md", "alphabet.md", [5, 6, 7]),
@@ -239,6 +277,7 @@ IDENTITY = {"NAME": "Nobody", "EMAIL": "nobody@example.invalid", "DATE": "2026-0
 COMMIT = "3cf6436bdd80005afd826c34f2bd720ff3fb83a2"
 
 
+@V1
 def test_git_diff(app_server: AppServer) -> None:
     """v1: gitDiffToRemote returns the commit of the remote and the local diff against it."""
     server = started(app_server(prepare=with_repository))
@@ -247,6 +286,7 @@ def test_git_diff(app_server: AppServer) -> None:
     assert result["diff"].endswith("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n")
 
 
+@V1
 def test_git_diff_without_a_repository(app_server: AppServer) -> None:
     """v1: gitDiffToRemote refuses a directory that is not a repository."""
     server = started(app_server())
@@ -254,11 +294,20 @@ def test_git_diff_without_a_repository(app_server: AppServer) -> None:
     assert error == {"code": REFUSED, "message": f'failed to compute git diff to remote for cwd: "{server.work}"'}
 
 
+#: Whether the server looks into the repository when a thread starts; otherwise it has done so once a turn has ended.
+GIT_AT_ONCE = {"0.0.0": True, "0.169.0": False}
+
+
 def test_git_info(app_server: AppServer) -> None:
-    """A thread in a repository has the commit, the branch and the remote in `gitInfo`."""
-    server = app_server(prepare=with_repository)
-    open_thread(server)
+    """A thread in a repository has the commit, the branch and the remote in `gitInfo`; since 0.169.0 only after a turn."""
+    at_once = app_server.by_version(GIT_AT_ONCE)
+    server = app_server(None if at_once else [{"items": [text("Hello")]}], prepare=with_repository)
+    thread = open_thread(server)
     info = all_of(server, "thread/started")[0]["thread"]["gitInfo"]
+    if not at_once:
+        assert info is None
+        run(server, thread)
+        info = server.request("thread/read", {"threadId": thread})["thread"]["gitInfo"]
     assert (info["sha"], info["branch"]) == (COMMIT, "main")
     assert info["originUrl"].endswith("/remote.git")
 
@@ -290,10 +339,13 @@ def test_review(app_server: AppServer, row: str) -> None:
     thread = open_thread(server)
     result = server.request("review/start", {"threadId": thread, "target": target})
     content = [{"type": "text", "text": hint, "text_elements": []}]
-    turn = {"id": "0", "items": [{"type": "userMessage", "id": "0", "content": content}], "status": "inProgress", "error": None}
-    assert result == {"turn": turn, "reviewThreadId": thread}
-    assert ended(server, thread)["status"] == "completed"
-    assert msgs(server, "entered_review_mode") == [{"target": target, "user_facing_hint": hint}]
+    turn = "0" if has_events(server) else result["turn"]["id"]
+    item = {"type": "userMessage", "id": turn, "content": content}
+    begun = {"id": turn, "items": [item], "status": "inProgress", "error": None}
+    assert result == these(server, {"turn": begun, "reviewThreadId": thread})
+    done = ended(server, thread)
+    assert (done["id"], done["status"]) == (turn, "completed")
+    assert msgs(server, "entered_review_mode") == in_events(server, [{"target": target, "user_facing_hint": hint}])
     (entered,) = items_of(server, "enteredReviewMode")
     (left,) = items_of(server, "exitedReviewMode")
     assert (entered["review"], left["review"]) == (hint, "It is fine.")
@@ -303,8 +355,8 @@ def test_review(app_server: AppServer, row: str) -> None:
         "overall_explanation": "It is fine.",
         "overall_confidence_score": 0.0,
     }
-    assert msgs(server, "exited_review_mode") == [{"review_output": output}]
-    assert last_words(server) == [None]
+    assert msgs(server, "exited_review_mode") == in_events(server, [{"review_output": output}])
+    assert last_words(server) == ([None] if has_events(server) else ["It is fine."])
 
 
 def test_review_findings(app_server: AppServer) -> None:
@@ -327,17 +379,29 @@ def test_review_findings(app_server: AppServer) -> None:
     thread = open_thread(server)
     server.request("review/start", {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}})
     ended(server, thread)
-    assert msgs(server, "exited_review_mode") == [{"review_output": message}]
+    assert msgs(server, "exited_review_mode") == in_events(server, [{"review_output": message}])
     words = "There is a bug.\n\nReview comment:\n\n- [P1] Wrong sum \N{EM DASH} /x/a.txt:1-2\n  It is 3."
     assert items_of(server, "exitedReviewMode")[0]["review"] == words
     assert items_of(server, "agentMessage")[-1]["text"] == words
 
 
+#: Whether a review may be detached.
+DETACHED = {"0.0.0": True, "0.169.0": False}
+
+
 def test_detached_review(app_server: AppServer) -> None:
-    """A detached review runs in a new thread; the first thread gets no notifications of the review."""
-    server = app_server([{"items": [text("It is fine.")]}])
+    """A detached review runs in a new thread; the first thread gets no notifications of the review.
+
+    Since 0.169.0 a detached review is refused.
+    """
+    detached = app_server.by_version(DETACHED)
+    server = app_server([{"items": [text("It is fine.")]}]) if detached else app_server(bad_input=True)
     thread = open_thread(server)
     asked = {"threadId": thread, "target": {"type": "custom", "instructions": "Look."}, "delivery": "detached"}
+    if not detached:
+        message = "Invalid request: unknown variant `detached`, expected `inline`"
+        assert server.request_error("review/start", asked) == {"code": REFUSED, "message": message}
+        return
     review = server.request("review/start", asked)["reviewThreadId"]
     assert review != thread
     assert ended(server, review)["status"] == "completed"
@@ -354,7 +418,7 @@ def test_review_without_instructions(app_server: AppServer) -> None:
 
 
 def test_review_against_a_branch_of_nothing(app_server: AppServer) -> None:
-    """Outside a repository a review against a branch starts, fails with an error, and its turn never completes."""
+    """Outside a repository a review against a branch starts, fails with an error, and the turn of the review never completes."""
     server = app_server()
     thread = open_thread(server)
     target = {"type": "baseBranch", "branch": "main"}

@@ -11,8 +11,21 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin import AppServer, Server
+from suites.app_server.dialect import AT_ONCE, HANGS, V1, has_events, in_events, these, tool_output, tool_spec, turn_id
 from suites.app_server.expected import all_of, event, events, text
-from suites.app_server.turns import asked, conversation, ended, last_words, msgs, open_thread, run, send_words, start
+from suites.app_server.turns import (
+    asked,
+    conversation,
+    ended,
+    items_of,
+    last_words,
+    msgs,
+    open_thread,
+    run,
+    send_words,
+    start,
+    wait_usage,
+)
 
 REQUEST = "item/tool/call"
 SCHEMA = {"type": "object", "properties": {"zone": {"type": "string"}}, "required": ["zone"]}
@@ -37,19 +50,21 @@ def test_call(app_server: AppServer) -> None:
     """
     declared = {"type": "function", "name": "get_time", "description": "Tells the time.", "strict": False, "parameters": SCHEMA}
     server = app_server(script("12:00 \N{EURO SIGN}\n"))
-    thread = open_thread(server, dynamicTools=[CLOCK])
+    thread = open_thread(server, dynamicTools=[tool_spec(server, CLOCK)])
     start(server, thread)
     request = server.server_request(REQUEST)
-    server.reply(request, {"output": "12:00 \N{EURO SIGN}\n", "success": True})
+    server.reply(request, tool_output(server, "12:00 \N{EURO SIGN}\n"))
     assert ended(server, thread)["status"] == "completed"
-    of = {"callId": "call_1", "turnId": "0", "tool": "get_time", "arguments": {"zone": "UTC"}}
-    assert event(thread, "0", "dynamic_tool_call_request", **of) in events(server, "0")
-    assert request == {"method": REQUEST, "id": 0, "params": {"threadId": thread, **of}}
+    of = {"callId": "call_1", "turnId": turn_id(server), "tool": "get_time", "arguments": {"zone": "UTC"}}
+    if has_events(server):
+        assert event(thread, turn_id(server), "dynamic_tool_call_request", **of) in events(server, turn_id(server))
+    assert request == these(server, {"method": REQUEST, "id": 0, "params": {"threadId": thread, **of}})
     assert last_words(server) == ["Done"]
-    assert {params["item"]["type"] for params in all_of(server, "item/started")} == {"userMessage", "agentMessage"}
+    types = {params["item"]["type"] for params in all_of(server, "item/started")}
+    assert types == {"userMessage", "agentMessage", *([] if has_events(server) else ["dynamicToolCall"])}
     if server.upstream is not None:
         body = next(entry["body"] for entry in server.upstream.ledger() if entry["method"] == "POST")
-        assert body["tools"][-1] == declared
+        assert these(server, declared) in body["tools"][-1:] if has_events(server) else these(server, declared) in body["tools"]
 
 
 #: name -> (the client's reply, the output for the model)
@@ -64,12 +79,19 @@ REPLIES: dict[str, tuple[Any, str]] = {
 }
 
 
+def contents(reply: dict[str, Any]) -> dict[str, Any]:
+    """Return a reply in the form of later versions: a list of contents in place of `output`."""
+    return {"contentItems": [{"type": "inputText", "text": reply["output"]}], **{k: v for k, v in reply.items() if k != "output"}}
+
+
 @pytest.mark.parametrize("row", REPLIES)
 def test_reply(app_server: AppServer, row: str) -> None:
     """The turn continues after every reply; the model gets an error text for an invalid reply. (REAL-63, REAL-65)"""
     reply, report = REPLIES[row]
+    if row in ("success", "failure", "empty", "further-key"):
+        reply = app_server.by_version({"0.0.0": reply, "0.116.0": contents(reply)})
     server = app_server(script(report), bad_input=row not in ("success", "failure", "empty"))
-    thread = open_thread(server, dynamicTools=[CLOCK])
+    thread = open_thread(server, dynamicTools=[tool_spec(server, CLOCK)])
     start(server, thread)
     server.reply(server.server_request(REQUEST), reply)
     assert ended(server, thread)["status"] == "completed"
@@ -78,18 +100,25 @@ def test_reply(app_server: AppServer, row: str) -> None:
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
-    """If the client replies with a JSON-RPC error, the turn hangs until turn/interrupt. (REAL-57)"""
-    server = app_server([{"items": [call()]}])
-    thread = open_thread(server, dynamicTools=[CLOCK])
+    """If the client replies with a JSON-RPC error, the turn hangs until turn/interrupt. (REAL-57)
+
+    Since 0.169.0 the call fails, and the turn continues.
+    """
+    hangs = app_server.by_version(HANGS)
+    server = app_server([{"items": [call()]}] if hangs else script("dynamic tool request failed"))
+    thread = open_thread(server, dynamicTools=[tool_spec(server, CLOCK)])
     start(server, thread)
-    server.notification("thread/tokenUsage/updated")
+    if hangs:
+        wait_usage(server)
     request = server.server_request(REQUEST)
     server.send({"id": request["id"], "error": {"code": -32601, "message": "There is no such tool."}})
-    server.request("account/read", {})
-    assert all_of(server, "turn/completed") == []
-    server.request("turn/interrupt", {"threadId": thread, "turnId": "0"})
-    assert ended(server, thread)["status"] == "interrupted"
-    assert last_words(server) == []
+    if hangs:
+        server.request("account/read", {})
+        assert all_of(server, "turn/completed") == []
+        server.request("turn/interrupt", {"threadId": thread, "turnId": turn_id(server)})
+    assert ended(server, thread)["status"] == ("interrupted" if hangs else "completed")
+    assert [item["status"] for item in items_of(server, "dynamicToolCall")] == ([] if hangs else ["failed"])
+    assert last_words(server) == ([] if hangs else ["Done"])
 
 
 #: name -> (the model's call, the output for the model)
@@ -104,37 +133,43 @@ def test_bad_call(app_server: AppServer, row: str) -> None:
     """The server does not send an invalid call to the client; only the model gets an error. (REAL-66, REAL-67)"""
     item, report = BAD_CALLS[row]
     server = app_server(script(report, item))
-    thread = open_thread(server, dynamicTools=[CLOCK])
+    thread = open_thread(server, dynamicTools=[tool_spec(server, CLOCK)])
     assert run(server, thread)["status"] == "completed"
     assert asked(server) == []
-    assert msgs(server, "dynamic_tool_call_request") == []
+    assert msgs(server, "dynamic_tool_call_request") == in_events(server, [])
     assert last_words(server) == ["Done"]
 
 
 def test_arguments_are_not_held_to_the_schema(app_server: AppServer) -> None:
     """The server passes any JSON object to the client and does not check it against the declared schema."""
     server = app_server(script("12:00", call({"time zone": 5, "more": [None, {"a": "\N{LINE SEPARATOR}"}]})))
-    thread = open_thread(server, dynamicTools=[CLOCK])
+    thread = open_thread(server, dynamicTools=[tool_spec(server, CLOCK)])
     start(server, thread)
     request = server.server_request(REQUEST)
     assert request["params"]["arguments"] == {"time zone": 5, "more": [None, {"a": "\N{LINE SEPARATOR}"}]}
-    server.reply(request, {"output": "12:00", "success": True})
+    server.reply(request, tool_output(server, "12:00"))
     assert ended(server, thread)["status"] == "completed"
 
 
-def serve(server: Server, calls: int) -> list[str]:
+def serve(server: Server, calls: int, at_once: bool) -> list[str]:
     """Answer this number of calls, each with its call id; return the ids in the order of the calls."""
-    order = []
+    order, waiting = [], []
     for _ in range(calls):
         request = server.server_request(REQUEST)
         order.append(request["params"]["callId"])
-        assert [msg["callId"] for msg in msgs(server, "dynamic_tool_call_request")] == order  # the next call waits for the reply
-        server.reply(request, {"output": f"for {order[-1]}", "success": True})
+        if has_events(server):  # the next call waits for the reply
+            assert [msg["callId"] for msg in msgs(server, "dynamic_tool_call_request")] == order
+        waiting.append(request)
+        while waiting and (not at_once or len(order) == calls):
+            request = waiting.pop(0)
+            server.reply(request, tool_output(server, f"for {request['params']['callId']}"))
     return order
 
 
 def test_parallel(app_server: AppServer) -> None:
     """The server sends two calls of one answer one at a time, in any order; the model gets the outputs in the order of its calls.
+
+    Since 0.169.0 the server sends both calls before any reply.
 
     Source: REAL-69, REAL-70.
     """
@@ -144,27 +179,40 @@ def test_parallel(app_server: AppServer) -> None:
     ]
     report = {"outputs": {output["call_id"]: output["output"] for output in outputs}}
     server = app_server([{"items": calls}, {"items": [text("Done")], "expect": report}], racy="either call may come first")
-    thread = open_thread(server, dynamicTools=[CLOCK])
+    thread = open_thread(server, dynamicTools=[tool_spec(server, CLOCK)])
     start(server, thread)
-    assert sorted(serve(server, 2)) == ["call_1", "call_2"]
+    assert sorted(serve(server, 2, server.by_version(AT_ONCE))) == ["call_1", "call_2"]
     assert ended(server, thread)["status"] == "completed"
     if server.upstream is not None:
         last = [entry["body"]["input"] for entry in server.upstream.ledger() if entry["method"] == "POST"][-1]
-        assert [item for item in last if item["type"] == "function_call_output"] == outputs
+        given = [item for item in last if item["type"] == "function_call_output"]
+        assert given == these(server, outputs)
+
+
+#: Whether a resumed thread still has its dynamic tools.
+KEEPS_TOOLS = {"0.0.0": False, "0.169.0": True}
 
 
 def test_resume_forgets_the_tools(app_server: AppServer) -> None:
-    """A resumed thread has lost its dynamic tools: the model does not get them, and a call is unsupported."""
+    """A resumed thread has lost its dynamic tools: the model does not get them, and a call is unsupported.
+
+    Since 0.169.0 a resumed thread still has its dynamic tools: the client gets the call.
+    """
+    keeps = app_server.by_version(KEEPS_TOOLS)
+    output = "12:00" if keeps else "unsupported call: get_time"
     turns: list[dict[str, Any]] = [{"items": [text("Hello")]}, {"items": [call()]}]
-    turns.append({"items": [text("Pity.", id="msg_2")], "expect": {"outputs": {"call_1": "unsupported call: get_time"}}})
+    turns.append({"items": [text("Pity.", id="msg_2")], "expect": {"outputs": {"call_1": output}}})
     server = app_server(turns)
-    thread = open_thread(server, dynamicTools=[CLOCK])
+    thread = open_thread(server, dynamicTools=[tool_spec(server, CLOCK)])
     run(server, thread)
     server.request("thread/archive", {"threadId": thread})
     server.request("thread/unarchive", {"threadId": thread})
     server.request("thread/resume", {"threadId": thread})
-    assert run(server, thread)["status"] == "completed"
-    assert asked(server) == []
+    start(server, thread)
+    if keeps:
+        server.reply(server.server_request(REQUEST), tool_output(server, output))
+    assert ended(server, thread)["status"] == "completed"
+    assert asked(server) == [REQUEST] * keeps
     assert last_words(server) == ["Hello", "Pity."]
 
 
@@ -195,17 +243,38 @@ BAD_TOOLS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+#: name -> the message of 0.169.0, if it has another one.
+STRUCTS = {
+    "number-as-schema": f"{NO_SCHEMA}invalid type: number, expected struct JsonSchema",
+    "list-as-schema": f"{NO_SCHEMA}invalid length 0, expected struct JsonSchema with 15 elements",
+    "number-as-properties": f"{NO_SCHEMA}invalid type: number, expected a map",
+    "number-as-property": f"{NO_SCHEMA}invalid type: number, expected struct JsonSchema",
+    "null-as-schema": f"{NO_SCHEMA}invalid type: null, expected struct JsonSchema",
+    "text-as-schema": f'{NO_SCHEMA}invalid type: string "any", expected struct JsonSchema',
+}
+#: The rows that a version accepts.
+ACCEPTED: dict[str, tuple[str, ...]] = {"0.0.0": (), "0.169.0": ("unknown-type",)}
+
+
 @pytest.mark.parametrize("row", BAD_TOOLS)
 def test_bad_tool(app_server: AppServer, row: str) -> None:
     """A tool with a missing or invalid member is refused, and no thread starts.
 
-    Source: SCHEMA-07, SCHEMA-08, SCHEMA-18. The bundle allows any value as a schema; the server does not.
+    Source: SCHEMA-07, SCHEMA-08, SCHEMA-18. The bundle allows any value as a schema; the server does not. Since 0.169.0 a schema
+    may have a type that the server does not know.
     """
     wrong, message = BAD_TOOLS[row]
     tool = {name: value for name, value in {**CLOCK, **wrong}.items() if value is not ...}
     server = app_server(bad_input=True)
-    server.initialize()
-    error = server.request_error("thread/start", {"cwd": server.work, "dynamicTools": [tool]})
+    server.initialize(experimental=True)
+    asked_for = {"cwd": server.work, "dynamicTools": [tool_spec(server, tool)]}
+    if row in server.by_version(ACCEPTED):
+        thread = server.request("thread/start", asked_for)["thread"]["id"]
+        assert server.request("thread/loaded/list", {})["data"] == [thread]
+        return
+    error = server.request_error("thread/start", asked_for)
+    if server.by_version({"0.0.0": False, "0.169.0": True}):
+        message = STRUCTS.get(row, message)
     assert error == {"code": -32600, "message": message}
     assert server.request("thread/loaded/list", {})["data"] == []
 
@@ -214,12 +283,13 @@ def test_bad_tool(app_server: AppServer, row: str) -> None:
 def test_least_tool(app_server: AppServer, schema: Any) -> None:
     """A tool may have an empty description, an empty schema, or the schema `true`. (SCHEMA-07, SCHEMA-08)"""
     server = app_server()
-    server.initialize()
-    tool = {"name": "get_time", "description": "", "inputSchema": schema}
+    server.initialize(experimental=True)
+    tool = tool_spec(server, {"name": "get_time", "description": "", "inputSchema": schema})
     thread = server.request("thread/start", {"cwd": server.work, "dynamicTools": [tool]})["thread"]["id"]
     assert server.request("thread/loaded/list", {})["data"] == [thread]
 
 
+@V1
 def test_v1_ignores_dynamic_tools(app_server: AppServer) -> None:
     """newConversation ignores dynamicTools without an error; a call of such a tool is unsupported. (REAL-46, SCHEMA-17)"""
     server = app_server(script("unsupported call: get_time"), bad_input=True)

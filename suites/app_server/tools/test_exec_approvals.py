@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin import AppServer, Server
+from suites.app_server.dialect import HANGS, UNDECIDED, UNDECIDED_ENDS, V1, has_events, in_events, turn_id
 from suites.app_server.expected import MARKER, all_of, shell_call, text
 from suites.app_server.turns import (
     ABANDONED,
     ASKS,
     FREE,
     asked,
+    asked_upstream,
     conversation,
     ended,
     items_of,
@@ -30,7 +32,7 @@ from suites.app_server.turns import (
 )
 
 REQUEST = "item/commandExecution/requestApproval"
-REJECTED = "exec command rejected by user"
+REFUSED = "exec command rejected by user"
 TWICE = [{"items": [shell_call(MARKER)]}, {"items": [shell_call(MARKER, "call_2")]}, {"items": [text("Done")]}]
 
 
@@ -56,7 +58,7 @@ def test_accept_for_session(app_server: AppServer) -> None:
 
 
 def test_accept_is_for_once(app_server: AppServer) -> None:
-    """accept: the same command needs a new approval; the ids of the server's requests count up. (REAL-53)"""
+    """accept: the same command later needs another approval; the ids of the server's requests count up. (REAL-53)"""
     server = app_server(TWICE)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -96,32 +98,43 @@ NO_DECISION: dict[str, Any] = {"no-decision": {}, "null": None, "number": 5, "wr
 @pytest.mark.parametrize("row", NO_DECISION)
 def test_no_decision_is_a_decline(app_server: AppServer, row: str) -> None:
     """A reply without a valid decision counts as decline: the command does not run, and the turn continues. (REAL-56)"""
-    server = app_server([{"items": [shell_call(MARKER)]}, expects(REJECTED, "Then not.")], bad_input=True)
+    script = [{"items": [shell_call(MARKER)]}, expects(app_server.by_version(UNDECIDED), "Then not.")]
+    server = app_server(script, bad_input=True)
     thread = open_thread(server, **ASKS)
     start(server, thread)
     server.reply(server.server_request(REQUEST), NO_DECISION[row])
     assert ended(server, thread)["status"] == "completed"
-    assert statuses(server) == [("call_1", "declined", None), ("call_1", "failed", -1)]
-    assert msgs(server, "exec_command_end")[0]["stderr"] == REJECTED
+    assert statuses(server) == [("call_1", *end) for end in server.by_version(UNDECIDED_ENDS)]
+    if has_events(server):
+        assert msgs(server, "exec_command_end")[0]["stderr"] == REFUSED
     assert last_words(server) == ["Then not."]
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
     """If the client replies with a JSON-RPC error, the turn hangs until turn/interrupt, and the server never ends.
 
+    Since 0.169.0 the command fails without running, and the turn continues.
+
     Source: REAL-57, REAL-93.
     """
-    server = app_server([{"items": [shell_call(MARKER)]}], ends=None, racy=ABANDONED)
+    turns = [{"items": [shell_call(MARKER)]}, expects(app_server.by_version(UNDECIDED), "Then not.")]
+    hangs = app_server.by_version(HANGS)
+    server = app_server(turns[:1], ends=None, racy=ABANDONED) if hangs else app_server(turns)
     thread = open_thread(server, **ASKS)
     start(server, thread)
     request = server.server_request(REQUEST)
     server.send({"id": request["id"], "error": {"code": -32000, "message": "The editor has no dialogs."}})
+    if not hangs:
+        assert ended(server, thread)["status"] == "completed"
+        assert statuses(server) == [("call_1", "failed", None)]
+        assert last_words(server) == ["Then not."]
+        return
     server.request("account/read", {})
     assert all_of(server, "turn/completed") == []
     assert items_of(server, "commandExecution") == []
-    assert server.request("turn/interrupt", {"threadId": thread, "turnId": "0"}) == {}
+    assert server.request("turn/interrupt", {"threadId": thread, "turnId": turn_id(server)}) == {}
     assert ended(server, thread)["status"] == "interrupted"
-    assert msgs(server, "turn_aborted") == [{"reason": "interrupted"}]
+    assert msgs(server, "turn_aborted") == in_events(server, [{"reason": "interrupted"}])
     assert statuses(server) in ([], [("call_1", "failed", -1)])
 
 
@@ -154,21 +167,48 @@ POLICIES: dict[str, tuple[str, str, dict[str, Any], Any, str, int]] = {
 }
 
 
+#: The rows in which a version differs: None if it refuses the policy, else reason, status and exit code as above; a command that
+#: the server refuses is no item (status "").
+OTHER_POLICIES: dict[str, dict[str, tuple[Any, str, int] | None]] = {
+    "0.0.0": {},
+    "0.169.0": {
+        "untrusted-harmless": (None, "completed", 0),
+        "on-failure": None,
+        "on-failure-good": None,
+        "never-dangerous": (False, "", 0),
+    },
+}
+
+
 @pytest.mark.parametrize("row", POLICIES)
 def test_policy(app_server: AppServer, row: str) -> None:
-    """Each policy requests an approval for exactly its kind of commands; the client accepts each request. (REAL-51)"""
-    policy, sandbox, arguments, reason, status, code = POLICIES[row]
+    """Each policy requests an approval for exactly its kind of commands; the client accepts each request. (REAL-51)
+
+    0.169.0 does not have the policy `on-failure`, requests an approval for every command under `untrusted`, and makes no item of
+    a command that it refuses.
+    """
+    policy, sandbox, arguments, *usual = POLICIES[row]
+    other = app_server.by_version(OTHER_POLICIES).get(row, tuple(usual))
     call = {"type": "function_call", "name": "shell_command", "call_id": "call_1", "arguments": arguments}
+    if other is None:
+        server = app_server(bad_input=True)
+        server.initialize()
+        params = {"cwd": server.work, "approvalPolicy": policy, "sandbox": sandbox}
+        error = server.request_error("thread/start", params)
+        assert error["code"] == -32600
+        assert error["message"].startswith(f"Invalid request: unknown variant `{policy}`")
+        return
+    reason, status, code = other
     server = app_server([{"items": [call]}, {"items": [text("Done")]}])
     thread = open_thread(server, approvalPolicy=policy, sandbox=sandbox)
     start(server, thread)
     if reason is not False:
         request = server.server_request(REQUEST)
-        assert request["params"]["reason"] == reason
+        assert request["params"].get("reason") == reason
         server.reply(request, {"decision": "accept"})
     assert ended(server, thread)["status"] == "completed"
     assert asked(server) == [REQUEST] * (reason is not False)
-    assert statuses(server) == [("call_1", status, code)]
+    assert statuses(server) == ([("call_1", status, code)] if status else [])
     assert last_words(server) == ["Done"]
 
 
@@ -178,8 +218,8 @@ def test_never_escalated(app_server: AppServer) -> None:
     call = {"type": "function_call", "name": "shell_command", "call_id": "call_1", "arguments": arguments}
     why = (
         "approval policy is Never; reject command \N{EM DASH} "
-        "you should not ask for escalated permissions if the approval policy is Never"
-    )
+        "you {should not} ask for escalated permissions if the approval policy is Never"
+    ).replace("{should not}", app_server.by_version({"0.0.0": "should not", "0.169.0": "cannot"}))
     server = app_server([{"items": [call]}, expects(why)])
     thread = open_thread(server, approvalPolicy="never", sandbox="read-only")
     assert run(server, thread)["status"] == "completed"
@@ -189,10 +229,18 @@ def test_never_escalated(app_server: AppServer) -> None:
 
 
 def test_blocked_by_policy(app_server: AppServer) -> None:
-    """Under `never` a dangerous command fails without running; the output of its item is the reason."""
+    """Under `never` a dangerous command fails without running; the output of its item is the reason.
+
+    Since 0.169.0 such a command is not an item, and only the model gets the reason.
+    """
     server = app_server([{"items": [shell_call("rm -rf nothing")]}, {"items": [text("Done")]}])
     thread = open_thread(server, **FREE)
     run(server, thread)
+    if not has_events(server):
+        assert items_of(server, "commandExecution", "started") == []
+        for given in asked_upstream(server)[1:]:
+            assert "rejected: rm -f style commands are not permitted." in given[-1]["output"]
+        return
     end = msgs(server, "exec_command_end")[0]
     shell = end["command"]
     why = f"`{shell[0]} -lc 'rm -rf nothing'` rejected: blocked by policy"
@@ -200,6 +248,7 @@ def test_blocked_by_policy(app_server: AppServer) -> None:
     assert items_of(server, "commandExecution")[0]["aggregatedOutput"] == why
 
 
+@V1
 @pytest.mark.parametrize("decision", ["abort", "approved_for_session"])
 def test_v1_decision(app_server: AppServer, decision: str) -> None:
     """v1: abort ends the turn without the command; approved_for_session approves the next identical command. (REAL-58)"""
@@ -221,6 +270,7 @@ def test_v1_decision(app_server: AppServer, decision: str) -> None:
         assert statuses(server) == [("call_1", "completed", 0), ("call_2", "completed", 0)]
 
 
+@V1
 def test_v1_amendment(app_server: AppServer) -> None:
     """v1: approved_execpolicy_amendment approves all later commands that begin with the amended words. (REAL-58)"""
     server = app_server(TWICE)
@@ -234,9 +284,10 @@ def test_v1_amendment(app_server: AppServer) -> None:
     assert statuses(server) == [("call_1", "completed", 0), ("call_2", "completed", 0)]
 
 
+@V1
 def test_v1_invalid_decision(app_server: AppServer) -> None:
     """v1: the v2 decision `accept` is invalid and counts as denied. (REAL-58)"""
-    server = app_server([{"items": [shell_call(MARKER)]}, expects(REJECTED)], bad_input=True)
+    server = app_server([{"items": [shell_call(MARKER)]}, expects(REFUSED)], bad_input=True)
     talk = conversation(server, **ASKS)
     send_words(server, talk)
     server.reply(server.server_request("execCommandApproval"), {"decision": "accept"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +18,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from urllib.request import urlopen
 
 from codex_replay.plugin import AppServer, Server
-from suites.app_server.expected import SOME_INT, text
-from suites.app_server.turns import another_thread, asked, ended, items_of, last_words, msgs, run, start
+from suites.app_server.dialect import has_events, in_events, these, turn_id
+from suites.app_server.expected import SOME_INT, all_of, text
+from suites.app_server.turns import FREE, another_thread, asked, asked_upstream, ended, items_of, last_words, msgs, run, start
 
 PROGRAM = """
 import json, sys
@@ -50,6 +52,12 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
 TINY = {"mcp_servers": {"tiny": {"command": "python3", "args": ["tiny.py"]}}}
+#: The tools of a server have its name as their namespace, or as the beginning of their own.
+NAMESPACES = {"0.0.0": False, "0.169.0": True}
+#: Settings of a thread that calls the tools of a server without asking.
+CALLS: dict[str, dict[str, Any]] = {"0.0.0": {}, "0.169.0": FREE}
+#: The content of a result as text for the model.
+TOLD = {"0.0.0": '[{{"text":"{words}","type":"text"}}]', "0.169.0": None}
 BROKEN = {"mcp_servers": {"broken": {"command": "no-such-program"}}}
 
 
@@ -61,14 +69,28 @@ def with_program(root: Path) -> None:
 def ready(server: Server) -> str:
     """Start a thread and wait until each of its MCP servers has started or failed; return the thread's id."""
     server.initialize()
-    thread = another_thread(server)
-    server.notification("codex/event/mcp_startup_complete")
+    thread = another_thread(server, **server.by_version(CALLS))
+    if has_events(server):
+        server.notification("codex/event/mcp_startup_complete")
+    else:
+        updates: list[str] = []
+        while not {"ready", "failed"} & set(updates):
+            updates.append(server.notification("mcpServer/startupStatus/updated")["status"])
     return thread
 
 
 def call(arguments: dict[str, Any], name: str = "mcp__tiny__add") -> dict[str, Any]:
     """Return a script's item: the model calls the tool of an MCP server."""
     return {"type": "function_call", "name": name, "call_id": "call_1", "arguments": arguments}
+
+
+def add(app_server: AppServer, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return a script's item: the model calls the tool `add`, by its whole name or in the namespace of its server."""
+    if not app_server.by_version(NAMESPACES):
+        return call(arguments)
+    item = {"type": "function_call", "id": "fc_1", "namespace": "mcp__tiny", "name": "add", "call_id": "call_1"}
+    item |= {"arguments": json.dumps(arguments), "status": "completed"}
+    return {"type": "event", "event": {"type": "response.output_item.done", "output_index": 0, "item": item}}
 
 
 def script(item: dict[str, Any], output: str) -> list[dict[str, Any]]:
@@ -81,8 +103,11 @@ def test_start_up(app_server: AppServer) -> None:
     server = app_server(config=TINY, prepare=with_program)
     ready(server)
     updates = [(msg["server"], msg["status"]) for msg in msgs(server, "mcp_startup_update")]
-    assert updates == [("tiny", {"state": "starting"}), ("tiny", {"state": "ready"})]
-    assert msgs(server, "mcp_startup_complete") == [{"ready": ["tiny"], "failed": [], "cancelled": []}]
+    assert updates == in_events(server, [("tiny", {"state": "starting"}), ("tiny", {"state": "ready"})])
+    if not has_events(server):
+        seen = [(params["name"], params["status"]) for params in all_of(server, "mcpServer/startupStatus/updated")]
+        assert seen == [("tiny", "starting"), ("tiny", "ready")]
+    assert msgs(server, "mcp_startup_complete") == in_events(server, [{"ready": ["tiny"], "failed": [], "cancelled": []}])
 
 
 def test_start_up_fails(app_server: AppServer) -> None:
@@ -92,64 +117,108 @@ def test_start_up_fails(app_server: AppServer) -> None:
     why = "No such file or directory (os error 2)"
     report = f"MCP client for `broken` failed to start: MCP startup failed: {why}"
     updates = [msg["status"] for msg in msgs(server, "mcp_startup_update")]
-    assert updates == [{"state": "starting"}, {"state": "failed", "error": report}]
+    assert updates == in_events(server, [{"state": "starting"}, {"state": "failed", "error": report}])
+    if not has_events(server):
+        seen = [(params["status"], params["error"]) for params in all_of(server, "mcpServer/startupStatus/updated")]
+        assert seen == [("starting", None), ("failed", report)]
     failed = [{"server": "broken", "error": why}]
-    assert msgs(server, "mcp_startup_complete") == [{"ready": [], "failed": failed, "cancelled": []}]
+    assert msgs(server, "mcp_startup_complete") == in_events(server, [{"ready": [], "failed": failed, "cancelled": []}])
     assert run(server, thread)["status"] == "completed"
+
+
+def expected_output(app_server: AppServer, words: str) -> dict[str, Any]:
+    """Return the expectation of a script for the output of the call: JSON, or an empty text for a version that adds the time."""
+    form = app_server.by_version(TOLD)
+    return {} if form is None else {"outputs": {"call_1": form.format(words=words)}}
+
+
+def judge_told(server: Server, words: str) -> None:
+    """On a live server whose outputs begin with the time of the call, check the output for the model."""
+    if server.upstream is not None and server.by_version(TOLD) is None:
+        output = asked_upstream(server)[-1][-1]["output"]
+        head, _, rest = "\n".join(part["text"] for part in output).partition("\nOutput:\n")
+        assert re.fullmatch(r"Wall time: \d+\.\d+ seconds", head)
+        assert rest == words
 
 
 def test_tool_call(app_server: AppServer) -> None:
     """A call of an MCP tool has a begin event, an end event and one mcpToolCall item; the model gets the content as JSON."""
-    server = app_server(script(call({"a": 1, "b": 2}), '[{"text":"3","type":"text"}]'), config=TINY, prepare=with_program)
+    turns = [
+        {"items": [add(app_server, {"a": 1, "b": 2})]},
+        {"items": [text("Done")], "expect": expected_output(app_server, "3")},
+    ]
+    server = app_server(turns, config=TINY, prepare=with_program)
     thread = ready(server)
     assert run(server, thread)["status"] == "completed"
     invocation = {"server": "tiny", "tool": "add", "arguments": {"a": 1, "b": 2}}
     content = [{"text": "3", "type": "text"}]
-    assert msgs(server, "mcp_tool_call_begin") == [{"call_id": "call_1", "invocation": invocation}]
-    end = msgs(server, "mcp_tool_call_end")[0]
-    assert sorted(end.pop("duration")) == ["nanos", "secs"]
-    assert end == {"call_id": "call_1", "invocation": invocation, "result": {"Ok": {"content": content}}}
+    if has_events(server):
+        assert msgs(server, "mcp_tool_call_begin") == [{"call_id": "call_1", "invocation": invocation}]
+        end = msgs(server, "mcp_tool_call_end")[0]
+        assert sorted(end.pop("duration")) == ["nanos", "secs"]
+        assert end == {"call_id": "call_1", "invocation": invocation, "result": {"Ok": {"content": content}}}
     item = {"type": "mcpToolCall", "id": "call_1", "server": "tiny", "tool": "add", "arguments": {"a": 1, "b": 2}, "error": None}
     done = {"status": "completed", "result": {"content": content, "structuredContent": None}, "durationMs": SOME_INT}
     started = {"status": "inProgress", "result": None, "durationMs": None}
-    assert items_of(server, "mcpToolCall", "started") == [{**item, **started}]
-    assert items_of(server, "mcpToolCall") == [{**item, **done}]
+    assert items_of(server, "mcpToolCall", "started") == these(server, [{**item, **started}])
+    assert items_of(server, "mcpToolCall") == these(server, [{**item, **done}])
     assert last_words(server) == ["Done"]
+    judge_told(server, "3")
 
 
 def test_tool_call_fails(app_server: AppServer) -> None:
     """A result with isError makes the item `failed` and stays in the item; the turn continues."""
-    output = '[{"text":"There is no a.","type":"text"}]'
-    server = app_server(script(call({}), output), config=TINY, prepare=with_program)
+    turns = [{"items": [add(app_server, {})]}, {"items": [text("Done")], "expect": expected_output(app_server, "There is no a.")}]
+    server = app_server(turns, config=TINY, prepare=with_program)
     thread = ready(server)
     assert run(server, thread)["status"] == "completed"
     item = items_of(server, "mcpToolCall")[0]
     assert (item["status"], item["error"]) == ("failed", None)
     assert item["result"]["content"] == [{"text": "There is no a.", "type": "text"}]
-    assert msgs(server, "mcp_tool_call_end")[0]["result"]["Ok"]["isError"] is True
+    if has_events(server):
+        assert msgs(server, "mcp_tool_call_end")[0]["result"]["Ok"]["isError"] is True
     assert last_words(server) == ["Done"]
+    judge_told(server, "There is no a.")
+
+
+#: Whether the call of a tool stays open that asks the user; otherwise the server accepts for the user, under the policy `never`.
+OPEN_IF_ASKED = {"0.0.0": True, "0.169.0": False}
 
 
 def test_elicitation(app_server: AppServer) -> None:
-    """An elicitation of an MCP server is only an event: the protocol has no reply to it, and the call stays open."""
-    server = app_server([{"items": [call({"ask": "Sure?"})]}], config=TINY, prepare=with_program, ends=None)
+    """An elicitation of an MCP server is only an event: the protocol has no reply to it, and the call stays open.
+
+    Since 0.169.0 the server accepts an elicitation without a request to the client if no command needs an approval.
+    """
+    stays_open = app_server.by_version(OPEN_IF_ASKED)
+    script = [{"items": [add(app_server, {"ask": "Sure?"})]}, {"items": [text("Done")]}]
+    given: dict[str, Any] = {"config": TINY, "prepare": with_program}
+    server = app_server(script[:1], ends=None, **given) if stays_open else app_server(script, **given)
     thread = ready(server)
     start(server, thread)
+    if not stays_open:
+        assert ended(server, thread)["status"] == "completed"
+        assert asked(server) == []
+        (done,) = items_of(server, "mcpToolCall")
+        answer = json.loads(done["result"]["content"][0]["text"])
+        assert (done["status"], answer["id"], answer["result"]["action"]) == ("completed", 99, "accept")
+        return
     report = server.notification("codex/event/elicitation_request")
     assert report["msg"] == {"type": "elicitation_request", "server_name": "tiny", "id": 99, "message": "Sure?"}
     assert report["conversationId"] == thread
     server.request("account/read", {})
     assert asked(server) == []
     assert items_of(server, "mcpToolCall") == []
-    assert server.request("turn/interrupt", {"threadId": thread, "turnId": "0"}) == {}
+    assert server.request("turn/interrupt", {"threadId": thread, "turnId": turn_id(server)}) == {}
     assert ended(server, thread)["status"] == "interrupted"
 
 
 def test_resource(app_server: AppServer) -> None:
     """A built-in tool of Codex reads resources; its item is a call to that MCP server."""
-    report = json.dumps(
-        {"server": "tiny", "uri": "tiny://one", "contents": [{"text": "1", "uri": "tiny://one"}]}, separators=(",", ":")
+    contents = app_server.by_version(
+        {"0.0.0": [{"text": "1", "uri": "tiny://one"}], "0.169.0": [{"uri": "tiny://one", "text": "1"}]}
     )
+    report = json.dumps({"server": "tiny", "uri": "tiny://one", "contents": contents}, separators=(",", ":"))
     item = call({"server": "tiny", "uri": "tiny://one"}, "read_mcp_resource")
     server = app_server(script(item, report), config=TINY, prepare=with_program)
     thread = ready(server)
@@ -160,22 +229,23 @@ def test_resource(app_server: AppServer) -> None:
 
 
 def test_status(app_server: AppServer) -> None:
-    """mcpServerStatus/list starts the configured servers and returns the tools and resources of each."""
+    """mcpServerStatus/list starts the configured servers and returns the tools and resources of each.
+
+    Later versions do not start the MCP servers in a thread's folder, unless the request names a thread.
+    """
     server = app_server(config=TINY, prepare=with_program)
-    server.initialize()
+    if has_events(server):
+        server.initialize()
+    params = {} if has_events(server) else {"threadId": ready(server)}
     tool = {"name": "add", "description": "Adds.", "inputSchema": {"type": "object"}}
-    assert server.request("mcpServerStatus/list", {}) == {
-        "data": [
-            {
-                "name": "tiny",
-                "tools": {"add": tool},
-                "resources": [{"name": "one", "uri": "tiny://one"}],
-                "resourceTemplates": [],
-                "authStatus": "unsupported",
-            }
-        ],
-        "nextCursor": None,
+    status = {
+        "name": "tiny",
+        "tools": {"add": tool},
+        "resources": [{"name": "one", "uri": "tiny://one"}],
+        "resourceTemplates": [],
+        "authStatus": "unsupported",
     }
+    assert server.request("mcpServerStatus/list", params) == these(server, {"data": [status], "nextCursor": None})
 
 
 def test_status_of_none(app_server: AppServer) -> None:
@@ -211,6 +281,8 @@ class Authority(http.server.BaseHTTPRequestHandler):
         base = "http://" + self.headers["host"]
         places = {f"{what}_endpoint": f"{base}/{what}" for what in ("authorization", "token", "registration")}
         known = "/.well-known/oauth-authorization-server" in self.path
+        if self.path == "/.well-known/oauth-authorization-server/mcp":  # later versions hold the issuer to the address they asked
+            base += "/mcp"
         self._answer(200 if known else 404, {"issuer": base, "response_types_supported": ["code"], **places} if known else {})
 
     def do_POST(self) -> None:
@@ -249,7 +321,7 @@ def test_oauth_login(app_server: AppServer) -> None:
         assert (query["response_type"], query["client_id"], query["code_challenge_method"]) == ("code", "client-1", "S256")
         if server.live:  # as a browser does
             urlopen(f"{query['redirect_uri']}?{urlencode({'code': 'code-1', 'state': query['state']})}", timeout=10).close()
-        assert server.notification("mcpServer/oauthLogin/completed") == {"name": "remote", "success": True}
+        assert server.notification("mcpServer/oauthLogin/completed") == these(server, {"name": "remote", "success": True})
 
 
 def test_oauth_login_that_nobody_makes(app_server: AppServer) -> None:
@@ -259,7 +331,7 @@ def test_oauth_login_that_nobody_makes(app_server: AppServer) -> None:
         server.initialize()
         server.request("mcpServer/oauth/login", {"name": "remote", "timeoutSecs": 1})
         completed = {"name": "remote", "success": False, "error": "timed out waiting for OAuth callback"}
-        assert server.notification("mcpServer/oauthLogin/completed") == completed
+        assert server.notification("mcpServer/oauthLogin/completed") == these(server, completed)
 
 
 def test_oauth_login_refused(app_server: AppServer) -> None:

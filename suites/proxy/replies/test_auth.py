@@ -27,7 +27,11 @@ BAD_KEYS: list[Any] = [
 def no_turn(done: Exchange) -> None:
     """Check that the proxy opened no conversation and started no turn."""
     sent = [call["method"] for call in done.calls(*CALLS, "thread/start", "turn/start")]
-    must_be(f"What the proxy sends its app-server for {done.method} {done.path}, which it answers itself,", sent, [])
+    must_be(
+        f"The proxy's messages to its app-server for {done.method} {done.path}, which the proxy answers without the app-server,",
+        sent,
+        [],
+    )
 
 
 def refused(done: Exchange, status: int) -> None:

@@ -1,4 +1,4 @@
-"""What a client sees when the app-server is Codex 0.92. Source: docs/contract/real-0.92.md, sections 4 and 5."""
+"""The answers that a client sees when the app-server is Codex 0.92. Source: docs/contract/real-0.92.md, sections 4 and 5."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import contextlib
 import json
 import os
 import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.answers import arguments, must_say, read
-from suites.proxy.expected import ENDPOINTS, WORKS, asking, native, tool
-from suites.proxy.failures import THINKS, WATCHED, failure, must_be_at_once, must_come_of_the_fault
+from suites.proxy.expected import ENDLESS, ENDPOINTS, WORKS, asking, native, tool
+from suites.proxy.failures import AT_ONCE, FREED, THINKS, failure, killed_in_turn, must_come_of_the_fault, served_again
 from suites.proxy.reached import model_bodies
 from suites.proxy.saying import must_be, must_be_one_of, usage_of
 
@@ -40,7 +39,7 @@ def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool
     """One request of the client makes exactly one request to the model."""
     done = proxy.post(endpoint, {"stream": stream})
     must_say(done, "Once.")
-    must_be("The number of requests that the model got for one of the client's", len(proxy.model_calls()), 1)
+    must_be("The number of requests to the model for one request of the client", len(proxy.model_calls()), 1)
 
 
 @BOTH
@@ -55,6 +54,9 @@ def test_the_answer_ends_at_the_turns_end(proxy: Proxy, endpoint: str, stream: b
     assert "hm" not in text, f"the model's reasoning ('hm') is in the text of the answer: {text!r}"
 
 
+#: A call of a command that no list of harmless commands has, and the beginnings of the decisions that let it run.
+REMOVES = {"type": "function_call", "name": "shell_command", "arguments": {"command": "rm no-such-file"}, "call_id": "call_10"}
+APPROVING = ("accept", "approved")
 #: The texts and the sizes of their chunks; all are in one script, so that one process serves all.
 CHUNKS: dict[str, tuple[str, int]] = {
     "37": (WIDE * 10, 37),
@@ -123,7 +125,7 @@ def with_model(cases: list[Any]) -> list[Any]:
 )
 def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> None:
     """The answer has status 429 for a limit, 400 for a too long prompt, a 5xx for other faults, and an error message."""
-    done = proxy.post(endpoint, ok=False)
+    done = proxy.post(endpoint, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     error = failure(done)
     assert isinstance(error, dict) and error.get("message"), f"the error of the answer must have a message: {error!r}"  # noqa: PT018
@@ -140,7 +142,7 @@ def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> N
 @pytest.mark.spec("fault-stream", "REAL-98")
 def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
     """After a fault the stream ends with an error, never with the clean end of a half answer."""
-    done = proxy.post(endpoint, {"stream": True}, ok=False)
+    done = proxy.post(endpoint, {"stream": True}, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     assert failure(done), f"the error in the stream is empty: {done.body[-300:]!r}"
     if done.is_stream:
@@ -158,7 +160,7 @@ def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
 @pytest.mark.spec("fault-then-good", "REAL-98")
 def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
     """The request after a failed turn succeeds."""
-    must_come_of_the_fault(proxy, proxy.post(endpoint, asking(endpoint, proxy.prompt("Fail.")), ok=False))
+    must_come_of_the_fault(proxy, proxy.post(endpoint, asking(endpoint, proxy.prompt("Fail.")), ok=False, within=AT_ONCE))
     must_say(proxy.post(endpoint, asking(endpoint, proxy.prompt("Succeed."))), "Better.")
 
 
@@ -166,7 +168,10 @@ def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model('{"sum":5}')
 @pytest.mark.spec("schema-reaches-model", "REAL-31", "REAL-45")
 def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
-    """The output schema reaches the model. (0.92 ignores a schema in sendUserMessage, so the proxy must put it elsewhere.)"""
+    """The output schema reaches the model.
+
+    (0.92 ignores a schema in sendUserMessage, so the proxy must send it in another call.)
+    """
     named = {"name": "sum", "schema": SCHEMA, "strict": True}
     chat = {"response_format": {"type": "json_schema", "json_schema": named}}
     proxy.post(endpoint, chat if endpoint == "chat" else {"text": {"format": {"type": "json_schema", **named}}})
@@ -178,11 +183,15 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("Hi.")
 @pytest.mark.spec("tools-reach-model", "REAL-46", "REAL-47")
 def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
-    """The tools reach the model with name and parameters, as tools of the request or in its instructions."""
-    proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree")]})
+    """The tools reach the model with name, description and parameters, as tools of the request or in its instructions."""
+    proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree", description="Lists herons.")]})
     for body in model_bodies(proxy):
         message = json.dumps(body, ensure_ascii=False)
-        for word, what in (("getFileTree", "the name of the tool"), ("Where to begin", "the schema of its parameters")):
+        for word, what in (
+            ("getFileTree", "the name of the tool"),
+            ("Where to begin", "the schema of its parameters"),
+            ("Lists herons.", "the description of the tool"),
+        ):
             assert word in message, (
                 f"{what} that the client declared ({word!r}) is not in the request to the model: {message[:1500]}"
             )
@@ -217,7 +226,7 @@ def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: b
 @pytest.mark.model(turns=[{"items": ["Mixed?"], "times": "always"}])
 @pytest.mark.spec("many-clients", "REAL-50")
 def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
-    """Up to eight parallel requests (or as many as the proxy supports) each get their own answer."""
+    """Up to eight parallel requests (or as many as the proxy supports) get their own answers."""
     clients = min(8, proxy.clients)
     turns: list[dict[str, Any]] = [
         {"match": f"client-{n};", "items": [f"Answer {n}. " * 20], "times": "always"} for n in range(clients)
@@ -236,7 +245,7 @@ def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
 @BOTH
 @pytest.mark.model(
     turns=[
-        {"match": "Begin.", "items": ["word " * 50, {"type": "wait", "ms": 30_000}, "never"], "times": "always"},
+        {"match": "Begin.", **ENDLESS},
         {"match": "And next?", "items": ["Next."], "times": "always"},
     ]
 )
@@ -250,32 +259,8 @@ def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> 
             return True
         return bool(frames) and not any(frame.child_runs() for frame in frames)
 
-    what = "After the client disconnected: turn/interrupt (or interruptConversation), or the end of the app-server,"
-    proxy.eventually(freed, what=what)
+    proxy.eventually(freed, what=FREED)
     must_say(proxy.post(endpoint, asking(endpoint, proxy.prompt("And next?"))), "Next.")
-
-
-def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any]) -> Exchange:
-    """Send a request, kill the app-server during the turn, and return the answer."""
-    running = proxy.process(script=script)
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(proxy.post, endpoint, {"stream": stream}, script=script, ok=False)
-        deadline = time.monotonic() + 10
-        while not (begun := [frame for frame in list(running.wire.frames) if '"Half of it. ' in frame.raw]):
-            if asked.done():
-                early = asked.result()  # re-raises the exception of the request
-                raise AssertionError(
-                    f"The proxy answered {early.answered} before its app-server had started the turn: {early.body[:300]!r}"
-                )
-            assert time.monotonic() < deadline, "The proxy's app-server must start the turn within 10 s, but it did not."
-            running.wire.update()
-            time.sleep(0.02)
-        time.sleep(WATCHED)
-        killed = time.time()
-        os.kill(int(begun[0].child), signal.SIGTERM)
-        done = asked.result()
-    must_be_at_once(done, killed, "the end of its app-server")
-    return done
 
 
 @BOTH
@@ -283,12 +268,16 @@ def failed_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[A
 @pytest.mark.spec("server-death-in-turn", "REAL-94")
 @pytest.mark.model("")
 def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """If the app-server dies during a turn, the client gets an error at once, and the next request succeeds."""
-    items = ["Half of it. ", {"type": "wait", "ms": 30_000}, "never"]
-    script = [{"match": proxy.marker, "items": items, "times": "always"}, {"items": ["Next."], "times": "always"}]
-    report = failed_in_mid_turn(proxy, endpoint, stream, script)
+    """If the app-server dies during a turn, the client gets an error at once, and the proxy serves again."""
+    pieces = ["Half of it. ", *["More. "] * 100]  # 5 s of one message, so that none is complete when the app-server dies
+    items = [{"type": "text", "text": "".join(pieces), "deltas": pieces}]
+    script = [
+        {"match": proxy.marker, "items": items, "delay_ms": 50, "times": "always"},
+        {"items": ["Next."], "times": "always"},
+    ]
+    report = killed_in_turn(proxy, endpoint, stream, script, begun='"Half of it. ')
     assert failure(report), f"the error in the answer is empty: {report.body[-300:]!r}"
-    must_say(proxy.post(endpoint, asking(endpoint, "And now?"), script=script), "Next.")
+    must_say(served_again(proxy, endpoint, script), "Next.")
 
 
 @BOTH
@@ -315,6 +304,28 @@ def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: b
 
 
 @BOTH
+@pytest.mark.model(turns=[{"items": [REMOVES]}, {"items": ["So be it."]}])
+@pytest.mark.spec("approvals-withheld", "REAL-52", "REAL-54", "REAL-58")
+def test_no_command_is_approved_for_nobody(proxy: Proxy, endpoint: str) -> None:
+    """No client can approve a command, so the proxy approves none: with the policy `untrusted` a command is not run."""
+    done = proxy.post(endpoint, env={"PROXY_APPROVAL_POLICY": "untrusted"}, ok=False)
+    asked = {f.value["id"]: f.value["method"] for f in done.frames if f.sender == "server" and f.kind == "request"}
+    assert asked, (
+        "With PROXY_APPROVAL_POLICY=untrusted the app-server must request an approval for `rm`, but it requested none: pass the "
+        f"policy to the app-server. The status of the answer is {done.status}: {done.body[:300]!r}"
+    )
+    for frame in done.frames:
+        if frame.sender == "client" and frame.kind == "response" and frame.value["id"] in asked:
+            decision = (frame.value.get("result") or {}).get("decision")
+            given = decision if isinstance(decision, str) else next(iter(decision or {}), "")
+            if given.startswith(APPROVING):
+                raise AssertionError(
+                    f"The proxy answered {asked[frame.value['id']]} with {given!r}, so that Codex runs the command (`rm`), which "
+                    "no user has seen: answer `decline` (`denied` in v1)."
+                )
+
+
+@BOTH
 @pytest.mark.model(
     turns=[
         {
@@ -326,7 +337,7 @@ def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: b
 )
 @pytest.mark.spec("usage-of-the-turn", "REAL-49")
 def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
-    """The usage is the sum of the turn or that of its last model request, not only that of the first."""
+    """The usage is the sum of the turn or the usage of its last model request, but not the usage of the first request alone."""
     usage = usage_of(proxy.post(endpoint))
     must_be_one_of("usage.total_tokens of a turn of two model calls (110 and 220)", usage["total_tokens"], (330, 220))
 
@@ -335,15 +346,10 @@ def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("Hi.")
 @pytest.mark.spec("server-death", "REAL-94")
 def test_an_app_server_that_dies_is_replaced(proxy: Proxy, endpoint: str) -> None:
-    """After the app-server died, the proxy starts a new one, and a later request succeeds."""
+    """After the app-server died, the proxy starts a new one, and a request that comes during the back-off succeeds."""
     script = [{"items": ["Hi."], "times": "always"}]
     done = proxy.post(endpoint, script=script)
     child = int({frame.child for frame in done.frames}.pop())
     with contextlib.suppress(ProcessLookupError):  # a proxy may end its app-server after each request
         os.kill(child, signal.SIGTERM)
-    for _ in range(3):  # the first request may still reach the dead app-server
-        done = proxy.post(endpoint, script=script, ok=False)
-        if done.status == 200:
-            break
-    must_be("The status of the third answer after the app-server's death", done.status, 200)
-    must_say(done, "Hi.")
+    must_say(served_again(proxy, endpoint, script), "Hi.")

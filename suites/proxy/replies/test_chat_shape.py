@@ -7,6 +7,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Event, Proxy
 from suites.proxy.answers import must_say
 from suites.proxy.expected import WORKS
+from suites.proxy.failures import must_be_served_without
 from suites.proxy.saying import must_be, short, usage_of
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hello, «world» \U0001f600.")]
@@ -105,4 +106,23 @@ def test_usage_of_a_stream(proxy: Proxy) -> None:
 def test_no_usage_of_a_stream(proxy: Proxy) -> None:
     """Without include_usage, every chunk has a choice."""
     bare = [event.data for event in chunks(proxy)[:-1] if not event.value["choices"]]
-    must_be("The chunks without a choice (the request has no include_usage)", bare, [])
+    must_be("The number of chunks without a choice (the request has no include_usage)", bare, [])
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.spec(
+    "n-choices", source="OpenAI API reference, Chat Completions: n", says="How many chat completion choices to generate"
+)
+def test_two_choices(proxy: Proxy, stream: bool) -> None:
+    """A request for two choices (`n`) gets both, or is refused with 400, because a client reads both."""
+    done = proxy.chat({"n": 2, "stream": stream}, ok=False)
+    if done.status == 400:
+        must_be_served_without(proxy, "chat", {"stream": stream}, "n = 2")
+        return
+    values = [event.value for event in done.events if event.data != "[DONE]"] if done.is_stream else [done.json]
+    found = sorted({choice.get("index") for value in values for choice in value.get("choices") or []})
+    if done.status != 200 or found != [0, 1]:
+        raise AssertionError(
+            f"POST {done.path} with n = 2 must be refused with 400, or its choices must have the indices 0 and 1, but it was "
+            f"answered {done.answered}, and the indices of its choices are {found}. A proxy with one answer refuses n above 1."
+        )

@@ -1,6 +1,6 @@
 """The headers that a web page of another origin needs from a proxy. Source: docs/contract/handoff.md, Ingress + middleware.
 
-The document requires answers to CORS requests; the Fetch standard (CORS protocol) defines their content.
+The specification of the proxy requires answers to CORS requests; the Fetch standard (CORS protocol) defines their content.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def must_allow_the_origin(done: Exchange) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("cors-preflight", "HAND-04")
 def test_the_preflight_is_answered(proxy: Proxy, endpoint: str) -> None:
-    """OPTIONS succeeds without a bearer, allows the POST with its two headers, and sends nothing to the app-server."""
+    """OPTIONS succeeds without a bearer, allows the POST with its two headers, and does not reach the app-server."""
     proxy.process()
     done = proxy.ask("OPTIONS", PATHS[endpoint], headers=PREFLIGHT)
     must_be_one_of(f"The status of the answer to OPTIONS {done.path}, a preflight", done.status, (200, 204))
@@ -49,7 +49,7 @@ def test_the_preflight_is_answered(proxy: Proxy, endpoint: str) -> None:
     missing = [name for name in ("authorization", "content-type") if name not in allowed]
     missing = [name for name in missing if name == "authorization" or "*" not in allowed]
     must_be("The headers of the request that Access-Control-Allow-Headers lacks", missing, [])
-    must_be("What the proxy sends its app-server for a preflight", [call["method"] for call in done.calls(*CALLS)], [])
+    must_be("The proxy's messages to its app-server for a preflight", [call["method"] for call in done.calls(*CALLS)], [])
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

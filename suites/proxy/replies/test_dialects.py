@@ -1,6 +1,6 @@
 """Tool calls in the dialects that the proxy declares (docs/proxy.md, `tool_calls`), wherever the stream is cut.
 
-Source: docs/contract/payloads.md, the form of a call; the statements hold for each dialect in its own markup.
+Source: docs/contract/payloads.md, the form of a call; the statements apply to each dialect in its own markup.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from suites.proxy.expected import ENDPOINTS, NOTE, WORKS, tool
 from suites.proxy.saying import must_be, must_be_answered
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.needs("text-tools")]
-#: The vector that is cut at each of its characters.
+#: Return the vector that is cut after each of its characters.
 CUT = "text-around"
 
 
@@ -40,25 +40,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def says(pieces: list[str]) -> pytest.MarkDecorator:
-    """The model says a text, character by character."""
+    """Return the model's item for a text that is streamed character by character."""
     text = "".join(pieces)
     return pytest.mark.model({"type": "text", "text": text, "deltas": list(text)})
 
 
 def cut_one(dialect: Dialect) -> DialectVector:
-    """The vector that is cut at each of its characters."""
+    """Return the vector that is cut after each of its characters."""
     return next(vector for vector in vectors(dialect) if vector.id == CUT)
 
 
 def ask(proxy: Proxy, endpoint: str, dialect: Dialect, stream: bool) -> Exchange:
-    """Send a request with the tools of the vectors; a proxy that can be told is told its dialect."""
+    """Send a request with the tools of the vectors; if the proxy has several dialects, it gets the dialect of the case."""
     env = {} if dialect == DIALECTS["tool_call"] else {"PROXY_TOOL_CALLS": dialect.data()}
     tools = [tool(endpoint), tool(endpoint, "saveNote", NOTE)]
     return proxy.post(endpoint, {"tools": tools, "stream": stream}, ok=False, env=env)
 
 
 def judge(done: Exchange, vector: DialectVector, dialect: Dialect, where: str = "") -> None:
-    """Hold an answer to the outcome of a vector."""
+    """Check that an answer has the outcome of a vector."""
     __tracebackhide__ = True
     must_be_answered(done, 200)
     answer = read(done)
@@ -77,7 +77,7 @@ def judge(done: Exchange, vector: DialectVector, dialect: Dialect, where: str = 
 
 
 def squeezed(text: str) -> str:
-    """The text with each run of white space as one blank: the space around a removed call is not specified."""
+    """Return the text with each run of white space as one space, because the space around a removed call is not specified."""
     return re.sub(r"[ \t\r\n]+", " ", text).strip(" ")
 
 
@@ -85,14 +85,14 @@ def squeezed(text: str) -> str:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("dialect-calls", "PAY-98", "PAY-99", "PAY-100")
 def test_the_calls(proxy: Proxy, endpoint: str, stream: bool, dialect: Dialect, vector: DialectVector) -> None:
-    """Each call in the text is a call of the client, and the text has no markup of it."""
+    """Each call in the model's text becomes a call for the client, and the client's text has no markup of it."""
     judge(ask(proxy, endpoint, dialect, stream), vector, dialect)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("dialect-cuts", "PAY-98", "PAY-100")
 def test_every_cut(proxy: Proxy, endpoint: str, dialect: Any) -> None:
-    """The stream of one text with a call, cut in two after each of its characters in turn: the outcome is the same each time."""
+    """A text with a call is streamed in two parts, once for each place of the cut; the outcome is always the same."""
     vector = cut_one(dialect)
     for at in range(1, len(vector.text)):
         judge(ask(proxy, endpoint, dialect, True), vector, dialect, f", cut after character {at},")

@@ -1,7 +1,7 @@
-"""An app-server sends events of every thread on one connection; an answer has those of its own thread.
+"""An app-server sends events of every thread on one connection; an answer has only the events of its own thread.
 
-Source: docs/contract/real-0.92.md, section 4. The events of a foreign thread are put among those of the app-server, fake or real
-(`shell/rpc/inserting.py`); those of a neighbour and of an earlier turn are the app-server's own.
+Source: docs/contract/real-0.92.md, section 4. The events of a foreign thread are inserted into those of the app-server, fake or
+real (`shell/rpc/inserting.py`); the events of a neighbour and of an earlier turn come from the app-server itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import read
 from suites.proxy.expected import ENDPOINTS, WORKS, asking
+from suites.proxy.reached import model_bodies, strings
 from suites.proxy.saying import short
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.proxy_profile(WORKS)
 BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
 STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 FOREIGN = "01a2b3c4-0000-7000-8000-00000000f0e1"
+UNKNOWN = "(unknown)"
 WORDS = "Words of another thread. "
 FIRST, LAST = "First of its own. ", "Last of its own."
 TEXT = FIRST + LAST
@@ -31,7 +33,7 @@ ERROR = {"message": WORDS, "codexErrorInfo": "other", "additionalDetails": None}
 
 
 def event(kind: str, **fields: Any) -> dict[str, Any]:
-    """A notification as a listener of conversations (v1) gets it."""
+    """Return a notification in the form for a listener of conversations (v1)."""
     params = {"id": "0", "msg": {"type": kind, **fields}, "conversationId": FOREIGN}
     return {"method": f"codex/event/{kind}", "params": params}
 
@@ -42,12 +44,12 @@ def about(method: str, **params: Any) -> dict[str, Any]:
 
 
 def of_turn(method: str, **params: Any) -> dict[str, Any]:
-    """The same, of a turn of the thread."""
+    """Return a notification of a turn, in the form for a listener of conversations (v1)."""
     return about(method, **params, turnId="0")
 
 
 def ended(status: str, error: Any = None) -> dict[str, Any]:
-    """The end of the foreign turn."""
+    """Return the notification of the end of the foreign turn."""
     return about("turn/completed", turn={"id": "0", "items": [], "status": status, "error": error})
 
 
@@ -74,17 +76,22 @@ PIECE = f'"delta":{json.dumps(FIRST)}}}'
 
 
 def thread_of(frames: list[Any], words: str) -> str:
-    """Return the thread (or conversation) in which the proxy has submitted a text with these words, to name it in a failure."""
+    """Return the thread (or conversation) in which the proxy submitted a text with these words; a failure message names it."""
     for frame in frames:
         params = frame.value.get("params") if frame.sender == "client" and isinstance(frame.value, dict) else None
         if isinstance(params, dict) and ("threadId" in params or "conversationId" in params) and words in frame.raw:
             return str(params.get("threadId") or params.get("conversationId"))
-    return "(unknown)"
+    return UNKNOWN
 
 
 def only_its_own(done: Exchange, own: str, foreign: str, what: str, wanted: str, words: str) -> None:
     """The answer must be the text of its own thread; AssertionError names the foreign thread whose event has changed it."""
-    compare = "Compare the threadId (conversationId) of each event with that of the request."
+    if own == foreign != UNKNOWN:
+        raise AssertionError(
+            f"Two requests share the thread {own} ({what}): each gets events of the other, and the model gets the conversations "
+            "of both. Open a thread for each request."
+        )
+    compare = "Compare the threadId (conversationId) of each event with the threadId of the request."
     between = f"thread {foreign} ({what}), which is not the request's own, {own}"
     if done.status != 200:
         raise AssertionError(
@@ -114,7 +121,7 @@ def only_its_own(done: Exchange, own: str, foreign: str, what: str, wanted: str,
 )
 @pytest.mark.spec("foreign-thread", "REAL-50")
 def test_events_of_a_foreign_thread(proxy: Proxy, endpoint: str, stream: bool, kind: str) -> None:
-    """Text, end, error and usage of a thread that the request did not start change nothing in its answer."""
+    """The text, end, error and usage of another thread do not change the answer to a request."""
     # A server that sends codex/event/* repeats the piece in them: the foreign events come behind the last.
     events = [frame for frame in EVENTS[kind] if proxy.has_conversations or not frame["method"].startswith("codex/event/")]
     after = PIECE + "}" if proxy.has_conversations else PIECE
@@ -146,7 +153,7 @@ NEIGHBOURS: dict[str, dict[str, Any]] = {
 @pytest.mark.model("")
 @pytest.mark.spec("thread-beside", "REAL-50")
 def test_a_neighbour_that_ends_first(proxy: Proxy, endpoint: str, kind: str) -> None:
-    """A request that runs beside another, and ends or fails before it, changes nothing in the other's answer."""
+    """If two requests run at the same time, the request that ends or fails first does not change the answer of the other."""
     if proxy.clients < 2:
         pytest.skip("not verified: the proxy serves one client at a time (clients = 1)")
     slow, quick = proxy.prompt("Take your time"), "And what is quick?"
@@ -165,16 +172,16 @@ def test_a_neighbour_that_ends_first(proxy: Proxy, endpoint: str, kind: str) -> 
         done, other = first.result(), second.result()
     running.wire.update()
     own, foreign = (thread_of(running.wire.frames, words) for words in (proxy.marker, quick))
-    only_its_own(done, own, foreign, f"a request beside it, which {kind}", TEXT, WORDS)
+    only_its_own(done, own, foreign, f"a request at the same time, which {kind}", TEXT, WORDS)
     if kind == "completed":
-        only_its_own(other, foreign, own, "a request beside it", WORDS, FIRST)
+        only_its_own(other, foreign, own, "a request at the same time", WORDS, FIRST)
 
 
 @BOTH
 @pytest.mark.model("")
 @pytest.mark.spec("thread-before", "REAL-50", "REAL-73")
 def test_an_earlier_turn_that_nobody_reads(proxy: Proxy, endpoint: str) -> None:
-    """What comes of the turn of a client that hung up is not a part of the next answer."""
+    """If a client hung up, the rest of its turn does not appear in the next answer."""
     late, next_prompt = {"type": "wait", "ms": 150}, "And what is next?"
     script = [
         {"match": proxy.marker, "items": ["word " * 50, late, WORDS], "times": "always"},
@@ -186,3 +193,22 @@ def test_an_earlier_turn_that_nobody_reads(proxy: Proxy, endpoint: str) -> None:
     frames = proxy.running.wire.frames
     own, foreign = thread_of(frames, next_prompt), thread_of(frames, proxy.marker)
     only_its_own(done, own, foreign, "an earlier request, whose client hung up", TEXT, WORDS)
+
+
+@BOTH
+@pytest.mark.model("Hi.")
+@pytest.mark.spec(
+    "conversation-before", source="OpenAI API reference", says="A list of messages comprising the conversation so far"
+)
+def test_nothing_of_an_earlier_request_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
+    """A request contains its whole conversation: the model gets no prompt of an earlier request or of another client."""
+    earlier = "The lighthouse keeper's secret."
+    proxy.post(endpoint, asking(endpoint, earlier), ok=False)
+    proxy.post(endpoint)
+    for body in model_bodies(proxy):
+        for path, text in strings(body):
+            if earlier in text:
+                raise AssertionError(
+                    f"The model got a prompt of an earlier request ({earlier!r}, {path}), which another client may have sent. "
+                    "Open a thread for each request."
+                )

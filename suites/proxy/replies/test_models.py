@@ -37,7 +37,7 @@ def test_the_model_of_the_turn(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("model-requested", "PAY-09")
 def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, endpoint: str, model: str, stream: bool) -> None:
-    """The response has the model name of the request."""
+    """The response contains the model name of the request."""
     done = proxy.post(endpoint, {"model": model, "stream": stream})
     values = [event.value for event in done.events if event.value] if stream else [done.json]
     report = [value["response"] for value in values if "response" in value] if stream and endpoint == "responses" else values

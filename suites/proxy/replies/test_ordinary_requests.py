@@ -1,4 +1,6 @@
-"""Requests as ordinary clients send them: long ones, bodies in pieces, a charset, a null; and answers as clients rely on them.
+"""Requests as ordinary clients send them: long prompts, bodies in several packets, a charset, a null.
+
+The properties of answers on which clients rely.
 
 Source: RFC 9110, section 8.3; RFC 8259, section 8.1; the OpenAI API reference.
 """
@@ -14,10 +16,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from codex_replay.plugin.proxy.fixture import Proxy
+from codex_replay.plugin.proxy.fixture import Proxy, SubjectFailure
 from codex_replay.plugin.proxy.http import Chunks
 from suites.proxy.answers import must_say, read
-from suites.proxy.expected import ENDPOINTS, WORKS, asking
+from suites.proxy.expected import ENDLESS, ENDPOINTS, WORKS, asking
+from suites.proxy.failures import FREED
 from suites.proxy.reached import model_bodies, strings
 from suites.proxy.saying import must_be, short
 
@@ -25,6 +28,9 @@ pytestmark = pytest.mark.proxy_profile(WORKS)
 
 BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
 STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+#: The calls that start a turn, and those that interrupt one.
+SUBMISSIONS = ('"turn/start"', '"sendUserTurn"', '"sendUserMessage"')
+INTERRUPTS = ('"turn/interrupt"', '"interruptConversation"')
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 #: More than the 100 KB at which common frameworks stop to read a body by default.
 LONG = "A long file. " * 25_000
@@ -51,7 +57,7 @@ def test_a_long_prompt(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("Read.")
 @pytest.mark.spec("body-in-pieces", source="RFC 8259, 8.1", says="JSON text MUST be encoded using UTF-8")
 def test_a_body_that_comes_in_pieces(proxy: Proxy, endpoint: str) -> None:
-    """A body whose network pieces end inside characters is decoded as a whole."""
+    """A body is decoded as a whole, even if its network packets end inside characters."""
     data = json.dumps({"model": "gpt-5.2", **asking(endpoint, proxy.prompt(WIDE))}, ensure_ascii=False).encode()
     at = data.index("\U0001f600".encode())
     done = proxy.ask("POST", PATHS[endpoint], Chunks(data[: at + 2], data[at + 2 : at + 9], data[at + 9 :]))
@@ -78,7 +84,7 @@ def test_a_content_type_with_a_charset(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model({"type": "text", "text": INDENTED, "deltas": [INDENTED[:2], INDENTED[2:4], INDENTED[4:]]})
 @pytest.mark.spec("white-space", "EDIT-15")
 def test_white_space_at_the_ends(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """White space at the start and at the end of the model's text is text: clients show code."""
+    """White space at the start and at the end of the model's text is kept, because clients show code."""
     must_say(proxy.post(endpoint, {"stream": stream}), INDENTED)
 
 
@@ -100,7 +106,7 @@ def test_a_model_that_says_nothing(proxy: Proxy, endpoint: str, stream: bool) ->
     "null-content", source="OpenAI API reference, Chat", says="content is required unless tool_calls is specified; it may be null"
 )
 def test_a_message_without_a_content(proxy: Proxy) -> None:
-    """The content of a message with calls is null: no text `null` reaches the model."""
+    """If the content of a message with calls is null, no text `null` reaches the model."""
     function = {"name": "getFileTree", "arguments": '{"path": "a"}'}
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": "What is there?"},
@@ -120,7 +126,7 @@ def test_a_message_without_a_content(proxy: Proxy) -> None:
 @pytest.mark.model("Now.")
 @pytest.mark.spec("created-seconds", source="OpenAI API reference", says="created: the Unix timestamp (in seconds)")
 def test_the_time_of_an_answer(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """`created` (`created_at` of a response) is now, in seconds since 1970."""
+    """`created` (for a response, `created_at`) is the current time in seconds since 1970."""
     done = proxy.post(endpoint, {"stream": stream})
     if endpoint == "chat":
         values = [event.value for event in done.events if isinstance(event.value, dict)] if stream else [done.json]
@@ -139,37 +145,131 @@ def test_the_time_of_an_answer(proxy: Proxy, endpoint: str, stream: bool) -> Non
             )
 
 
+class Leaving:
+    """A client that sends one request without a stream and disconnects; `frames` are the JSON-RPC messages since then."""
+
+    def __init__(self, proxy: Proxy, endpoint: str, env: dict[str, str] | None = None) -> None:
+        self._patience = proxy.patience
+        self._running = proxy.process(env)
+        self._running.wire.update()
+        self.frames: list[Any] = []
+        parts = urlsplit(self._running.url)
+        data = json.dumps({"model": "gpt-5.2", **asking(endpoint, proxy.prompt())}).encode()
+        self._connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=10)
+        headers = {"Authorization": f"Bearer {self._running.key}", "Content-Type": "application/json"}
+        self._connection.request("POST", parts.path + PATHS[endpoint], data, headers)
+
+    def hang_up(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def within(self, seconds: float, sender: str, *words: str) -> bool:
+        """Return True once `sender` has sent a message with one of these words; False if the time limit has passed."""
+        deadline = time.monotonic() + seconds
+        while True:
+            self.frames.extend(self._running.wire.update())
+            if any(frame.sender == sender and word in frame.raw for frame in self.frames for word in words):
+                return True
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.005)
+
+    def freed(self) -> bool:
+        """Return True if the proxy interrupts the turn or ends the app-server within 5 s, less after several such waits."""
+        self.waited = self._patience.part(5, FREED)
+        deadline = time.monotonic() + self.waited
+        while time.monotonic() < deadline:
+            if self.within(0.1, "client", *INTERRUPTS) or not any(frame.child_runs() for frame in self.frames):
+                return True
+        self._patience.count(True, FREED)
+        return False
+
+
 @BOTH
-@pytest.mark.model(turns=[{"items": ["word " * 50, {"type": "wait", "ms": 30_000}, "never"], "times": "always"}])
+@pytest.mark.model(turns=[ENDLESS])
 @pytest.mark.spec("disconnect-whole", "REAL-73")
 def test_a_client_that_does_not_wait_for_a_whole_answer(proxy: Proxy, endpoint: str) -> None:
-    """If the client of an answer without a stream hangs up, the proxy interrupts the turn, or ends its app-server."""
-    running = proxy.process()
-    running.wire.update()
-    parts = urlsplit(running.url)
-    data = json.dumps({"model": "gpt-5.2", **asking(endpoint, proxy.prompt())}).encode()
-    connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=10)
-    headers = {"Authorization": f"Bearer {running.key}", "Content-Type": "application/json"}
-    connection.request("POST", parts.path + PATHS[endpoint], data, headers)
-    frames: list[Any] = []
-
-    def passed(text: str, sender: str) -> bool:
-        frames.extend(running.wire.update())
-        return any(frame.sender == sender and text in frame.raw for frame in frames)
-
-    def within(seconds: float, found: Any) -> bool:
-        deadline = time.monotonic() + seconds
-        while not found() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        return bool(found())
-
+    """If a client that waits for a whole answer disconnects, the proxy interrupts the turn or ends its app-server."""
+    client = Leaving(proxy, endpoint)
     try:
-        if not within(10, lambda: passed("word word", "server")):
+        if not client.within(10, "server", "word word"):
             raise AssertionError("The app-server must begin the turn within 10 s, but it has sent no text of the model.")
     finally:
-        connection.close()
-    if not within(5, lambda: passed("nterrupt", "client") or not any(frame.child_runs() for frame in frames)):
+        client.hang_up()
+    if not client.freed():
         raise AssertionError(
-            f"The client of POST {PATHS[endpoint]} hung up before the answer (without a stream), but within 5 s the proxy sent "
-            "no turn/interrupt (or interruptConversation), nor did it end the app-server: the turn goes on for nobody."
+            f"The client of POST {PATHS[endpoint]} hung up before the answer (without a stream), but within {client.waited:g} s "
+            "the proxy sent no turn/interrupt (or interruptConversation), and it did not end the app-server: the turn continues."
+        )
+
+
+#: What the client waits for before it hangs up, and the reply of the app-server that comes half a second late then.
+MOMENTS = {
+    "the-thread-opens": (('"thread/start"', '"newConversation"'), ['"result":{"thread":', '"result":{"conversationId":']),
+    "the-turn-starts": (SUBMISSIONS, ['"result":{"turn":']),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.model(turns=[ENDLESS])
+@pytest.mark.spec("disconnect-early", "REAL-73")
+def test_a_client_that_hangs_up_early(proxy: Proxy, endpoint: str, moment: str) -> None:
+    """If the client hangs up while the app-server opens its thread or starts its turn, no turn continues."""
+    calls, late = MOMENTS[moment]
+    client = Leaving(proxy, endpoint, env={"CODEX_REPLAY_INSERT": json.dumps({"delay": late, "seconds": 0.5})})
+    try:
+        if not client.within(10, "client", *calls):
+            raise AssertionError(f"The proxy must send {' or '.join(calls)} for POST {PATHS[endpoint]} within 10 s.")
+    finally:
+        client.hang_up()
+    if not client.within(1.5, "client", *SUBMISSIONS) or client.freed():
+        return
+    raise AssertionError(
+        f"The client of POST {PATHS[endpoint]} hung up before the app-server had answered {' or '.join(calls)}. The proxy "
+        f"started the turn, and within {client.waited:g} s it sent no turn/interrupt (or interruptConversation), nor did it end "
+        "the app-server: the turn continues without a client. After each reply of the app-server, check that the client is still "
+        "connected."
+    )
+
+
+@BOTH
+@pytest.mark.model(
+    turns=[
+        {"match": "Hello", **ENDLESS},
+        {"match": "Quick?", "items": ["Quick."], "times": "always"},
+    ]
+)
+@pytest.mark.spec("clients-beside", "REAL-50")
+def test_a_long_answer_holds_up_no_other_client(proxy: Proxy, endpoint: str) -> None:
+    """A request that comes while another request runs is answered before the other request has ended."""
+    if proxy.clients < 2:
+        pytest.skip("not verified: the proxy serves one client at a time (clients = 1)")
+    client = Leaving(proxy, endpoint)
+    try:
+        if not client.within(10, "server", "word word"):
+            raise AssertionError("The app-server must begin the turn within 10 s, but it has sent no text of the model.")
+        must_say(proxy.post(endpoint, asking(endpoint, proxy.prompt("Quick?"))), "Quick.")
+    except SubjectFailure as why:
+        raise AssertionError(
+            "A request that came while the turn of another one ran was not answered: the proxy serves one client at a time. "
+            f"Serve several at once, or set `clients = 1` in the proxy's table. {why}"
+        ) from None
+    finally:
+        client.hang_up()
+
+
+@BOTH
+@pytest.mark.model("Hi.")
+@pytest.mark.spec(
+    "answer-ids",
+    source="OpenAI API reference, Chat Completions: id; Responses: id",
+    says="A unique identifier for the chat completion. Unique identifier for this Response",
+)
+def test_the_ids_of_two_answers(proxy: Proxy, endpoint: str) -> None:
+    """Two answers have different ids, because clients store answers by their ids."""
+    first, second = (proxy.post(endpoint).json.get("id") for _ in range(2))
+    if first == second:
+        raise AssertionError(
+            f"Two answers of POST {PATHS[endpoint]} have the same id, {first!r}; each must have a different one."
         )

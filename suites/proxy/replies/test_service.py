@@ -1,7 +1,7 @@
-"""What a proxy is as an HTTP service: connections that stay, silent streams, earlier responses, and whether it is up.
+"""The proxy as an HTTP service: connections that stay open, silent streams, earlier responses, and health checks.
 
-Source: RFC 9112, section 9.3; the HTML standard, section 9.2; the Responses API reference. Health checks are those of common
-process managers.
+Source: RFC 9112, section 9.3; the HTML standard, section 9.2; the Responses API reference. The health checks are the paths
+that common process managers use.
 """
 
 from __future__ import annotations
@@ -61,12 +61,13 @@ def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, strea
 @pytest.mark.model(turns=[{"items": [SILENCE, "Still. ", SILENCE, "Here."], "times": "always"}])
 @pytest.mark.spec("keep-alive-comments", source="HTML standard, 9.2.7", says="a comment line (one starting with a ':' character)")
 def test_a_silent_stream_has_no_event_without_an_object(proxy: Proxy, endpoint: str) -> None:
-    """What keeps a silent stream alive is a comment: clients decode the data of each event, and fail where it is not JSON."""
+    """A proxy keeps a silent stream alive with a comment, because clients decode the data of each event and fail if it is
+    not JSON."""
     done = proxy.post(endpoint, {"stream": True})
     events = [event for event in done.events if event.data != "[DONE]"]
     if wrong := [event.data for event in events if not isinstance(event.value, dict)]:
         raise AssertionError(
-            f"While the model was silent, the stream had {len(wrong)} events whose data is no JSON object, the first "
+            f"While the model was silent, the stream had {len(wrong)} events whose data is not a JSON object, the first "
             f"{short(wrong[0])}: clients fail to decode it. To keep a connection alive, send a comment, a line that begins "
             "with a colon (`: ping`)."
         )
@@ -79,7 +80,7 @@ def test_a_silent_stream_has_no_event_without_an_object(proxy: Proxy, endpoint: 
     "previous-response", source="OpenAI API reference, Responses", says="previous_response_id: create multi-turn conversations"
 )
 def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
-    """`previous_response_id` is honoured, or refused by its name; an answer that has forgotten the conversation is neither."""
+    """The proxy honours `previous_response_id`, or refuses it by name; it does not answer without the conversation."""
     first = proxy.responses({"input": "The heron is called Ada."}).json
     done = proxy.responses({"previous_response_id": first["id"]}, ok=False)
     if done.status == 200:
@@ -87,7 +88,7 @@ def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
             report = [text for _, text in strings(call["body"])]
             if not any("called Ada" in text for text in report):
                 raise AssertionError(
-                    "A request with previous_response_id was answered 200, but the model got nothing of the earlier response: "
+                    "A request with previous_response_id was answered 200, but the earlier response did not reach the model: "
                     "pass the conversation on, or refuse the field with status 400."
                 )
         return
@@ -99,10 +100,10 @@ def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
 @pytest.mark.parametrize("path", HEALTH)
 @pytest.mark.spec("health", source="Process managers", says="GET /healthz and GET /readyz")
 def test_the_health_of_a_proxy_that_serves(proxy: Proxy, path: str) -> None:
-    """Where the proxy has this path, it is 200 while requests are served, and starts no conversation."""
+    """If the proxy has this path, its status is 200 while requests are served, and the request starts no conversation."""
     proxy.process()
     done = proxy.ask("GET", path)
     if done.status == 404:
         pytest.skip(f"not verified: the proxy does not serve GET {path}")
     must_be(f"The status of the answer to GET {path} of a proxy that serves requests", done.status, 200)
-    must_be(f"What the proxy sends its app-server for GET {path}", [call["method"] for call in done.calls(*CALLS)], [])
+    must_be(f"The proxy's messages to its app-server for GET {path}", [call["method"] for call in done.calls(*CALLS)], [])

@@ -1,4 +1,4 @@
-"""Tool calls that a model writes as text become calls, and the text for the client has no markup of them.
+"""Tool calls that a model writes as text become calls, and the text for the client contains no markup of calls.
 
 Source: docs/contract/payloads.md, Full developer instructions (the form of a call, and common mistakes of models);
 docs/contract/handoff.md, Output mode selection. The texts are the public vectors (docs/tool-call-vectors.md).
@@ -15,7 +15,8 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from codex_replay.plugin.proxy.vectors import Outcome, Vector, load_vectors
 from suites.proxy.answers import Answer, read
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, IN_TEXT, NOTE, WORKS, each_way, native, tool
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, IN_TEXT, NOTE, WORKS, asking, each_way, native, tool
+from suites.proxy.failures import must_come_of_the_text
 from suites.proxy.saying import must_be
 
 pytestmark = pytest.mark.proxy_profile(WORKS, AS_SPECIFIED)
@@ -80,7 +81,7 @@ def fits(answer: Answer, outcome: Outcome, vector: Vector) -> bool:
     return calls == list(outcome.calls) and squeezed(answer.text) == squeezed(outcome.output)
 
 
-def judge(done: Exchange, vector: Vector) -> None:
+def judge(proxy: Proxy, done: Exchange, vector: Vector) -> None:
     """Check that an answer is one of the outcomes of a vector."""
     __tracebackhide__ = True
     why = f"{vector.why} ({', '.join(vector.statements)})"
@@ -90,6 +91,7 @@ def judge(done: Exchange, vector: Vector) -> None:
             f"{done.method} {done.path} must succeed, but was answered {done.answered}"
             f"{' with an error in the stream' if done.status < 400 else ''}: {done.body[:300]!r} {why}"
         )
+        must_come_of_the_text(proxy, done)
         return
     answer = read(done)
     if not any(fits(answer, outcome, vector) for outcome in vector.outcomes if not outcome.error):
@@ -121,7 +123,7 @@ def _is_error(value: Any) -> bool:
 @pytest.mark.spec("tool-calls-stream", "PAY-98", "PAY-99", "PAY-100")
 def test_streamed(proxy: Proxy, endpoint: str, vector: str) -> None:
     """The client gets the same calls and the same text for all chunk sizes of the model's text."""
-    judge(ask(proxy, endpoint, stream=True), VECTORS[vector])
+    judge(proxy, ask(proxy, endpoint, stream=True), VECTORS[vector])
 
 
 @IN_TEXT
@@ -130,7 +132,7 @@ def test_streamed(proxy: Proxy, endpoint: str, vector: str) -> None:
 @pytest.mark.spec("tool-calls-whole", "PAY-98", "PAY-99", "PAY-100")
 def test_whole(proxy: Proxy, endpoint: str, vector: str) -> None:
     """A whole answer has the same calls and the same text as a stream."""
-    judge(ask(proxy, endpoint, stream=False), VECTORS[vector])
+    judge(proxy, ask(proxy, endpoint, stream=False), VECTORS[vector])
 
 
 @IN_TEXT
@@ -142,7 +144,7 @@ def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> N
     """A megabyte of arguments arrives unchanged."""
     vector = VECTORS["large"]
     script = [{"items": [model_item(vector, 65536)], "times": "always"}]
-    judge(ask(proxy, endpoint, stream=stream, script=script), vector)
+    judge(proxy, ask(proxy, endpoint, stream=stream, script=script), vector)
 
 
 @each_way([model_item(VECTORS["two-the-same"], 7)], [native(), native(call_id="call_10")])
@@ -151,11 +153,57 @@ def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> N
 @pytest.mark.spec("tool-calls-ids", "PAY-98")
 def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bool, way: str) -> None:
     """Two equal calls have different ids."""
-    ids = [call.id for call in read(ask(proxy, endpoint, stream=stream)).calls]
+    done = ask(proxy, endpoint, stream=stream)
+    ids = [call.id for call in read(done).calls]
+    asked = [f for f in done.frames if f.sender == "server" and f.kind == "request" and f.value["method"] == "item/tool/call"]
+    if way == "native-call" and len(ids) == len(asked) == 1:
+        raise AssertionError(
+            "The model made two calls (native-call), but the client got one. The app-server requests them "
+            "one after the other: item/tool/call for the second follows the reply to the first. Reply to each, or take the calls "
+            "from rawResponseItem/completed (thread/start with experimentalRawEvents)."
+        )
     must_be(f"The number of calls that the client gets after two calls of the model ({way})", len(ids), 2)
     name = "id" if endpoint == "chat" else "call_id"
     assert all(ids), f"each call must have a {name}; got {ids}"
     assert ids[0] != ids[1], f"two calls have the same {name}, {ids[0]!r}; each must have a different one"
+
+
+def _twice(first: Any, second: Any) -> pytest.MarkDecorator:
+    """Return the model's replies to the prompts `First.` and `Second.`"""
+    prompts = {"First.": first, "Second.": second}
+    return pytest.mark.model(turns=[{"match": word, "items": [item]} for word, item in prompts.items()])
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("call-in-text", marks=[IN_TEXT, _twice(*[model_item(VECTORS["one"], 7)] * 2)]),
+        pytest.param(
+            "native-call",
+            marks=[
+                pytest.mark.needs("native-tools"),
+                _twice(native(call_id="call_21"), native(call_id="call_22")),
+                pytest.mark.proxy_profile(WORKS),
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("tool-calls-ids-of-two-answers", "PAY-98")
+def test_calls_of_two_answers_have_different_ids(proxy: Proxy, endpoint: str, way: str) -> None:
+    """No id of a call is used again in a later answer: otherwise an output could belong to either of two calls."""
+    ids = [
+        call.id
+        for word in ("First.", "Second.")
+        for call in read(ask(proxy, endpoint, **asking(endpoint, proxy.prompt(word)))).calls
+    ]
+    must_be(f"The number of calls in two answers with one call each ({way})", len(ids), 2)
+    name = "id" if endpoint == "chat" else "call_id"
+    if ids[0] == ids[1]:
+        raise AssertionError(
+            f"Two answers ({way}) have calls with the same {name}, {ids[0]!r}: a conversation that has both cannot tell their "
+            "outputs apart. Give each call an id that is used once, across requests."
+        )
 
 
 @each_way([model_item(VECTORS["one"], 7)], [native()])

@@ -6,16 +6,15 @@ import contextlib
 import os
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.answers import must_say, read
-from suites.proxy.expected import ENDPOINTS, WORKS, asking
-from suites.proxy.failures import THINKS, WATCHED, failure, must_be_at_once, must_come_of_the_fault
-from suites.proxy.saying import short
+from suites.proxy.expected import ENDPOINTS, WORKS, asking, native, tool
+from suites.proxy.failures import AT_ONCE, THINKS, failure, killed_in_turn, must_be_at_once, must_come_of_the_fault, served_again
+from suites.proxy.saying import must_be, short
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
 
@@ -25,10 +24,10 @@ BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
 SUBMISSIONS = ("sendUserTurn", "sendUserMessage", "turn/start", "turn/steer")
 #: Each piece begins with the one before, or is equal to it; a model that counts or repeats itself says such things.
 PIECES = ["ha", "ha", "ha!", "ha! ", "1", "10", "100", " ", " 100", " 100", "\n", "\n\n", "end"]
-#: Seconds within which a proxy must serve again after its app-server has died; it may wait between two starts.
-BACK_OFF = 8.0
 #: Starts of an app-server that ends at once, a second; one more for each request is fair, too.
 STARTS = 5
+#: Milliseconds until a slow model begins: more than the 5 s after which an impatient proxy gives up.
+SLOW = 6000
 
 
 @BOTH
@@ -36,7 +35,10 @@ STARTS = 5
 @pytest.mark.model("Once.")
 @pytest.mark.spec("one-submission", "REAL-80")
 def test_one_request_is_one_submission(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The prompt is submitted once: by a turn or by a message. The server joins two at random, or answers both."""
+    """The proxy submits the prompt once: with a turn or with a message.
+
+    If a prompt is submitted twice, the server at random joins the two or answers both.
+    """
     done = proxy.post(endpoint, {"stream": stream})
     sent = [call["method"] for call in done.calls(*SUBMISSIONS)]
     if proxy.attached or len(sent) == 1:
@@ -53,12 +55,92 @@ def test_one_request_is_one_submission(proxy: Proxy, endpoint: str, stream: bool
 @pytest.mark.model({"type": "text", "text": "".join(PIECES), "deltas": PIECES})
 @pytest.mark.spec("repeated-deltas", "EDIT-15")
 def test_deltas_that_repeat_what_was_said(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A delta that begins with the one before, or is equal to it, is new text all the same."""
+    """A delta that begins with the text of the previous delta, or equals it, is still new text."""
     got, wanted = read(proxy.post(endpoint, {"stream": stream})).text, "".join(PIECES)
     if got != wanted:
         raise AssertionError(
-            f"Text is lost, or comes twice, where a delta begins with what the delta before it said: the model said "
+            f"Text is lost or doubled if a delta begins with the text of the previous delta: the model said "
             f"{short(PIECES)}, but the answer is {short(got)}. Append each delta as it is."
+        )
+
+
+@BOTH
+@STREAM
+@pytest.mark.model(turns=[{"items": [], "fault": "missing_completed"}, {"items": ["At the second try."]}])
+@pytest.mark.spec("retried-stream", "REAL-96", "REAL-97")
+def test_a_stream_that_codex_repeats(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """An `error` with `willRetry` does not end the turn: Codex asks the model again, and the client gets the answer to the
+    second request."""
+    done = proxy.post(endpoint, {"stream": stream}, env={"CODEX_REPLAY_STREAM_RETRIES": "1"}, ok=False)
+    got = read(done).text if done.status == 200 else f"(answered {done.answered}: {done.body[:300]!r})"
+    if got != "At the second try.":
+        retried = any(frame.sender == "server" and '"willRetry":true' in frame.raw for frame in done.frames)
+        why = "An `error` with willRetry true ended the answer, although Codex asks the model again. " if retried else ""
+        raise AssertionError(
+            f"{why}The answer must have the text of the second request, 'At the second try.', but it has {short(got)}. "
+            "Wait for the end of the turn."
+        )
+    must_be("The number of requests that the model got, the broken one and its repetition", len(proxy.model_calls()), 2)
+
+
+def finally_failed(cases: dict[str, dict[str, Any]]) -> list[Any]:
+    """Return a case for each failure after which the same request must fail again."""
+    turns = {name: {"items": [item], **THINKS, "times": "always"} for name, item in cases.items()}
+    return [pytest.param(name, id=name, marks=pytest.mark.model(turns=[turn])) for name, turn in turns.items()]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "kind",
+    finally_failed(
+        {
+            "quota": {"type": "failed", "code": "insufficient_quota", "message": "no money"},
+            "context": {"type": "failed", "code": "context_length_exceeded", "message": "too long"},
+        }
+    ),
+)
+@pytest.mark.spec("fault-not-retried", "REAL-98")
+def test_a_failed_turn_is_not_submitted_again(proxy: Proxy, endpoint: str, kind: str) -> None:
+    """After a failure that another try cannot mend, the proxy reports it, and does not submit the prompt again."""
+    done = proxy.post(endpoint, ok=False, within=AT_ONCE)
+    must_come_of_the_fault(proxy, done)
+    assert failure(done), f"the error in the answer is empty: {done.body[-300:]!r}"
+    sent = [call["method"] for call in done.calls(*SUBMISSIONS)]
+    asked = len(proxy.model_calls())
+    if len(sent) > 1 or asked != 1:
+        raise AssertionError(
+            f"After the failed turn ({kind}) the proxy submitted the prompt again: it sent {', '.join(sent) or 'no call'}, and "
+            f"the model got {asked} requests. Codex has its own retries; report the failure to the client."
+        )
+
+
+@BOTH
+@pytest.mark.model(turns=[{"items": ["At last."], "first_delay_ms": SLOW, "times": "always"}])
+@pytest.mark.spec("slow-model", source="OpenAI API reference", says="a reasoning model may take minutes before its first word")
+def test_a_model_that_thinks_for_long(proxy: Proxy, endpoint: str) -> None:
+    """A model may think for seconds before its first word; the proxy waits for it."""
+    done = proxy.post(endpoint, ok=False)
+    if done.status != 200:
+        raise AssertionError(
+            f"The model was silent for {SLOW / 1000:g} s before its first word, and {done.method} {done.path} was answered "
+            f"{done.answered} after {done.ended - done.started:.1f} s: a model may think for minutes, so wait longer."
+        )
+    must_say(done, "At last.")
+
+
+@BOTH
+@STREAM
+@pytest.mark.needs("native-tools")
+@pytest.mark.model("I will look. ", native())
+@pytest.mark.spec("text-beside-a-call", "REAL-62", source="OpenAI API reference, Chat Completions", says="content, tool_calls")
+def test_the_text_before_a_native_call(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """A model may write a text and then call a tool: the client gets both."""
+    answer = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]}))
+    must_be("The names of the calls of an answer with a text before its call", [c.name for c in answer.calls], ["getFileTree"])
+    if answer.text.strip() != "I will look.":
+        raise AssertionError(
+            f"The model wrote 'I will look. ' before its native call, but the text of the answer is {short(answer.text)}: "
+            "an answer with calls has its text, too."
         )
 
 
@@ -68,7 +150,7 @@ def test_deltas_that_repeat_what_was_said(proxy: Proxy, endpoint: str, stream: b
 @pytest.mark.spec("fault-401", "REAL-98")
 def test_a_backend_that_refuses_the_login(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """The login of the proxy's own Codex is not accepted: 401 or a server error, at once and with a message."""
-    done = proxy.post(endpoint, {"stream": stream}, ok=False)
+    done = proxy.post(endpoint, {"stream": stream}, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     error = failure(done)
     assert isinstance(error, dict), f"the error of the answer must be an object, not {error!r}"
@@ -80,50 +162,21 @@ def test_a_backend_that_refuses_the_login(proxy: Proxy, endpoint: str, stream: b
         )
 
 
-def served_again(proxy: Proxy, endpoint: str, script: list[Any]) -> Exchange:
-    """Ask until the proxy serves, as long as it may wait between two starts of its app-server."""
-    body = asking(endpoint, "Again?")
-    deadline = time.monotonic() + BACK_OFF
-    while True:
-        done = proxy.post(endpoint, body, script=script, ok=False)
-        if done.status == 200:
-            return done
-        if time.monotonic() > deadline:
-            raise AssertionError(
-                f"The proxy must serve again within {BACK_OFF:g} s after its app-server has died, but {done.method} {done.path} "
-                f"was answered {done.answered}: {done.body[:300]!r}"
-            )
-        time.sleep(0.3)
-
-
 @BOTH
 @STREAM
 @pytest.mark.model("")
 @pytest.mark.spec("server-death-before", "REAL-94")
 def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The request fails at once with a server error, for nothing was said; and the proxy serves again."""
+    """If the app-server dies before the first text, the request fails at once with a server error.
+
+    The proxy then serves the next request.
+    """
     script = [
         {"match": proxy.marker, "items": [{"type": "wait", "ms": 30_000}, "never"], "times": "always"},
         {"items": ["Again."], "times": "always"},
     ]
-    running = proxy.process(script=script)
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(proxy.post, endpoint, {"stream": stream}, script=script, ok=False)
-        deadline = time.monotonic() + 10
-        while not (begun := [frame for frame in list(running.wire.frames) if '"turn/started"' in frame.raw]):
-            if asked.done() or time.monotonic() > deadline:
-                early = asked.result()  # raises what the request has raised
-                raise AssertionError(
-                    f"The proxy answered {early.answered} before its app-server had begun the turn: {early.body[:300]!r}"
-                )
-            running.wire.update()
-            time.sleep(0.02)
-        time.sleep(WATCHED)
-        killed = time.time()
-        os.kill(int(begun[-1].child), signal.SIGTERM)
-        done = asked.result()
-    must_be_at_once(done, killed, "the end of its app-server")
-    assert failure(done), f"the failure that the answer tells of is empty: {done.body[-300:]!r}"
+    done = killed_in_turn(proxy, endpoint, stream, script, begun='"turn/started"')
+    assert failure(done), f"the failure in the answer is empty: {done.body[-300:]!r}"
     must_say(served_again(proxy, endpoint, script), "Again.")
 
 
@@ -131,7 +184,7 @@ def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: s
 @pytest.mark.model("")
 @pytest.mark.spec("server-death-at-start", "REAL-94")
 def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> None:
-    """A request fails at once with a server error, the proxy does not start app-servers in a tight loop, and it serves again."""
+    """If the app-server dies at its start: an error at once, no restarts in a tight loop, and later the proxy serves again."""
     script = [{"items": ["Again."], "times": "always"}]
     proxy.post(endpoint, script=script)
     running = proxy.process(script=script)

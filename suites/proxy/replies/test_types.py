@@ -1,6 +1,6 @@
-"""Every member of every answer that OpenAI's clients read, by its type; and streams that add up to what they end with.
+"""The type of every member that OpenAI's clients read; and streams whose deltas add up to their last event.
 
-Source: docs/contract/handoff.md, Output mode selection; the OpenAI API reference; how the `openai` package adds streams up.
+Source: docs/contract/handoff.md, Output mode selection; the OpenAI API reference; how the `openai` package joins streams.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import arguments, read
 from suites.proxy.expected import ENDPOINTS, WORKS, each_way, format_of, native, tool
+from suites.proxy.failures import AT_ONCE, THINKS, failure, must_come_of_the_fault
 from suites.proxy.saying import must_be, must_be_answered
 from suites.proxy.shapes import CHUNK, COMPLETION, ERROR, EVENTS, MODELS, RESPONSE, must_fit
 
@@ -37,19 +38,19 @@ MOVING = {"status", "output", "usage", "error", "incomplete_details", "completed
 
 
 def asked(proxy: Proxy, endpoint: str, way: str, **more: Any) -> Exchange:
-    """Ask for a text, or with a tool for a text and a call."""
+    """Request a text or, with a tool, a text and a call."""
     tools = {} if way == "text" else {"tools": [tool(endpoint)]}
     return proxy.post(endpoint, {**tools, **more})
 
 
 def must_be_json(done: Exchange) -> None:
-    """Hold the content type of an answer that is not streamed."""
+    """Check the content type of an answer that is not streamed."""
     kind = (done.header("content-type") or "").partition(";")[0]
     must_be(f"The header content-type of the answer to {done.method} {done.path}", kind, "application/json")
 
 
 def must_have_types(done: Exchange) -> None:
-    """Hold each member of an answer, or of each event, to the type that it has in the OpenAI API."""
+    """Compare each member of an answer, or of each event, with the type that it has in the OpenAI API."""
     chat = done.path.endswith("/chat/completions")
     if done.status < 400:
         must_be_answered(done, 200)
@@ -79,7 +80,7 @@ def must_have_types(done: Exchange) -> None:
 @STREAM
 @EACH_WAY
 def test_types_of_responses(proxy: Proxy, way: str, stream: bool) -> None:
-    """Each member that a client reads is there, and has its type."""
+    """Each member that a client reads is present and has the right type."""
     must_have_types(asked(proxy, "responses", way, stream=stream, **SETTINGS))
 
 
@@ -87,7 +88,7 @@ def test_types_of_responses(proxy: Proxy, way: str, stream: bool) -> None:
 @STREAM
 @pytest.mark.model('{"sum":5}')
 def test_types_of_responses_by_a_schema(proxy: Proxy, stream: bool) -> None:
-    """A client's format and tool choice come back as objects."""
+    """The response contains the client's format and tool choice as objects."""
     named = {"tools": [tool("responses")], "tool_choice": {"type": "function", "name": "getFileTree"}}
     must_have_types(proxy.responses({"stream": stream, **format_of("responses"), **named}))
 
@@ -96,7 +97,7 @@ def test_types_of_responses_by_a_schema(proxy: Proxy, stream: bool) -> None:
 @STREAM
 @EACH_WAY
 def test_types_of_chat(proxy: Proxy, way: str, stream: bool) -> None:
-    """Each member that a client reads is there, and has its type."""
+    """Each member that a client reads is present and has the right type."""
     more = {"stream_options": {"include_usage": True}} if stream else {}
     must_have_types(asked(proxy, "chat", way, stream=stream, **more))
 
@@ -104,11 +105,15 @@ def test_types_of_chat(proxy: Proxy, way: str, stream: bool) -> None:
 @pytest.mark.spec("error-types", "HAND-14", source="OpenAI API reference, Errors", says="error: message, type, param, code")
 @STREAM
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.model(turns=[{"items": [TEXT, {"type": "failed", "code": "server_error", "message": "no"}], "times": "always"}])
+@pytest.mark.model(
+    turns=[{"items": [TEXT, {"type": "failed", "code": "server_error", "message": "no"}], **THINKS, "times": "always"}]
+)
 def test_types_of_a_failure(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """A failed answer, whole or in mid-stream, has an error in OpenAI's form."""
-    done = proxy.post(endpoint, {"stream": stream}, ok=False)
+    done = proxy.post(endpoint, {"stream": stream}, ok=False, within=AT_ONCE)
+    must_come_of_the_fault(proxy, done)
     must_have_types(done)
+    assert failure(done), f"the error in the answer is empty: {done.body[-300:]!r}"
     if done.is_stream:
         values = [event.value for event in done.events if event.data != "[DONE]"]
         broken = [at for at, value in enumerate(values) if value.get("type") == "response.failed" or value.get("error")]
@@ -124,14 +129,14 @@ def test_types_of_a_failure(proxy: Proxy, endpoint: str, stream: bool) -> None:
 @pytest.mark.parametrize("body", [b"{", {"model": 7}], ids=["broken", "wrong"])
 @pytest.mark.model("Hi.")
 def test_types_of_a_refusal(proxy: Proxy, path: str, body: Any) -> None:
-    """A request that the proxy refuses itself gets an error in OpenAI's form."""
+    """A request that the proxy itself refuses gets an error in OpenAI's form."""
     must_have_types(proxy.ask("POST", path, body))
 
 
 @pytest.mark.needs("models")
 @pytest.mark.spec("models-types", source="OpenAI API reference, Models", says="The model object")
 def test_types_of_the_models(proxy: Proxy) -> None:
-    """The list of models is one of objects with ids, each once."""
+    """The list of models has objects with ids, and each id occurs once."""
     done = proxy.ask("GET", "/v1/models")
     must_be_answered(done, 200)
     must_be_json(done)
@@ -145,7 +150,7 @@ def test_types_of_the_models(proxy: Proxy) -> None:
 @STREAM
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": COUNTS}])
 def test_usage_adds_up(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The counts are the model's own, those of the details too, and the total is the sum."""
+    """The counts and their details come from the model, and the total is the sum."""
     more = {"stream_options": {"include_usage": True}} if stream and endpoint == "chat" else {}
     done = proxy.post(endpoint, {"stream": stream, **more})
     values = [event.value for event in done.events if isinstance(event.value, dict)] if stream else [done.json]
@@ -164,7 +169,7 @@ def test_usage_adds_up(proxy: Proxy, endpoint: str, stream: bool) -> None:
 
 
 def events_of(proxy: Proxy, way: str, **more: Any) -> list[Any]:
-    """Ask for a stream of events and return their values, which have their types."""
+    """Request a stream of events, check the types of their values, and return the values."""
     done = asked(proxy, "responses", way, stream=True, **more)
     must_have_types(done)
     return [event.value for event in done.events if event.data != "[DONE]"]
@@ -173,7 +178,7 @@ def events_of(proxy: Proxy, way: str, **more: Any) -> list[Any]:
 @pytest.mark.spec("responses-stream-adds-up", "HAND-14", source="the openai package", says="how a stream is put together")
 @EACH_WAY
 def test_a_stream_adds_up(proxy: Proxy, way: str) -> None:
-    """An item as it was added, with its parts and deltas, is the item that is done: so clients put it together."""
+    """The added item plus its parts and deltas equals the finished item, because clients build the item in this way."""
     items: list[Any] = []
     for value in events_of(proxy, way):
         kind = value["type"].removeprefix("response.")
@@ -201,7 +206,7 @@ def finished(value: Any, item: Any) -> tuple[Any, Any]:
 
 
 def take(kind: str, value: Any, item: Any) -> None:
-    """Put what an event brings into its item; hold an event that has the whole to what its deltas have brought."""
+    """Add the content of an event to its item; compare an event that has the complete content with its deltas."""
     if kind == "content_part.added":
         must_be(
             "content_index of a content_part.added (how many parts came before it)", value["content_index"], len(item["content"])
@@ -227,12 +232,12 @@ def take(kind: str, value: Any, item: Any) -> None:
 @pytest.mark.spec("responses-stream-one-response", "HAND-14", source="OpenAI API reference, Responses", says="response.completed")
 @EACH_WAY
 def test_one_response_from_its_beginning_to_its_end(proxy: Proxy, way: str) -> None:
-    """All events of a stream that have the response have the same one: only its progress differs."""
+    """All events with a response have the same response: only its progress differs."""
     must_be_one_response(events_of(proxy, way, **SETTINGS))
 
 
 def must_be_one_response(events: list[Any]) -> None:
-    """Hold the responses of all events to that of the first one, apart from their progress."""
+    """Compare the responses of all events with the response of the first event, apart from their progress."""
     values = [value for value in events if "response" in value]
     first = values[0]["response"]
     for value in values:
@@ -249,7 +254,8 @@ def must_be_one_response(events: list[Any]) -> None:
 @pytest.mark.spec("chat-stream-one-choice", source="OpenAI API reference, Chat Completions", says="id, created, index, usage")
 @EACH_WAY
 def test_one_head_and_one_choice(proxy: Proxy, way: str) -> None:
-    """All chunks have one id, time and model; each but the last has one choice, of which the last has the finish reason."""
+    """All chunks have one id, time and model; each chunk except the last has one choice, and the last choice has the finish
+    reason."""
     done = asked(proxy, "chat", way, stream=True, stream_options={"include_usage": True})
     values = [event.value for event in done.events if event.data != "[DONE]"]
     heads = [(value["id"], value["created"], value["model"]) for value in values]
@@ -258,7 +264,7 @@ def test_one_head_and_one_choice(proxy: Proxy, way: str) -> None:
     must_be("The indices of the choices of all chunks (the last has the usage alone)", places, [[0]] * (len(values) - 1) + [[]])
     choices = [value["choices"][0] for value in values[:-1]]
     ends = [at for at, choice in enumerate(choices) if choice.get("finish_reason")]
-    must_be("The places of the chunks with a finish_reason (the last one alone)", ends, [len(choices) - 1])
+    must_be("The positions of the chunks with a finish_reason (only the last chunk)", ends, [len(choices) - 1])
     must_be("delta.role of the first chunk", choices[0]["delta"].get("role"), "assistant")
     pieces = [piece for choice in choices for piece in choice["delta"].get("tool_calls") or []]
     opened = [piece["index"] for piece in pieces if piece.get("id")]

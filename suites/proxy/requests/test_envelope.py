@@ -72,7 +72,7 @@ def test_the_three_calls(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("given", ["true", "false"])
 @pytest.mark.spec("calls-skip-turn", "PAY-03", "PAY-04", "PAY-71")
 def test_skip_turn(proxy: Proxy, given: str) -> None:
-    """On responses, PROXY_RESPONSES_SKIP_TURN removes the call sendUserTurn."""
+    """For a responses request, PROXY_RESPONSES_SKIP_TURN removes the call sendUserTurn."""
     done = proxy.responses(env={"PROXY_RESPONSES_SKIP_TURN": given})
     wanted = CALLS if given == "false" else [CALLS[0], CALLS[2]]
     must_be(f"The calls with PROXY_RESPONSES_SKIP_TURN={given}", [call["method"] for call in done.calls(*CALLS)], wanted)

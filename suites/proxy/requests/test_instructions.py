@@ -175,7 +175,7 @@ def test_parameters(proxy: Proxy, endpoint: str, kind: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-guidance", "PAY-42", "PAY-43", "PAY-44", "PAY-45")
 def test_guidance(proxy: Proxy, endpoint: str) -> None:
-    """Each tool has one block, in the order of the request, with its description if it has one."""
+    """Each tool has one block, in the order of the request, with the tool's description, if any."""
     found = parts(proxy, endpoint, tool(endpoint), tool(endpoint, "saveNote", NOTE, None)).guidance
     must_be("The tools that have guidance", [each.name for each in found], ["getFileTree", "saveNote"])
     must_be("The descriptions in the guidance", [each.description for each in found], ["List files", None])
@@ -255,7 +255,7 @@ def test_system_items_are_appended(proxy: Proxy) -> None:
 @pytest.mark.parametrize("choice", [each.values[0] for each in CHOICES], ids=[each.id for each in CHOICES])
 @pytest.mark.spec("instructions-turn", "PAY-51")
 def test_the_turn_has_the_same_text(proxy: Proxy, endpoint: str, choice: Any) -> None:
-    """If sendUserTurn has developer instructions, they equal those of newConversation."""
+    """If sendUserTurn has developer instructions, they equal the developer instructions of newConversation."""
     tools = [tool(endpoint, strict=choice == "auto"), tool(endpoint, "saveNote", NOTE)]
     more = {"instructions": "Be kind."} if endpoint == "responses" else {}
     done = proxy.post(endpoint, {"tools": tools, **chosen(endpoint, choice), **more})

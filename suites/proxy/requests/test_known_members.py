@@ -1,6 +1,6 @@
-"""Every member that a proxy sends is one that 0.92 knows. Source: docs/contract/real-0.92.md, section 4.
+"""A proxy sends only members that 0.92 knows. Source: docs/contract/real-0.92.md, section 4.
 
-The server ignores an unknown member silently (REAL-45), so that a wish of the client's is lost and nobody sees it.
+The server ignores an unknown member silently (REAL-45), so a setting of the client could get lost without a message.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ RICH: dict[str, dict[str, Any]] = {
 
 
 def seen(proxy: Proxy) -> None:
-    """Skip the case of a proxy whose calls cannot be seen."""
+    """Skip the case if the calls of the proxy cannot be seen."""
     if proxy.attached:
         pytest.skip("not verified: the calls of a proxy that is given as a URL cannot be seen; give a command")
 
 
 def must_be_known(proxy: Proxy, calls: list[dict[str, Any]], allowed: dict[str, tuple[str, ...]]) -> None:
-    """No call may have a member that the Codex version does not know, but for those that the profile's specification names."""
+    """No call may have a member that the Codex version does not know, except those that the profile's specification names."""
     __tracebackhide__ = True
-    assert calls, "The proxy sent its app-server nothing, so that no member can be judged."
+    assert calls, "The proxy sent no message to its app-server, so no member can be judged."
     found = []
     for call in calls:
         for path in proxy.unknown_members(call):
@@ -49,7 +49,7 @@ def must_be_known(proxy: Proxy, calls: list[dict[str, Any]], allowed: dict[str, 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("known-members", "REAL-45")
 def test_no_unknown_members(proxy: Proxy, endpoint: str, asked: str) -> None:
-    """The calls of a plain request and of one with everything; as-specified allows the names that its document has."""
+    """Calls of a plain request and of one with every member; as-specified also allows the names of its specification."""
     seen(proxy)
     more = {**RICH[endpoint], **format_of(endpoint), "tools": [tool(endpoint)]} if asked == "everything" else {}
     done = proxy.post(endpoint, more, ok=False)

@@ -8,6 +8,7 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, NOTE, TREE, tool
+from suites.proxy.failures import must_be_served_without
 from suites.proxy.saying import must_be, must_be_answered, must_be_same, must_be_unset, must_have, must_lack, only
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
@@ -39,7 +40,7 @@ def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
 @pytest.mark.parametrize("field", UNSET)
 @pytest.mark.spec("newconversation-unset", "PAY-06", "PAY-25")
 def test_unset(proxy: Proxy, endpoint: str, field: str) -> None:
-    """The field is null or omitted; the table in the report shows which."""
+    """A field without a value is null or omitted; the table in the report shows which."""
     must_be_unset(METHOD, proxy.post(endpoint).params(METHOD), field)
 
 
@@ -105,6 +106,7 @@ def test_native_tools_are_not_dynamic(proxy: Proxy, native: str) -> None:
     done = proxy.responses({"tools": [{"type": native}, tool("responses")]}, ok=False)
     if 400 <= done.status < 500:
         assert done.json["error"]["message"], "error.message of the answer is empty; it must name the error"
+        must_be_served_without(proxy, "responses", {"tools": [tool("responses")]}, f"a tool of type {native}")
         return
     must_be_answered(done, 200, f"with a tool of type {native}")
     params = done.params(METHOD)

@@ -13,7 +13,9 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.expected import ENDPOINTS, WORKS, tool
-from suites.proxy.reached import Called, model_bodies, must_be_paired, must_reach, shown, strings
+from suites.proxy.failures import must_be_served_without
+from suites.proxy.reached import Called, model_bodies, must_be_paired, must_not_be_the_users, must_reach, shown, strings
+from suites.proxy.saying import must_be_answered, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hi.")]
 
@@ -76,6 +78,23 @@ def test_instructions(proxy: Proxy, beside: str) -> None:
         must_reach(proxy, ("input[0] (role system)", item["content"]))
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "role"),
+    [*((endpoint, role) for endpoint in ENDPOINTS for role in ("system", "developer")), ("responses", "instructions")],
+)
+@pytest.mark.spec("system-text-keeps-its-role", "HAND-19", "HAND-24", "PAY-91")
+def test_a_system_text_is_no_text_of_the_user(proxy: Proxy, endpoint: str, role: str) -> None:
+    """System and developer texts and `instructions` reach the model, but in no message of the user."""
+    text = f"Obey the {role} of lighthouses."
+    if role == "instructions":
+        where, messages, more = role, [], {"instructions": text}
+    else:
+        where, messages, more = f"{path(endpoint, 0)} (role {role})", [{"role": role, "content": text}], {}
+    ask(proxy, endpoint, messages, **more)
+    must_reach(proxy, (where, text))
+    must_not_be_the_users(proxy, where, text)
+
+
 @BOTH
 @pytest.mark.spec(
     "history-reaches-model",
@@ -95,6 +114,53 @@ def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
     ask(proxy, endpoint, messages)
     wheres = [path(endpoint, 0), path(endpoint, 1), *(f"{path(endpoint, 2)}.content[{n}]" for n in (0, 1)), path(endpoint, 3)]
     must_reach(proxy, *zip(wheres, texts, strict=True), (f"{path(endpoint, 4)}, the last message", proxy.marker))
+
+
+@BOTH
+@pytest.mark.spec(
+    "speakers-reach-model",
+    "HAND-23",
+    "HAND-35",
+    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    says="The role of the messages author",
+)
+def test_who_has_spoken(proxy: Proxy, endpoint: str) -> None:
+    """The model sees who spoke: two conversations that differ only in their speakers are different requests to the model."""
+    texts = ["The heron flew north.", "The gate was shut."]
+    asked: list[list[tuple[str, str]]] = []
+    for speakers in (("user", "assistant"), ("assistant", "user")):
+        before = len(proxy.model_calls()) if asked else 0
+        messages = [{"role": role, "content": text} for role, text in zip(speakers, texts, strict=True)]
+        ask(proxy, endpoint, [{"role": "user", "content": "Tell me."}, *messages])
+        asked.append(strings(model_bodies(proxy)[before]))
+    if asked[0] == asked[1]:
+        raise AssertionError(
+            f"{path(endpoint, 1)} and {path(endpoint, 2)} reach the model in the same way, whether the user or the assistant said"
+            f" them: {short([text for _, text in asked[0] if texts[0] in text])}. Name the speaker of each message, for example "
+            "as [user] and [assistant], or send it as an item with its role."
+        )
+
+
+@pytest.mark.parametrize("native", ["web_search", "code_interpreter"])
+@pytest.mark.spec("built-in-tools", "HAND-17", "HAND-41")
+def test_a_built_in_tool_beside_a_function(proxy: Proxy, native: str) -> None:
+    """A tool that is not a function is refused or left out; it becomes no function, and other functions still reach the model."""
+    done = proxy.responses({"tools": [{"type": native}, tool("responses")]}, ok=False)
+    if 400 <= done.status < 500:
+        assert done.json["error"]["message"], "error.message of the answer is empty; it must name the error"
+        must_be_served_without(proxy, "responses", {"tools": [tool("responses")]}, f"a tool of type {native}")
+        return
+    must_be_answered(done, 200, f"with a tool of type {native}")
+    for body in model_bodies(proxy):
+        message = json.dumps(body, ensure_ascii=False)
+        assert "Where to begin" in message, (
+            f"the function beside a tool of type {native} is not in the request to the model: {message[:1500]}"
+        )
+        functions = [each.get("name") for each in body.get("tools") or [] if each.get("type") == "function"]
+        assert native not in functions, (
+            f"the client's tool of type {native} reached the model as a function of that name, which no program runs: leave it "
+            "out, or refuse it with status 400"
+        )
 
 
 def history(endpoint: str, calls: list[Called], outputs: list[Called], parts: bool = False) -> list[Any]:
@@ -173,8 +239,10 @@ def test_the_error_of_a_tool(proxy: Proxy, endpoint: str, order: str) -> None:
     must_be_paired(proxy, FAILED, SOUTH)
 
 
-#: The smallest PNG: one pixel.
+#: The smallest PNG and the smallest GIF: one pixel each.
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+DOT = "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw=="
 
 
 @BOTH
@@ -184,21 +252,23 @@ PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAD
     source="OpenAI API reference, Chat Completions: messages; Responses: input",
     says="image_url; input_image",
 )
-def test_an_image(proxy: Proxy, endpoint: str) -> None:
-    """An image between two texts reaches the model as an image, with its data, and the texts reach it too."""
-    image = (
-        {"type": "image_url", "image_url": {"url": PIXEL}} if endpoint == "chat" else {"type": "input_image", "image_url": PIXEL}
-    )
-    content = [part(endpoint, "What is on this picture?"), image, part(endpoint, "Look at its corner.")]
+def test_two_images(proxy: Proxy, endpoint: str) -> None:
+    """Two images, each after a text, reach the model as images with their data, and the texts also reach the model."""
+    images = [
+        {"type": "image_url", "image_url": {"url": url}} if endpoint == "chat" else {"type": "input_image", "image_url": url}
+        for url in (PIXEL, DOT)
+    ]
+    content = [part(endpoint, "What is on this picture?"), images[0], part(endpoint, "Look at its corner."), images[1]]
     ask(proxy, endpoint, [{"role": "user", "content": content}])
     texts = [(f"{path(endpoint, 0)}.content[0]", "this picture?"), (f"{path(endpoint, 0)}.content[2]", "its corner.")]
     must_reach(proxy, *texts)
     for number, body in enumerate(model_bodies(proxy), 1):
-        if not any(PIXEL in text for _, text in strings(body)):
-            raise AssertionError(
-                f"{path(endpoint, 0)}.content[1] (an image) of the client's request did not reach the model. "
-                f"{shown(body, number)}"
-            )
+        for at, url in ((1, PIXEL), (3, DOT)):
+            if not any(url in text for _, text in strings(body)):
+                raise AssertionError(
+                    f"{path(endpoint, 0)}.content[{at}] (an image) of the client's request did not reach the model. "
+                    f"{shown(body, number)}"
+                )
 
 
 @pytest.mark.parametrize("shape", ["flat", "nested"])
@@ -209,10 +279,14 @@ def test_an_image(proxy: Proxy, endpoint: str) -> None:
     says="{type, name, parameters}; {type, function: {name, parameters}}",
 )
 def test_the_shapes_of_a_tool(proxy: Proxy, shape: str) -> None:
-    """A response's tool is flat; clients that were written for chats send it nested. Both reach the model, or are refused."""
+    """A tool of a responses request is flat, but clients that were written for chat send it nested.
+
+    Tools in both forms reach the model, or are refused.
+    """
     declared = tool("responses" if shape == "flat" else "chat")
     done = proxy.responses({"tools": [declared]}, ok=False)
     if shape == "nested" and done.status == 400:
+        must_be_served_without(proxy, "responses", {"tools": [tool("responses")]}, "a nested tool")
         return
     if done.status != 200:
         raise AssertionError(

@@ -1,7 +1,7 @@
 """The payloads of a proxy that opens threads and starts turns (v2). Sources: editor.md, schema-tools.md, real-0.92.md.
 
-No document says what such a proxy sends; these are the statements about the calls themselves, and those of the payloads page
-about what a request means (its model, folder, policies and efforts), wherever the calls have a place for it.
+No document describes a proxy that opens threads. The checks use the statements about the calls, and the statements of the
+payloads page about a request's model, folder, policies and effort, if the calls have such members.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
-from suites.proxy.expected import EFFECTIVE, ENDPOINTS, NOTE, SPEAKS_V2, SUM, TREE, format_of, native, tool
-from suites.proxy.saying import must_be, must_be_same, must_have, only, with_env
+from suites.proxy.expected import EFFECTIVE, ENDLESS, ENDPOINTS, NOTE, SPEAKS_V2, SUM, TREE, format_of, native, tool
+from suites.proxy.saying import must_be, must_be_one_of, must_be_same, must_have, only, with_env
 
 pytestmark = [pytest.mark.proxy_profile(SPEAKS_V2), pytest.mark.model("Hi.")]
 
@@ -33,13 +33,13 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
 def opened(done: Exchange) -> Any:
-    """What thread/start was answered with."""
+    """Return the answer to thread/start."""
     asked = only(f"call of {START}", done.calls(START))["id"]
     return only("answer to it", results(done, asked))["thread"]["id"]
 
 
 def results(done: Exchange, asked: Any) -> list[Any]:
-    """The results that the app-server answered the call `asked` with."""
+    """Return the results of the app-server for the call `asked`."""
     return [
         frame.value["result"]
         for frame in done.frames
@@ -51,14 +51,14 @@ def results(done: Exchange, asked: Any) -> list[Any]:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.spec("threads-calls", "EDIT-04", "PAY-02")
 def test_the_two_calls(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """One request opens one thread and starts one turn in it; no call of v1 is among them."""
+    """One request opens one thread and starts one turn in it; the proxy makes no call of v1."""
     sent = [call["method"] for call in proxy.post(endpoint, {"stream": stream}).calls(*CALLS)]
     must_be("The calls of one request", sent, [START, TURN])
 
 
 @pytest.mark.spec("threads-handshake", "EDIT-04", "EDIT-05", "EDIT-06", "EDIT-07")
 def test_the_handshake(proxy: Proxy) -> None:
-    """Each app-server gets `initialize`, and `initialized` once that is answered, before anything else."""
+    """Each app-server gets `initialize`, and after the answer `initialized`, before any other message."""
     proxy.chat()
     assert proxy.running is not None, "The proxy must still run after the answer."
     for child in sorted({frame.child for frame in proxy.running.wire.frames}):
@@ -68,7 +68,7 @@ def test_the_handshake(proxy: Proxy) -> None:
         info = first.value.get("params", {}).get("clientInfo", {})
         for name in ("name", "version"):
             assert isinstance(info.get(name), str), f"initialize.clientInfo.{name} must be a text, but clientInfo is {info!r}."
-        assert others, "The proxy must send `initialized` after `initialize`, but it sent nothing more."
+        assert others, "The proxy must send `initialized` after `initialize`, but no further message came."
         second = others[0]
         must_be("The second message to an app-server", second.value.get("method"), "initialized")
         must_be("The kind of `initialized`", second.kind, "notification")
@@ -78,7 +78,7 @@ def test_the_handshake(proxy: Proxy) -> None:
 
 
 def everything(endpoint: str) -> dict[str, Any]:
-    """A request with all that may become a member of a payload."""
+    """Return a request with every setting that may become a member of a payload."""
     effort = {"reasoning_effort": "low"} if endpoint == "chat" else {"reasoning": {"effort": "low", "summary": "concise"}}
     sampling = {"temperature": 0.5, "top_p": 0.9, "n": 1, "parallel_tool_calls": False, "tool_choice": "auto", "user": "u"}
     return {"tools": [tool(endpoint)], **format_of(endpoint), **effort, **sampling}
@@ -87,10 +87,10 @@ def everything(endpoint: str) -> dict[str, Any]:
 @BOTH
 @pytest.mark.spec("threads-valid", "REAL-40", "SCHEMA-02")
 def test_every_message_is_valid(proxy: Proxy, endpoint: str) -> None:
-    """The bundle accepts every message of the proxy, the handshake and its replies included."""
+    """The bundle accepts every message of the proxy, including the handshake and the replies of the proxy."""
     proxy.post(endpoint)
     proxy.post(endpoint, everything(endpoint))
-    must_be("What the bundle does not accept of the proxy's messages", proxy.violations("valid"), [])
+    must_be("The parts of the proxy's messages that the bundle does not accept", proxy.violations("valid"), [])
 
 
 @BOTH
@@ -121,7 +121,7 @@ def test_each_request_has_a_thread_of_its_own(proxy: Proxy, endpoint: str) -> No
 @BOTH
 @pytest.mark.spec("threads-input", "REAL-43", "EDIT-13")
 def test_the_input(proxy: Proxy, endpoint: str) -> None:
-    """The input is one text item, its text beside its type, and the prompt is in it."""
+    """The input is one text item with the members `type` and `text`, and the text contains the prompt."""
     item = only(f"item of {TURN}.input", proxy.post(endpoint).params(TURN)["input"])
     must_be(f"The members of {TURN}.input[0], an empty text_elements left out,", sorted(with_text(item)), ["text", "type"])
     must_be(f"{TURN}.input[0].type", item["type"], "text")
@@ -129,20 +129,20 @@ def test_the_input(proxy: Proxy, endpoint: str) -> None:
 
 
 def with_text(item: dict[str, Any]) -> dict[str, Any]:
-    """An item without the empty list that the bundle gives a text by default."""
+    """Return an item without the empty list that a text item has by default in the bundle."""
     return {name: value for name, value in item.items() if (name, value) != ("text_elements", [])}
 
 
 @BOTH
 @pytest.mark.spec("threads-image", "REAL-43", "HAND-39")
 def test_an_image(proxy: Proxy, endpoint: str) -> None:
-    """An image is an item of its own, with its URL beside its type."""
+    """An image is a separate item with the members `type` and `url`."""
     text, image = ("text", "image_url") if endpoint == "chat" else ("input_text", "input_image")
     url: Any = {"url": PICTURE} if endpoint == "chat" else PICTURE
     messages = [{"role": "user", "content": [{"type": text, "text": proxy.prompt("See")}, {"type": image, "image_url": url}]}]
     done = proxy.post(endpoint, {"messages" if endpoint == "chat" else "input": messages})
     images = [item for item in done.params(TURN)["input"] if item.get("type") != "text"]
-    must_be(f"What is no text in {TURN}.input", images, [{"type": "image", "url": PICTURE}])
+    must_be(f"The items of {TURN}.input that are not text", images, [{"type": "image", "url": PICTURE}])
 
 
 @BOTH
@@ -159,6 +159,18 @@ def test_the_sandbox(proxy: Proxy, endpoint: str, mode: str) -> None:
         must_be(f"With PROXY_SANDBOX_MODE={mode}, {START}.sandbox", sandbox, mode)
 
 
+@BOTH
+@pytest.mark.spec("threads-default-sandbox", "PAY-23", "REAL-44")
+def test_the_sandbox_by_default(proxy: Proxy, endpoint: str) -> None:
+    """Without PROXY_SANDBOX_MODE a turn may only read, because the prompts of clients determine the commands of the model."""
+    done = proxy.post(endpoint)
+    policy, sandbox = done.params(TURN).get("sandboxPolicy"), done.params(START).get("sandbox")
+    kind = None if policy is None else policy.get("type")
+    must_be_one_of(f"Without PROXY_SANDBOX_MODE, {TURN}.sandboxPolicy.type", kind, (None, "readOnly"))
+    if kind is None:
+        must_be_one_of(f"Without PROXY_SANDBOX_MODE, {START}.sandbox", sandbox, (None, "read-only"))
+
+
 #: A variable or a member of the request, and the member of thread/start or turn/start that it decides.
 MEANT: dict[str, tuple[dict[str, str], dict[str, Any], str, Any]] = {
     "model": ({}, {}, "model", EFFECTIVE),
@@ -171,7 +183,7 @@ MEANT: dict[str, tuple[dict[str, str], dict[str, Any], str, Any]] = {
 @pytest.mark.parametrize("name", MEANT)
 @pytest.mark.spec("threads-settings", "PAY-08", "PAY-10", "PAY-27")
 def test_the_settings(proxy: Proxy, endpoint: str, name: str) -> None:
-    """Model, folder and approval policy are a member of the turn or, without one there, of the thread."""
+    """Model, folder and approval policy are members of the turn or, if the turn lacks them, of the thread."""
     env, body, member, wanted = MEANT[name]
     done = proxy.post(endpoint, body, env=env)
     of_turn = done.params(TURN).get(member)
@@ -183,7 +195,7 @@ def test_the_settings(proxy: Proxy, endpoint: str, name: str) -> None:
 @pytest.mark.parametrize("effort", ["low", "high"])
 @pytest.mark.spec("threads-effort", "PAY-12")
 def test_the_effort(proxy: Proxy, endpoint: str, effort: str) -> None:
-    """The effort of the request is the turn's."""
+    """The turn has the effort of the request."""
     body = {"reasoning_effort": effort} if endpoint == "chat" else {"reasoning": {"effort": effort}}
     must_be(f"{TURN}.effort", proxy.post(endpoint, body).params(TURN).get("effort"), effort)
 
@@ -191,7 +203,7 @@ def test_the_effort(proxy: Proxy, endpoint: str, effort: str) -> None:
 @BOTH
 @pytest.mark.spec("threads-schema", "REAL-45", "PAY-15")
 def test_the_schema_of_the_answer(proxy: Proxy, endpoint: str) -> None:
-    """A schema of the answer is the turn's outputSchema, its keys in their order; without one the turn has none."""
+    """The schema of the answer becomes the turn's outputSchema, with its keys in order; without a schema there is none."""
     must_be_same(f"{TURN}.outputSchema", proxy.post(endpoint, format_of(endpoint)).params(TURN).get("outputSchema"), SUM)
     must_be(f"{TURN}.outputSchema without a schema", proxy.post(endpoint).params(TURN).get("outputSchema"), None)
 
@@ -200,7 +212,7 @@ def test_the_schema_of_the_answer(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.needs("native-tools")
 @pytest.mark.spec("threads-tools", "SCHEMA-06", "SCHEMA-07", "REAL-47", "PAY-15")
 def test_dynamic_tools(proxy: Proxy, endpoint: str) -> None:
-    """Each function is a dynamic tool of the thread, in order: its members, the schema as it was given."""
+    """Each function becomes a dynamic tool of the thread, in order, with its members and its unchanged schema."""
     tools = [tool(endpoint), tool(endpoint, "saveNote", NOTE, "Save it")]
     found = proxy.post(endpoint, {"tools": tools}).params(START).get("dynamicTools")
     wanted = [("getFileTree", "List files", TREE), ("saveNote", "Save it", NOTE)]
@@ -217,7 +229,7 @@ def test_dynamic_tools(proxy: Proxy, endpoint: str) -> None:
 @BOTH
 @pytest.mark.spec("threads-no-tools", "SCHEMA-15", "HAND-28")
 def test_tools_are_nowhere_else(proxy: Proxy, endpoint: str) -> None:
-    """No other request of v2 carries tools, and without tools the thread declares none."""
+    """No other request of v2 has tools; if the client sends no tools, the thread declares none."""
     turn = proxy.post(endpoint, {"tools": [tool(endpoint)]}).params(TURN)
     must_be(f"The members of {TURN} about tools", [name for name in turn if "tool" in name.lower()], [])
     must_be(
@@ -230,7 +242,7 @@ def test_tools_are_nowhere_else(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model(native())
 @pytest.mark.spec("threads-tool-reply", "SCHEMA-12", "SCHEMA-16")
 def test_the_reply_to_a_tool_call(proxy: Proxy, endpoint: str) -> None:
-    """A request of the server for a tool's output gets an output and whether it is a success, unless the turn is interrupted."""
+    """A server's request for a tool's output gets an output and a success flag, unless the turn is interrupted."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]})
     try:
         frames = proxy.eventually(lambda frames: bool(tool_replies(frames)), 2.0, "A reply to item/tool/call, or turn/interrupt,")
@@ -246,16 +258,16 @@ def test_the_reply_to_a_tool_call(proxy: Proxy, endpoint: str) -> None:
 
 
 def tool_replies(frames: list[Any]) -> list[Any]:
-    """The proxy's replies to requests for a tool's output."""
+    """Return the proxy's replies to requests for a tool's output."""
     asked = [frame.value["id"] for frame in frames if frame.sender == "server" and frame.value.get("method") == "item/tool/call"]
     return [f.value for f in frames if f.sender == "client" and "method" not in f.value and f.value.get("id") in asked]
 
 
 @BOTH
-@pytest.mark.model(turns=[{"items": ["word " * 50, {"type": "wait", "ms": 30_000}, "never"]}])
+@pytest.mark.model(turns=[ENDLESS])
 @pytest.mark.spec("threads-interrupt", "EDIT-30", "REAL-73")
 def test_an_interrupt(proxy: Proxy, endpoint: str) -> None:
-    """The turn of a client that hung up is interrupted by its thread's and its own id, and by nothing else."""
+    """If a client hangs up, the proxy interrupts its turn with the ids of the thread and the turn, and no other member."""
     done = proxy.post(endpoint, {"stream": True}, stop_after=200, ok=False)
 
     def sent(frames: list[Any]) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, NO_TOOLS, format_of, prompt_texts, tool, twins
+from suites.proxy.failures import must_be_served_without
 from suites.proxy.saying import must_be, must_be_answered, must_be_one_of, must_be_unset
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
@@ -65,6 +66,7 @@ def test_items_are_never_empty(proxy: Proxy, endpoint: str, content: Any) -> Non
     done = proxy.post(endpoint, body, ok=False)
     if done.status == 400:
         must_be("The calls for a request that is refused", done.calls("sendUserTurn", "sendUserMessage"), [])
+        must_be_served_without(proxy, endpoint, {}, "the empty content")
         return
     must_be_answered(done, 200, "with a prompt without content (unless it is refused with 400)")
     for name in (METHOD, "sendUserMessage"):

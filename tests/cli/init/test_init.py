@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from codex_replay.cli.init.drivers import DRIVERS
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMAND = str(Path(sys.executable).with_name("codex-replay"))
@@ -150,7 +153,7 @@ def test_a_proxy_with_a_defect_gets_a_gate_that_wants_a_reason_and_then_is_green
     assert data["run"]["failed"] > 0
     steps = data["next"]
     assert steps[0].startswith("Look at the report: codex-replay report open reports/proxy-")
-    assert steps[1].startswith("Fix what fails ")
+    assert steps[1].startswith("Fix the most common cause ")
     assert [step for step in steps if step.startswith("Write a reason into known-proxy.yaml (1 entry)")]
     assert data["run"]["passed"] + data["run"]["failed"] + data["run"]["skipped"] == data["run"]["cases"]
     listed = yaml.safe_load(known.read_text())
@@ -192,6 +195,23 @@ def test_a_client_that_passes_is_gated_at_once(verb: str, chosen: str, tmp_path:
     assert [path.name for path in (tmp_path / "reports").iterdir()] == [f"{suite}-{name}"], "the name of its table"
 
 
+def test_a_missing_file_is_named_before_its_interpreter_complains(tmp_path: Path) -> None:
+    for verb, command in (("proxy", "node server.js"), ("editor", "python3 driver.py {codex}"), ("lite", "bash client.sh")):
+        done = run(tmp_path, "init", verb, command)
+        assert done.returncode == 2
+        file = command.split()[1]
+        assert f"The command starts {file}, but there is no such file in {tmp_path}. Nothing was written." in done.stderr
+
+
+def test_a_server_of_http_1_0_is_told_how_to_change_that(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(
+        "import http.server, os\n"
+        "http.server.HTTPServer(('127.0.0.1', int(os.environ['PORT'])), http.server.SimpleHTTPRequestHandler).serve_forever()\n"
+    )
+    done = run(tmp_path, "init", "proxy", f"{PYTHON} server.py", "--wait", "5")
+    assert 'Set `protocol_version = "HTTP/1.1"` in the handler class' in done.stderr, done.stderr
+
+
 def test_a_subject_whose_first_cases_all_fail_gets_no_list(tmp_path: Path) -> None:
     """It answers any prompt, and only the first one in its life."""
     client = tmp_path / "client.py"
@@ -223,6 +243,16 @@ def test_the_python_skeleton_can_report_an_approval(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(path), "codex"], input=command, capture_output=True, text=True, check=True)
     first = json.loads(done.stdout.splitlines()[0])
     assert (first["report"], first["kind"]) == ("approval", "command")
+
+
+@pytest.mark.parametrize("kind", ["python", "node", "lua"])
+def test_the_skeleton_of_a_driver_names_every_report(kind: str) -> None:
+    text = DRIVERS[kind][2]
+    page = (ROOT / "docs" / "editor-client.md").read_text(encoding="utf-8")
+    names = set(re.findall(r'\{"report": "(\w+)"', page)) - {"reasoning"}  # that one is optional
+    assert len(names) == 7
+    for name in sorted(names):
+        assert re.search(rf"""report\(['"]{name}['"]""", text), name
 
 
 @pytest.mark.parametrize(
@@ -301,7 +331,7 @@ def test_ci_alone(tmp_path: Path) -> None:
             "no server listens at http://127.0.0.1:9. Start it before the run, or",
         ),
         (["proxy", f"{BAD} http10"], 2, "The proxy answers with HTTP/1.0; it must speak HTTP/1.1."),
-        (["proxy"], 2, 'Name the command that starts it: codex-replay init proxy "node server.js"'),
+        (["proxy"], 2, 'Name the command that starts the subject: codex-replay init proxy "node server.js"'),
         (["proxy", "node", "server.js", "--port", "1"], 2, "If it belongs to your command, put the command into quotes."),
         (
             ["proxy", "node server.js --api-key sk-proj-abcdefghijklmnop1234567890"],
@@ -348,7 +378,9 @@ def test_a_proxy_without_routes_is_told_in_seconds(tmp_path: Path) -> None:
         "ThreadingHTTPServer(('127.0.0.1', int(os.environ['PORT'])), Naive).serve_forever()\n"
     )
     data = found(tmp_path, "proxy", f"{PYTHON} naive.py", status=1)
-    assert data["wrong"].startswith("The proxy has no route that a client could ask: POST /v1/chat/completions is answered 404")
+    assert data["wrong"].startswith(
+        "The proxy has none of the routes that a client uses: POST /v1/chat/completions is answered 404"
+    )
     assert data["next"] == [data["wrong"]]
     assert tree(tmp_path) == ["naive.py"]
 

@@ -56,7 +56,7 @@ def test_a_file_to_which_nothing_can_be_appended_is_left(tmp_path: Path, old: st
     path = tmp_path / "pyproject.toml"
     path.write_text(old)
     file = planned(tmp_path)
-    assert (file.action, file.why) == ("keep", "its tables are written in a way that nothing can be appended to")
+    assert (file.action, file.why) == ("keep", "the syntax of its tables does not allow init to append a table")
     write(file)
     assert path.read_text() == old
 
@@ -91,7 +91,7 @@ def test_what_exists_is_kept_even_if_it_came_in_between(tmp_path: Path) -> None:
     assert file.action == "create"
     write(file)
     assert path.read_text() == "new\n"
-    with pytest.raises(Unable, match=r"b.yaml exists now; nothing was written to it"):
+    with pytest.raises(Unable, match=r"b.yaml was created by another program meanwhile; init did not change it"):
         write(file)
     assert (new_file(path, "newer\n").why, new_file(path, "newer\n").text) == ("it exists", "newer\n")
     assert (new_file(path, "new\n").why, new_file(path, "new\n").text) == ("it has this content already", "")
@@ -189,6 +189,6 @@ def test_a_codex_replay_that_is_not_installed_leaves_a_placeholder(monkeypatch: 
 
     monkeypatch.setattr(page, "distribution", missing)
     assert requirement() == (PLACEHOLDER, True)
-    assert "# A placeholder: write where codex-replay is installed from" in workflow(tmp_path, "x", PLACEHOLDER, True)
+    assert "# A placeholder: write the source of codex-replay, such as a git URL" in workflow(tmp_path, "x", PLACEHOLDER, True)
     _, found = steps(tmp_path, PLACEHOLDER)
     assert found[2] == f'python -m pip install "{PLACEHOLDER}"'

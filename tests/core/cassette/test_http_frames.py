@@ -155,3 +155,9 @@ def test_pieces_are_put_together_from_cuts_and_joins() -> None:
     frames = [event("one\n\n", 1.0), event("two\n\n", 2.0, joined=True), event("three\n\n", 3.0, cuts=[[2, 2.5]])]
     assert http_frames.body_chunks(frames) == [(1.0, b"one\n\n"), (2.5, b"two\n\nth"), (3.0, b"ree\n\n")]
     assert http_frames.body_chunks([]) == []
+
+
+def test_a_head_of_characters_that_no_head_has_is_bytes_nevertheless() -> None:
+    """`replay --backend` of such a file ended with a traceback."""
+    payload = {"method": "GET", "path": "/\u202e", "headers": [["x", "\u2192\u00e9"]]}
+    assert http_frames.request_bytes(payload) == b"GET /? HTTP/1.1\r\nx: ?\xe9\r\n\r\n"

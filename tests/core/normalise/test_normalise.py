@@ -152,6 +152,21 @@ def test_request_ids_are_named_by_method_and_by_side() -> None:
     ]
 
 
+def test_a_notification_names_a_request_of_the_server_as_its_reply_does() -> None:
+    """Requests of two threads may be numbered in another order by the next run."""
+
+    def run(first: str, other: str) -> list[Any]:
+        normaliser = Normaliser(TABLE)
+        for number, method in enumerate((first, other)):
+            normaliser.message({"id": number, "method": method, "params": {}}, "server")
+        number = (first, other).index("a/ask")
+        told = {"method": "serverRequest/resolved", "params": {"threadId": "t", "requestId": number}}
+        return [normaliser.message(told, "server"), normaliser.message({**told, "params": {"requestId": 7}}, "server")]
+
+    assert run("a/ask", "b/ask") == run("b/ask", "a/ask")
+    assert [each["params"]["requestId"] for each in run("a/ask", "b/ask")] == ["<server-id:a/ask:1>", 7]
+
+
 def test_an_id_that_is_used_twice_answers_in_order() -> None:
     normaliser = Normaliser(TABLE)
     for method in ("first", "second"):

@@ -52,6 +52,8 @@ END = [
     note("codex/event/exec_command_end", msg={"call_id": "c"}),
     note("item/completed", item={"type": "commandExecution", "id": "c"}),
 ]
+ASKED = [rpc("client", id=5, method="model/list"), rpc("client", id=6, method="config/read")]
+ANSWERED = [rpc("server", id=5, result={}), rpc("server", id=6, result={})]
 STOP = rpc("client", id=9, method="turn/interrupt", params={"threadId": "t"})
 ABORTED = rpc("server", method="codex/event/turn_aborted", params={"conversationId": "t"})
 
@@ -66,6 +68,8 @@ ABORTED = rpc("server", method="codex/event/turn_aborted", params={"conversation
         ([*START, *USAGE, *BEGIN], [*START, BEGIN[0], *USAGE, BEGIN[1]]),
         ([*START, *USAGE, *END], [*START, *END, *USAGE]),
         ([*START, note("a"), note("b", "u")], [*START, note("b", "u"), note("a")]),
+        ([*START, *ASKED, *ANSWERED], [*START, *ASKED, *reversed(ANSWERED)]),
+        ([*START, ASKED[0], ANSWERED[0], ASKED[1], ANSWERED[1]], [*START, *ASKED, *reversed(ANSWERED)]),
     ],
 )
 def test_a_declared_race_makes_no_difference(one: list[Frame], other: list[Frame]) -> None:
@@ -77,6 +81,7 @@ def test_a_declared_race_makes_no_difference(one: list[Frame], other: list[Frame
     [
         ([*START, note("a"), note("b")], [*START, note("b"), note("a")]),
         ([*START, *USAGE], [*START, *reversed(USAGE)]),
+        ([*START, *ASKED, ANSWERED[0], note("a"), ANSWERED[1]], [*START, *ASKED, ANSWERED[1], note("a"), ANSWERED[0]]),
         ([*START, *BEGIN], [*START, *reversed(BEGIN)]),
         ([*START, *TURN, note("turn/started")], [*START, TURN[0], note("turn/started"), TURN[1]]),
         (START, START[::-1]),
@@ -116,6 +121,17 @@ def test_exchanges_of_two_threads_may_interleave_and_those_of_one_may_not() -> N
 
 def test_a_connection_that_is_used_again_is_another_exchange() -> None:
     assert labels([*_exchange(1, "t"), *_exchange(1, "t")]) == labels([*_exchange(1, "t"), *_exchange(2, "t")])
+
+
+def test_answers_to_one_method_are_compared_in_the_order_of_their_requests() -> None:
+    asked = [rpc("client", id=n, method="thread/read", params={"threadId": "t"}) for n in (5, 6)]
+    answers = [rpc("server", id=n, result={"n": n}) for n in (5, 6)]
+
+    def line(frames: list[Frame]) -> list[Any]:
+        marker = Marker(TABLE)
+        return [frames[index].value for index in canonical([marker.mark(frame) for frame in frames], ORDER)]
+
+    assert line([*START, *asked, *answers]) == line([*START, *asked, *reversed(answers)])
 
 
 def test_parallel_commands_run_in_no_fixed_order() -> None:

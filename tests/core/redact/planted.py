@@ -7,6 +7,7 @@ import uuid
 from random import Random
 
 _RANDOM = Random(1616)
+LETTERS = "jZWwyjqrrfrcOxcbDIwXXBNkFrpdzARQHGuPMkhJJt"
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 HEX = "0123456789abcdef"
 UP = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -41,7 +42,22 @@ KEYS = {
     "grafana old": "eyJrIjoi" + made(80), "microsoft teams": "https://acme.webhook.office.com/webhookb2/" + uu() + "@" + uu() + "/IncomingWebhook/" + made(32, HEX) + "/" + uu(),
     "maxmind": made(6) + "_" + made(29) + "_mmk", "harness": "pat." + made(22) + "." + made(24, HEX) + "." + made(20), "scalingo": "tk-us-" + made(48),
     "zapier hook": "https://hooks.zapier.com/hooks/catch/1234567/" + made(7, LOW), "lob": "live_" + made(35, HEX),
-    "wandb": "wandb_v1_" + made(77), "zoho": "1000." + made(32, HEX) + "." + made(32, HEX),
+    "gitlab old runner": "GR13" + "48941" + made(20), "gitlab routable": "glpat-" + made(27) + ".01." + made(9, LOW), "slack workflow": "xwfp-" + "749276116187-" + made(30),
+    "stripe organization": "sk_org_" + "live_" + made(40), "brevo smtp": "xsmtp" + "sib-" + made(64, HEX) + "-" + made(16), "mailersend": "mlsn." + made(64, HEX),
+    "packagist": "packagist_uut_" + made(64, HEX), "hugging face": "hf_" + LETTERS[3:37], "hugging face org": "api_org_" + LETTERS[5:39], "age pq": "AGE-SECRET-" + "KEY-PQ-1" + made(58, UP),
+    "razorpay": "rzp_live_" + made(14), "new relic ingest": made(36, HEX) + "NRAL", "datadog app": "ddapp_" + made(34), "datadog pat": "ddpat_" + made(60),
+    "honeycomb": "hcaik_01" + made(56, LOW), "honeycomb classic": "hcxik_01" + made(56, LOW), "honeycomb b": "hcbik_01" + made(56, LOW), "logfire": "pylf_v1_us_" + made(43), "axiom": "xaat-" + uu(), "axiom personal": "xapt-" + uu(),
+    "pagerduty": "pdus+_0XBPWQQ_" + uu(), "atlas": "mdb_sa_sk_" + made(40), "cloudflare user": "cfut_" + made(48), "cloudflare account": "cfat_" + made(48), "cloudflare global": "cfk_" + made(48),
+    "azure checksum": made(52) + "JQQJ99" + made(26), "snyk": "snyk_uat." + made(8, HEX) + "." + made(60), "postman collection": "PMAT-01" + made(24, UP),
+    "linkedin": "WPL_AP1." + made(16) + "." + made(8) + "==", "frame.io": "fio-u-" + made(64), "retool": "retool_01" + made(26, LOW), "stytch": "secret-" + "live-" + made(36) + "=",
+    "nostr": "nsec1" + made(58, LOW), "bip32": "xprv9s21ZrQH143K" + made(95).replace("0", "1").replace("O", "P").replace("I", "J").replace("l", "m"),
+    "device auth": "deviceauth_" + made(32, HEX), "authorization code": "ac_" + made(43) + "." + made(43), "fly macaroon": "fm2_" + "aB3/" + made(160), "paseto": "v4.local." + made(120), "paseto public": "v4.public." + made(120),
+    "artifactory reference": "cmVmdGtuOjAxOj" + made(50), "clickup": "pk_43460825_" + made(32, UP), "elevenlabs": "sk_" + made(48, HEX), "novita": "sk_" + made(43), "lm studio": "sk-lm-" + made(8) + ":" + made(20),
+    "voyage": "pa-" + made(43), "modal": "ak-" + made(22), "modal secret": "as-" + made(22), "runpod": "rpa_" + made(40, UP) + made(6, LOW),
+    "infisical": "st." + uu() + "." + made(32, HEX) + "." + made(32, HEX), "discord mfa": "mfa." + made(84), "statsig": "secret-" + made(43),
+    "tencent": "AKID" + made(32), "yandex iam": "t1.9euelZ" + made(60) + "." + made(86), "salesforce": "00D" + made(12) + "!" + made(96),
+    "x app": "A" * 22 + made(80), "ntfy": "tk_" + made(29, LOW), "google aq": "AQ.Ab8RN6" + made(42),     "bedrock parted": "ABSK" + "q7/K" + made(124) + "=", "svix parted": "whsec_" + "p7/" + made(29), "sentry parted": "sntrys_eyJ" + "a/b7" + made(100), "grafana parted": "glc_eyJ" + "a/b+7" + made(60), "1password": "ops_eyJ" + "a7/b" + made(200),
+    "telegram address": "bot6594889333:" + "AA" + made(33), "square dashes": "EAAA" + "lO7_" + made(55) + "-x", "wandb": "wandb_v1_" + made(77), "zoho": "1000." + made(32, HEX) + "." + made(32, HEX),
 }  # fmt: skip
 TOK = made(40)
 HX = made(32, HEX)
@@ -70,9 +86,30 @@ TEXTS = {
     "python env": ('os.environ["SERVICE_TOKEN"] = "{}"', TOK), "ruby hash": (':password => "{}"', PW2), "curl header": ("curl -H 'X-Api-Key: {}' https://h/", TOK),
     "fragment": ("https://h/cb#access_token={}&token_type=x", TOK), "query": ("GET /x?api_key={} HTTP/1.1", TOK), "flag": ("tool --api-key={} run", TOK),
     "putty": ("PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 1\n{}\nPrivate-MAC: x", made(64)), "google chat": ("https://chat.googleapis.com/v1/spaces/AAA/messages?token={}", TOK),
+    "own scheme": ("Authorization: Api-Key {}", made(8) + "." + made(32)), "hawk": ('Authorization: Hawk id="d", ts="1", nonce="j", mac="{}"', B64), "functions header": ("x-functions-key: {}", TOK + "=="),
+    "rapidapi": ("x-rapidapi-key: {}", made(50, LOW)), "jfrog": ("X-JFrog-Art-Api: {}", TOK), "identity token": ('{{"identitytoken":"{}"}}', TOK), "pat": ("AZURE_DEVOPS_EXT_PAT={}", made(52, LOW)),
+    "bot token": ('{{"slack_bot_token":"{}"}}', TOK), "upload token": ("codecov_upload_token: {}", U), "rails": ("secret_key_base: {}", made(128, HEX)), "hmac": ('hmacKey="{}"', HX40), "sshpass variable": ("SSHPASS={} sshpass -e ssh h", PW2),
+    "authorization code": ('{{"authorization_code":"{}"}}', made(20)), "encrypted pem": ("-----BEGIN RSA " + "PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A\n\n{}\n-----END RSA PRIVATE KEY-----", made(60)),
+    "nebula": ("-----BEGIN NEBULA X25519 " + "PRIVATE KEY-----\n{}=\n-----END NEBULA X25519 PRIVATE KEY-----", made(43)), "openvpn": ("-----BEGIN OpenVPN " + "Static key V1-----\n{}\n-----END OpenVPN Static key V1-----", HX),
+    "helm": ("helm registry login -u ann -p {} ghcr.io", PW2), "gh secret": ("gh secret set NPM_TOKEN --body {}", TOK), "setx": ("setx OPENAI_API_KEY {}", TOK), "chpasswd": ("echo 'ann:{}' | chpasswd", PW2),
+    "passwd": ("echo {} | sudo passwd --stdin ann", PW2), "minio": ("mc alias set m https://m admin {}", PW2), "net use": ("net use Z: \\\\srv\\x {} /user:ann", PW2), "snmp": ("snmpwalk -v3 -u ann -A {} h", PW2),
+    "oracle": ("jdbc:oracle:thin:scott/{}@//db:1521/X", PW2), "bindpw": ("bindpw {}", PW2), "psk": ('psk="{}"', PW2), "twitch": ("PASS oauth:{}", made(30, LOW)), "php": ("define('DB_PASSWORD', '{}');", PW2),
+    "java": ('ds.setPassword("{}");', PW2), "dotnet": ('new NetworkCredential("ann", "{}")', PW2), "plist": ("<key>Password</key><string>{}</string>", PW2), "express": ("connect.sid=s%3A{}", made(32)),
+    "php session": ("PHPSESSID={}", made(26, LOW)), "java session": (";jsessionid={}", made(32, UP)), "laravel": ("laravel_session={}", TOK), "apr1": ("ann:{}", "$apr1$" + made(8) + "$" + made(22)),
+    "django hash": ("pbkdf2_sha256$870000${}", made(22) + "$" + B64), "scram": ("SCRAM-SHA-256${}", "4096:" + made(22) + "==$" + B64 + ":" + B64), "putty mac": ("Private-MAC: {}", made(64, HEX)),
+    "ifttt": ("https://maker.ifttt.com/trigger/x/with/key/{}", made(43)), "make": ("https://hook.eu1.make.com/{}", made(32, LOW)), "feishu": ("https://open.feishu.cn/open-apis/bot/v2/hook/{}", U),
+    "wecom": ("https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key={}", U), "migration": ("otpauth-migration://offline?data={}", made(60)), "cloudfront": ("https://d.cloudfront.net/x?Expires=1&Signature={}", "k5t~" + made(300)),
+    "form in a query": ("GET /x?note=password%3D{}", PW2), "command in a query": ("GET /x?run=curl%20-u%20ann%3A{}%20https%3A%2F%2Fh", PW2), "hook in a query": ("u=https%3A%2F%2Fhooks.slack.com%2Fservices%2F{}", "T123%2FB456%2F" + made(24)),
+    "query in a query": ("u=https%3A%2F%2Fh%2F%3Fv%3Dhttps%253A%252F%252Fann%253A{}%2540h%252F", PW2), "bearer in a query": ("h=Authorization%3A%20Bearer%20{}&z=1", TOK),
     "sudo": ("echo {} | sudo -S ls", PW2), "percent": ("redirect=https%3A%2F%2Fh%2F%3Faccess_token%3D{}", TOK), "netrc default": ("default login ann password {}", PW2),
 }  # fmt: skip
 HARMLESS = [
+    "OPENAI_API_KEY=${OPENAI_API_KEY}", "-----BEGIN RSA " + "PRIVATE KEY----- is the marker of a key", '{"nextPageToken":"CAUQAA1234567890"}', '{"eos_token":"<|endoftext_50256|>"}',
+    "pa-rameter", "fc-list", "ak-47", "as-is", "sk_buff_head", "sk_wait_event_interruptible", "pk_field", "rpa_bot.py", "secret-santa-2024", "st.session_state.counter_1", "t1.micro", "mfa.enabled_2",
+    "v4.local.conf", "tk_messagebox", "xprv is a prefix", "nsec1 is a prefix", "define('DB_HOST', 'localhost');", "define('WP_DEBUG', true);", "setPassword(newPassword)", 'setPassword("")',
+    "<key>CFBundleIdentifier</key><string>com.acme.App1</string>", "psk = preshared", "bindpw is missing", "helm registry login ghcr.io", 'gh pr create --body "Fix 1234567890"', "gh secret list",
+    "setx PATH C:\\tools2", "chpasswd: cannot lock", "echo 'hello:w0rld' | cat", "mc alias list", "snmpwalk -v2c -c public h", "net use Z: \\\\server\\share1", "100%25 sure", "50% of keys%3A none", "%s:%s@%s",
+    "GET /x?u=https%3A%2F%2Fh%2Fa%3Fb%3D1%26c%3D2", "_session=1", "a_session=open", "oauth:2.0", "mac address", "AKIDX", "0.5", "-----BEGIN OpenVPN tls-crypt-v2 client key-----", "Authorization: Hawk is a scheme",
     "xoxp- is a prefix", "sk.learn import", "access-production-logs", "access_token$schema", "amzn.mws.example.com", "AQVNOTE", "FLWSECK", "EZAKIEL",
     "ico-moon", "nvapi-version", "phx_router", "phc_sha256", "napi_create_function(env)", "rnd_seed = 4", "ghu_x", "sdk-for-python", "sdk-2024-01-01", "sl.BaseModel",
     "pat-na1 region", "sgp_airport", "oy2k", "cio.example.com", "ABSKIPPED", "1/1204567890123456", "API-REFERENCE", "API-GATEWAY-VERSION", "secret-token: see RFC 8959",
@@ -94,6 +131,7 @@ HARMLESS = [
 
 #: What stays, as `docs/redaction.md` says.
 STAYS = {
+    "mailgun": made(32, HEX) + "-" + made(8, HEX) + "-" + made(8, HEX), "launchdarkly api": "api-" + uu(), "firecrawl": "fc-" + made(32, HEX),
     "launchdarkly": "sdk-" + uu(), "asana": "1/1204567890123456:" + made(32, HEX), "cursor": "key_" + made(64, HEX),
     "azure devops": made(52, LOW), "mistral": made(32), "hex": made(40, HEX), "uuid": uu(), "azure storage": made(86) + "==",
 }  # fmt: skip

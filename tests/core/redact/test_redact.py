@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import re
+import tracemalloc
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -779,6 +780,17 @@ def test_a_shadow_leads_back_to_the_text() -> None:
     assert [shadow.raw(shadow.text.index(mark)) for mark in (b"@", b"b", b"/", b"c", b"d")] == [1, 7, 9, 11, 20]
 
 
+def test_a_shadow_of_many_escapes_is_small() -> None:
+    data = rb"\u0041" * 100_000
+    tracemalloc.start()
+    try:
+        Shadow(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 12 * len(data)
+
+
 def test_a_long_line_is_redacted_and_stays_whole() -> None:
     line = b'{"text":"' + b"lorem ipsum " * 90_000 + b'","refresh_token":"planted-secret"}\n'
     redacted = Redactor().redact(line)
@@ -854,3 +866,19 @@ def test_a_secret_may_begin_as_the_end_of_an_object_does(text: str, begin: str, 
     for _ in range(depth):
         data, expected = json.dumps({"text": data}), json.dumps({"text": expected})
     assert Redactor().redact(data.encode()).decode() == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["password=\\", "x", "y"],
+        ["accountkey=\\\\", ".z"],
+        ["define('DB_PASSWORD',", "'x"],
+        ['NetworkCredential("ann",', '"x")'],
+        ["sshpass", "-p", "", "ssh", 3],
+    ],
+)
+def test_a_name_at_the_end_of_a_string_does_not_reach_into_the_next(value: list[object]) -> None:
+    for separators in ((",", ":"), (", ", ": ")):
+        data = json.dumps(value, separators=separators).encode()
+        assert len(json.loads(Redactor().redact(data))) == len(value)

@@ -17,7 +17,7 @@ from codex_replay.core.redact import services
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.redact.streamed import clean
 from codex_replay.shell.cassettes.file import CassetteReader
-from tests.core.redact import planted
+from tests.core.redact import planted, planted_commands, planted_tools
 from tests.core.redact.test_streamed import delta, streaming
 
 _RANDOM = Random(16)
@@ -95,7 +95,8 @@ TEXTS = {
     "aws signature": ("https://b/x?X-Amz-Signature={}", made(64, HEX)), "secret": ("CLIENT_SECRET={}", PASSWORD),
     "npmrc": ("//r/:_authToken={}", TOKEN), "cookie": ("Cookie: sid={}", TOKEN), "refresh": ('{{"refresh_token":"{}"}}', TOKEN),
 }  # fmt: skip
-TEXTS.update(planted.TEXTS)
+TEXTS.update({**planted.TEXTS, **{f"command {name}": text for name, text in planted_commands.TEXTS.items()}})
+TEXTS.update({f"tool {name}": text for name, text in planted_tools.TEXTS.items()})
 PLANTED = {**{f"key {name}": ("{}", key) for name, key in KEYS.items()}, **TEXTS}
 
 
@@ -144,7 +145,7 @@ def test_a_header_a_variable_and_an_argument_lose_theirs() -> None:
 
 
 def test_there_are_enough_kinds_and_every_service_has_one() -> None:
-    assert len(PLANTED) >= 240
+    assert len(PLANTED) >= 300
     unseen = set(range(len(services.SERVICES)))
     for key in KEYS.values():
         data = key.encode()
@@ -190,7 +191,7 @@ HARMLESS = [
 ]  # fmt: skip
 
 
-HARMLESS += planted.HARMLESS
+HARMLESS += planted.HARMLESS + planted_commands.HARMLESS + planted_tools.HARMLESS
 
 
 def test_there_are_enough_harmless_texts() -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from codex_replay.core.wire.client_json import MAX_DEPTH, MAX_TOKENS, check_size, read
+from codex_replay.core.wire.client_json import MAX_DEPTH, MAX_ESCAPES, MAX_TOKENS, check_size, read
 from codex_replay.core.wire.json_text import NotJson, loads
 
 REFUSED = {
@@ -17,6 +17,8 @@ REFUSED = {
     "never closed": (b"[" * 100_000, "nested too deeply"),
     "many values": (b"[" + b"0," * MAX_TOKENS + b"0]", "tokens"),
     "many containers": (b"[" + b"{}," * MAX_TOKENS + b"{}]", "tokens"),
+    "many escapes": (b'"' + b"\\n" * (MAX_ESCAPES + 1) + b'"', "escapes"),
+    "many escaped backslashes": (b'"' + b"\\\\" * (MAX_ESCAPES + 1) + b'"', "escapes"),
     "a lone surrogate": (b'{"a":"\\ud800"}', "surrogate"),
     "a lone surrogate in a key": (b'{"\\uDFFF":1}', "surrogate"),
     "two low halves": (b'"\\udc00\\udc00"', "surrogate"),
@@ -40,10 +42,11 @@ def test_what_could_end_or_stall_a_server_is_refused(data: bytes, why: str) -> N
         b"[" * MAX_DEPTH + b"]" * MAX_DEPTH,
         b'"' + b"[{," * MAX_TOKENS + b'"',  # tokens inside a string are none
         b'"' + b'\\"' * MAX_TOKENS + b'"',
+        b'"' + b"\\\\" * MAX_ESCAPES + b'"',
         b'{"a":"\\ud83d\\ude00","b":1e-999,"c":[1.5,-0,null,true]}',
         '{"é":"\u2028"}'.encode(),
     ],
-    ids=range(5),
+    ids=range(6),
 )
 def test_all_else_is_read_as_it_is(data: bytes) -> None:
     assert read(data) == loads(data) == json.loads(data)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_replay.core.wire.sse import BOM, Block, Decoder, comment, encode
+from codex_replay.core.wire.sse import BOM, Block, Decoder, encode
 
 STREAMS = {
     "one": b"event: a\ndata: 1\n\n",
@@ -87,7 +87,7 @@ def test_what_is_encoded_is_decoded(data: bytes, newline: bytes) -> None:
 
 
 def test_a_comment_is_a_comment() -> None:
-    (block,) = decode([comment(b"ping")])
+    (block,) = decode([b": ping\n\n"])
     assert (block.data, block.comments) == (None, (b"ping",))
 
 

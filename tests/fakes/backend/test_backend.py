@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -20,7 +22,7 @@ import zstandard
 
 from codex_fakes.backend.rules.refresh import CLIENT_ID
 from codex_replay.core.wire.sse import Decoder
-from codex_replay.shell.http.backend_process import BackendError, BackendProcess, BackendSession
+from codex_replay.shell.http.backend_process import BackendError, BackendProcess, BackendSession, backend_command
 from tests.support.processes import ended
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -102,6 +104,34 @@ def test_an_error_has_the_documented_type(backend: BackendProcess, fault: str, k
         for headers in (None, codex)
     ]
     assert types == [kind, "invalid_request_error"]
+
+
+def header_values(session: BackendSession, name: str, path: str = "/responses", **headers: str) -> list[str]:
+    """Return every value of a header in the answer."""
+    parts = urlsplit(session.url)
+    with contextlib.closing(HTTPConnection(parts.hostname or "", parts.port or 0, timeout=60)) as connection:
+        method, body = ("POST", json.dumps(request_body())) if path == "/responses" else ("GET", None)
+        connection.request(method, f"{parts.path}/v1{path}", body, headers)
+        return [value for key, value in connection.getresponse().getheaders() if key.lower() == name]
+
+
+@pytest.mark.parametrize("codex", [False, True])
+def test_every_answer_has_an_id_unless_codex_asks(backend: BackendProcess, codex: bool) -> None:
+    turns = ["a", {"status": 429}, {"items": ["b"], "headers": {"X-Request-Id": "mine"}}]
+    session = backend.session(f"ids {codex}", turns)
+    paths = ["/responses"] * 4 + ["/responses/none", "/models"]
+    found = [header_values(session, "x-request-id", path, **({"originator": "x"} if codex else {})) for path in paths]
+    assert found == [
+        ["req_1"],
+        [] if codex else ["req_2"],
+        ["mine"],
+        *([[]] * 3 if codex else [["req_n4"], ["req_n5"], ["req_n6"]]),
+    ]
+
+
+def test_a_header_of_the_script_replaces_ours(backend: BackendProcess) -> None:
+    session = backend.session("type", [{"items": ["a"], "headers": {"Content-Type": "text/plain"}}])
+    assert header_values(session, "content-type") == ["text/plain"]
 
 
 def test_a_miss_is_no_outage_to_the_sdks(backend: BackendProcess) -> None:
@@ -352,3 +382,18 @@ def test_a_session_can_be_played_again(backend: BackendProcess) -> None:
     assert len(session.ledger()) == 2
     session.close()
     assert ask(session.url + "/v1/responses", request_body())[0] == 404
+
+
+@pytest.mark.parametrize("more", ["", "urllib.parse", "base64", "runpy", "_ssl"])
+def test_the_start_loads_nothing_that_few_requests_need(more: str) -> None:
+    """As it is, and broken by an import."""
+    argv = backend_command()
+    at = argv.index("-c") + 1
+    argv[at] = f"import {more or 'sys'}; {argv[at]}"
+    argv[1:1] = ["-X", "importtime"]
+    done = subprocess.run([*argv, "--exit-with-stdin"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    loaded = re.findall(r"import time: +\d+ \| +\d+ \| +(\S+)", done.stderr)
+    assert "codex_fakes.backend.server" in loaded
+    late = ("codex_fakes.backend.replay", "codex_fakes.backend.websocket", "codex_replay.core.redact", "argparse", "yaml")
+    slow = ("_ssl", "runpy", "dataclasses", "urllib.parse", "http", "base64", "site")
+    assert [name for name in loaded if name.startswith(late) or name in slow] == ([more] if more else [])

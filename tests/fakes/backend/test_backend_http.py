@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codex_fakes.backend.cache import Framed
 from codex_fakes.backend.connection import Connection
 from codex_fakes.backend.exchange import Exchange, frame
 from codex_fakes.backend.limits import Limits, Traffic
+from codex_fakes.backend.turns import STEP
 
 POST = b"POST /a?b=c HTTP/1.1\r\nHost: x\r\nX-Odd-Case: 1\r\nx-odd-case: 2\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = b"POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n"
@@ -213,7 +215,7 @@ def test_a_long_answer_and_a_short_one_take_turns() -> None:
 
     async def answer(exchange: Exchange) -> None:
         size = 20 if exchange.request.target == "/long" else 1
-        await exchange.stream_framed(200, [], (frame([b"x" * 100]) for _ in range(size)))
+        await exchange.stream_framed(200, [], Framed([[frame([b"x" * STEP])]] * size, ""))
 
     async def run() -> list[Noting]:
         transports = [Noting(name) for name in ("long", "long", "short")]
@@ -229,4 +231,4 @@ def test_a_long_answer_and_a_short_one_take_turns() -> None:
     assert order.index("short") < 6
     assert order.count("long") == 40
     assert [transport.written.endswith(b"0\r\n\r\n") for transport in transports] == [True] * 3
-    assert transports[0].written.count(b"x" * 100) == 20
+    assert transports[0].written.count(b"x" * STEP) == 20

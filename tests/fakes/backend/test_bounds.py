@@ -216,6 +216,40 @@ def test_the_ledger_keeps_the_last_requests_and_counts_what_it_let_go() -> None:
         assert [entry["n"] for entry in session.ledger(since=4)] == [5]
 
 
+def test_who_follows_the_ledger_gets_nothing_while_the_next_answer_is_open_and_then_each_once() -> None:
+    """`serve` follows it. It got all requests, again and again, while one stream was open and another request had ended."""
+    with BackendProcess() as backend:
+        session = backend.session("s", [{"items": ["slow"], "gate": "g"}, *["fast"] * 250])
+        with connected(backend) as slow:
+            slow.sendall(request(path="/s/s/v1/responses"))
+            assert session.wait_at_gate("g")
+            for _ in range(250):
+                ask(backend, request(path="/s/s/v1/responses"))
+            assert session.ended(0, 0.1) == []
+            session.release("g")
+            slow.shutdown(socket.SHUT_WR)
+            rest(slow)
+        seen, sizes = [], []
+        while part := session.ended(len(seen), 0):
+            seen += [entry["n"] for entry in part]
+            sizes.append(len(part))
+        assert sizes == [100, 100, 51]
+        assert seen == list(range(1, 252))
+
+
+def test_a_long_body_is_left_out_of_a_redacted_ledger() -> None:
+    """Redacting it takes seconds, in which other clients wait; a program that prints it would hold it several times."""
+    long = json.dumps({"model": "m", "input": "\u0000" * (MB // 4)}).encode()
+    with BackendProcess() as backend:
+        assert ask(backend, request(long)) == 200
+        assert ask(backend, request(b"\0" * (2 * MB))) == 400
+        assert ask(backend, request()) == 200
+        assert [entry.get("body_left_out") for entry in backend.ledger()] == [None, None, None]
+        redacted = backend.call("GET", "/_codex_replay/sessions/default/ledger")["requests"]
+        assert [entry.get("body_left_out") for entry in redacted] == [len(long), 2 * MB, None]
+        assert len(json.dumps(redacted)) < MB
+
+
 def test_the_ledger_keeps_so_many_bytes() -> None:
     with BackendProcess(options=["--ledger-bytes", "100000"]) as backend:
         session = backend.session("s")
@@ -234,7 +268,7 @@ def test_the_ledger_keeps_so_many_bytes() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--max-body", "0"], "--max-body 0 is not a whole number from 1"),
+        (["--max-body", "0"], "--max-body 0 is not a whole number of 1 or more"),
         (["--ledger-requests", "x"], "--ledger-requests x is not a whole number"),
         (["--idle-seconds", "0"], "--idle-seconds 0 is not a number of seconds"),
         (["--idle-seconds", "nan"], "--idle-seconds nan is not"),

@@ -25,7 +25,7 @@ from codex_replay.protocol.recordings.compare import compare
 from codex_replay.protocol.script.keys import ITEM_KEYS
 from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 from codex_replay.shell.http.backend_process import BackendError, BackendProcess, BackendSession
-from tests.support.suite_run import PYTEST
+from tests.support.suite_run import forked_pytest
 
 MINIATURES = Path(__file__).parents[2] / "miniatures" / "backends" / "broken_replays.py"
 RECORD = [str(Path(sys.executable).with_name("codex-replay")), "record", "--codex", "0.92.0"]
@@ -341,6 +341,38 @@ def test_by_connection_and_order(backend: BackendProcess, tmp_path: Path) -> Non
     assert "it was already replayed" in miss.error["message"]
 
 
+def test_a_conversation_gets_the_answers_of_the_one_it_is_most_like(backend: BackendProcess, tmp_path: Path) -> None:
+    def said(key: str | None, *texts: str) -> dict[str, Any]:
+        known = {} if key is None else {"prompt_cache_key": key}
+        return {**ask("x"), "input": [{"role": "user", "content": text} for text in ("<cwd>/a</cwd>", *texts)], **known}
+
+    recorded = [("a", "one"), ("b", "two"), ("a", "one", "more"), ("b", "two", "more")]
+    frames = [
+        part
+        for n, (key, *texts) in enumerate(recorded, 1)
+        for part in (request(n, said(key, *texts), conn=n), answered(f'"{key}{n}"', n))
+    ]
+    session = backend.session("conversation")
+    session.cassette(tape(tmp_path / "a.ndjson", *frames), by="conversation")
+    live = [("y", "two"), ("x", "one"), ("y", "two", "more, and other words"), ("x", "one", "another thing")]
+    assert [body_of(wire(session.url, said(*one))) for one in live] == ['"b2"', '"a1"', '"b4"', '"a3"']
+    assert wire(session.url, said("x", "one")).status == 501
+    session.cassette(tmp_path / "a.ndjson", by="conversation")
+    assert [body_of(wire(session.url, said(None, "x"))) for _ in range(4)] == ['"a1"', '"b2"', '"a3"', '"b4"']
+
+
+def test_by_conversation_a_call_names_the_live_terminal(backend: BackendProcess, tmp_path: Path) -> None:
+    def said(number: int) -> dict[str, Any]:
+        output = {"type": "function_call_output", "call_id": "c", "output": f"Process running with session ID {number}"}
+        return {**ask("x"), "input": [output]}
+
+    answer = json.dumps({"arguments": '{"session_id":18,"x": 180, "session_id": 18}', "session_id": 180})
+    session = backend.session("terminal")
+    session.cassette(tape(tmp_path / "a.ndjson", request(1, said(18)), answered(answer)), by="conversation")
+    live = json.loads(body_of(wire(session.url, said(39228))))
+    assert live == {"arguments": '{"session_id":39228,"x": 180, "session_id": 39228}', "session_id": 180}
+
+
 def test_a_miss_names_the_nearest_request_and_the_smallest_difference(backend: BackendProcess, tmp_path: Path) -> None:
     long = "You are a coding agent. " * 400
     frames = [request(1, ask("far", tools=[1], metadata={"a": 1})), answered("1")]
@@ -441,6 +473,30 @@ def test_a_recording_that_was_cut_short_is_said_and_played_as_far_as_it_goes(bac
     assert session.ledger(1)[0]["end"] == "cut"
 
 
+def test_an_answer_stops_before_a_held_frame_until_its_gate_is_released(backend: BackendProcess, tmp_path: Path) -> None:
+    head = {"status": 200, "headers": [["transfer-encoding", "chunked"]]}
+    parts = [("response", head), ("chunk", {"text": "one"}), ("chunk", {"text": "two"}), ("close", "end")]
+    frames = [Frame(0, 1.0 + n, "http", "server", kind, payload=payload, conn=1) for n, (kind, payload) in enumerate(parts)]
+    session = backend.session("held")
+    session.cassette(tape(tmp_path / "a.ndjson", request(1, ask("x")), frames), hold=[4])
+    parted = urlsplit(session.url)
+    with socket.create_connection((parted.hostname, parted.port)) as connection:
+        answer = wire(session.url, ask("x"), connection=connection, patience=0.5)
+        assert (answer.end, answer.raw.partition(b"\r\n\r\n")[2]) == ("left", b"3\r\none\r\n")
+        session.release("frame 4")
+        connection.settimeout(10)
+        rest = b""
+        while not rest.endswith(b"0\r\n\r\n"):
+            rest += connection.recv(4096)
+    assert rest == b"3\r\ntwo\r\n0\r\n\r\n"
+
+
+def test_frames_of_several_recordings_cannot_be_held(backend: BackendProcess, tmp_path: Path) -> None:
+    paths = [tape(tmp_path / f"{name}.ndjson", request(1, ask(name)), answered("1")) for name in ("a", "b")]
+    with pytest.raises(BackendError, match="names frames of one recording"):
+        backend.session("several").cassette(paths, hold=[2])
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
@@ -448,6 +504,7 @@ def test_a_recording_that_was_cut_short_is_said_and_played_as_far_as_it_goes(bac
         ({"over": ["bodies"]}, '"bodies" is not a part of a request'),
         ({"over": ["-body"]}, "is compared"),
         ({"pace": "slow"}, "it must be fast, recorded"),
+        ({"hold": ["frame 2"]}, "must be a list of numbers of frames"),
     ],
 )
 def test_what_cannot_be_played_is_a_sentence(backend: BackendProcess, tmp_path: Path, more: dict[str, Any], why: str) -> None:
@@ -538,7 +595,7 @@ def test_another_answer_is_a_difference(backend: BackendProcess, tmp_path: Path)
     path = tape(tmp_path / "a.ndjson", request(1, ask("x")), answered('{"x":2}', status=400))
     status, told, _ = played(path, "--backend", session.url)
     assert (status, told["identical"]) == (1, False)
-    assert [d["path"] for d in told["differences"]] == ["$.chunk.body.x"]
+    assert {d["path"] for d in told["differences"]} == {"$.chunk.body.x", '$.response.headers["x-request-id"]'}
 
 
 def test_an_answer_that_does_not_end_is_said(backend: BackendProcess, tmp_path: Path) -> None:
@@ -596,16 +653,21 @@ SEEN = {
     "knows-no-rules": "the_rules_hold",
     "takes-any-secret-for-none": "secrets_that_were_redacted",
     "misses-are-defaults": "a_miss_names",
+    "holds-nothing": "before_a_held_frame",
+    "mixes-conversations": "the_one_it_is_most_like",
+    "forgets-terminals": "names_the_live_terminal",
 }
 
 
 @pytest.mark.parametrize("variant", SEEN)
 def test_a_backend_that_replays_wrongly_is_seen(variant: str) -> None:
     words = re.findall(r"\w+", SEEN[variant])  # few cases more than the one
-    argv = [*PYTEST, "--tb=no", "-rf", "-k", " and ".join(words), __file__]
-    done = subprocess.run(argv, env={**os.environ, "BROKEN_REPLAY": variant}, capture_output=True, text=True)
+    options = ["--tb=short", "-rfE", "-k", " and ".join(words), __file__]
+    done = forked_pytest(options, BROKEN_REPLAY=variant)
+    done = forked_pytest(options, BROKEN_REPLAY=variant)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert any(SEEN[variant] in line for line in done.stdout.splitlines() if line.startswith("FAILED")), done.stdout
+    named = any(SEEN[variant] in line for line in done.stdout.splitlines() if line.startswith("FAILED"))
+    assert named, done.stdout + done.stderr
 
 
 def test_there_is_a_test_for_every_wrong_replay() -> None:

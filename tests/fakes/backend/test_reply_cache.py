@@ -6,7 +6,7 @@ import pytest
 
 from codex_fakes.backend import cache
 from codex_fakes.backend.cache import ReplyCache
-from codex_fakes.backend.exchange import frame
+from codex_fakes.backend.exchange import chunks, frame
 from codex_replay.protocol.responses.items import reply
 from codex_replay.protocol.responses.steps import Send, event_bytes
 from codex_replay.protocol.script.script import Turn
@@ -24,25 +24,26 @@ def test_a_cached_reply_is_the_one_that_would_be_written(piece: int, monkeypatch
     monkeypatch.setattr(cache, "PIECE", piece)
     replies = ReplyCache()
     for label in ("1", "2", "1_2", "17_12345"):
-        pieces = replies.framed(TURN, BODY, label)
-        assert pieces is not None
-        assert b"".join(pieces) == anew(label)
+        framed = replies.framed(TURN, BODY, label, chunks)
+        assert framed is not None
+        assert b"".join(framed.chunks()) == anew(label)
 
 
 def test_two_requests_with_other_settings_share_no_reply() -> None:
     replies = ReplyCache()
     for body in (BODY, {**BODY, "instructions": "Be brief."}, {**BODY, "include": ["reasoning.encrypted_content"]}):
         for whole in (True, False):
-            pieces = replies.framed(TURN, body, "1", whole)
-            assert pieces is not None
+            framed = replies.framed(TURN, body, "1", chunks, whole)
+            assert framed is not None
             steps = reply(TURN, body, "1", whole)
-            assert b"".join(pieces) == frame(event_bytes(step.event) for step in steps if isinstance(step, Send))
+            assert b"".join(framed.chunks()) == frame(event_bytes(step.event) for step in steps if isinstance(step, Send))
 
 
-def test_a_slow_client_keeps_a_piece_of_it_and_no_more() -> None:
-    pieces = ReplyCache().framed(TURN, BODY, "1")
-    assert pieces is not None
-    sizes = [len(piece) for piece in pieces]
+def test_a_slow_client_keeps_a_piece_of_it_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "PIECE", 64 * 1024)
+    framed = ReplyCache().framed(TURN, BODY, "1", chunks)
+    assert framed is not None
+    sizes = [len(piece) for piece in framed.chunks()]
     assert len(sizes) > 1
     assert max(sizes) <= cache.PIECE + 100
 
@@ -52,5 +53,19 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReplyCache, "SIZE", 3 * size)
     replies = ReplyCache()
     for number in range(20):
-        assert replies.framed(TURN, {**BODY, "model": f"m{number:02}"}, "1") is not None
-        assert sum(len(made or b"") for made in replies._framed.values()) <= 3 * size
+        assert replies.framed(TURN, {**BODY, "model": f"m{number:02}"}, "1", chunks) is not None
+        kept = [part for made in replies._framed.values() for piece in made or () for part in piece]
+        assert 0 < sum(map(len, kept)) <= 3 * size
+
+
+@pytest.mark.parametrize("written", [[[b""]], [[b"a", b"b", b"c"]], [[b"a", b"b"], [b"c"], [b"d", b"e"]]])
+def test_what_is_around_a_reply_is_in_its_first_and_last_piece(written: cache.Written) -> None:
+    kept = [[*parts] for parts in written]
+    pieces = list(cache.Framed(written, "-").chunks(b"head", b"tail"))
+    assert len(pieces) == len(written)
+    assert b"".join(pieces) == b"head" + b"".join(b"-".join(parts) for parts in written) + b"tail"
+    assert written == kept
+
+
+def test_a_reply_without_an_event_has_a_piece() -> None:
+    assert cache._split(b"", b"\x7f") == [[b""]]

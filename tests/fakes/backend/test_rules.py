@@ -127,6 +127,14 @@ def test_edge_case_3_holds_for_custom_tools_and_for_the_kind_of_call() -> None:
     assert judge(body(input=[call, output])) is None
 
 
+def test_the_output_of_a_local_shell_call_is_that_of_a_function() -> None:
+    """As Codex sends it; the call alone is complete, and another call_id is no call of the output."""
+    call = {"type": "local_shell_call", "call_id": "c1", "status": "completed", "action": {"type": "exec", "command": ["ls"]}}
+    assert judge(body(input=[call, OUTPUT])) is None
+    assert judge(body(input=[call, {**OUTPUT, "call_id": "c2"}])) == "output-without-call"
+    assert judge(body(input=[call, {**OUTPUT, "type": "custom_tool_call_output"}])) == "output-without-call"
+
+
 def test_a_path_of_another_kind_asks_for_no_auth_and_allows_more() -> None:
     sent = dict.fromkeys(HEADERS)
     assert judge(body(store=True, stream=False), path=PLATFORM, headers=sent, auth={"mode": "auto"}) is None
@@ -212,3 +220,10 @@ def test_without_tokens_any_will_do() -> None:
 )
 def test_a_mistake_in_auth_is_said(auth: dict[str, Any]) -> None:
     assert str(auth_error(auth)).startswith("auth")
+
+
+def test_an_item_that_is_no_object_passes_where_its_rule_is_off() -> None:
+    message = {"type": "message", "role": "user", "content": "hi"}
+    assert judge(body(input=["a type of text", 5, None, [message], message])) == "item-type"
+    assert judge(body(input=["a type of text", 5, None, [message], message]), off=["item-type"]) is None
+    assert judge(body(input=[5, {**message, "role": "nobody"}]), off=["item-type"]) == "message-content"

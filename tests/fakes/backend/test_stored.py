@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -115,6 +116,68 @@ def test_a_response_in_the_background_is_polled(backend: BackendProcess) -> None
         pass
     assert (found["status"], found["output"][0]["content"][0]["text"]) == ("completed", "Hello.")
     assert call(session, "/responses/resp_1/cancel", "POST")[1]["status"] == "completed"
+
+
+def test_a_stream_of_a_response_in_the_background_waits_for_it(backend: BackendProcess) -> None:
+    session = backend.session("followed", [{"items": ["Hello.", {"type": "gate", "name": "g"}]}])
+    post(session, background=True)
+    assert session.wait_at_gate("g")
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        followed = pool.submit(ask, session.url + "/v1/responses/resp_1?stream=true&starting_after=1", method="GET")
+        assert not concurrent.futures.wait([followed], timeout=0.3).done
+        session.release("g")
+        sent = events(followed.result(10))
+    assert (sent[0]["sequence_number"], sent[-1]["type"]) == (2, "response.completed")
+
+
+def test_a_stream_in_the_background_is_in_progress_while_it_waits(backend: BackendProcess) -> None:
+    session = backend.session("streamed", [{"items": ["Hello.", {"type": "gate", "name": "g"}]}])
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        streamed = pool.submit(ask, session.url + "/v1/responses", request_body(store=True, background=True))
+        assert session.wait_at_gate("g")
+        assert call(session, "/responses/resp_1")[1]["status"] == "in_progress"
+        session.release("g")
+        assert events(streamed.result(10))[-1]["type"] == "response.completed"
+    assert call(session, "/responses/resp_1")[1]["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        {"items": ["half", {"type": "failed", "code": "server_error", "message": "no"}]},
+        {"items": ["half", {"type": "error", "code": "server_error", "message": "no"}]},
+        {"items": ["half"], "fault": {"name": "failed_server_error", "message": "no"}},
+    ],
+    ids=["failed", "error", "fault"],
+)
+@pytest.mark.parametrize("background", [True, False])
+def test_a_response_that_failed_is_kept_as_failed(backend: BackendProcess, turn: Any, background: bool) -> None:
+    session = backend.session("failed", [turn])
+    post(session, background=background)
+    if turn["items"][-1] != "half" and turn["items"][-1]["type"] == "error" and not background:
+        assert call(session, "/responses/resp_1")[0] == 404  # its request got an HTTP error
+        return
+    while (found := call(session, "/responses/resp_1")[1])["status"] in ("queued", "in_progress"):
+        pass
+    assert (found["status"], found["error"]) == ("failed", {"code": "server_error", "message": "no"})
+
+
+def test_a_call_that_was_not_answered_ends_a_conversation(backend: BackendProcess) -> None:
+    session = backend.session("unanswered", [{"items": [CALL, {**CALL, "call_id": "c2"}]}, "5"])
+    _, first = post(session)
+    sentence = "No tool output found for function call c2."
+    for items in ([OUTPUT], [OUTPUT, {"role": "user", "content": "go on"}]):
+        status, answer = post(session, input=items, previous_response_id=first["id"])
+        assert (status, answer["error"]["message"]) == (400, sentence)
+    assert post(session, input=[OUTPUT, {**OUTPUT, "call_id": "c2"}], previous_response_id=first["id"])[0] == 200
+
+
+def test_what_is_left_out_can_be_read_later(backend: BackendProcess) -> None:
+    session = backend.session("included", [{"items": [{"type": "reasoning", "summary": ["a"]}]}])
+    assert "encrypted_content" not in post(session)[1]["output"][0]
+    for key in ("include", "include[]"):
+        found = call(session, f"/responses/resp_1?{key}=reasoning.encrypted_content")[1]
+        assert found["output"][0]["encrypted_content"] == "encrypted_rs_1_0"
 
 
 def test_a_response_in_the_background_is_cancelled(backend: BackendProcess) -> None:

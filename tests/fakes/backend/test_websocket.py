@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -202,7 +204,8 @@ FAULTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_that_end_the_connection(backend: BackendProcess, name: str) -> None:
-    session = backend.session("end", {"websocket": "on", "turns": [{"items": ["a"], "fault": {"name": name, "seed": 3}}, "b"]})
+    fault = {"name": name} if name == "refused" else {"name": name, "seed": 3}
+    session = backend.session("end", {"websocket": "on", "turns": [{"items": ["a"], "fault": fault}, "b"]})
     with opened(session) as client, pytest.raises(ConnectionClosed) as found:
         asked(client)
     assert (found.value.rcvd.code if found.value.rcvd else 1006) == FAULTS[name]
@@ -290,6 +293,8 @@ def raw(session: BackendSession) -> socket.socket:
         (b"\x81\x81\0\0\0\0\xff", 1007),
         (b"\x82\x81\0\0\0\0\xff", 1003),
         (b"\x88\x82\0\0\0\0\x03\xe8", 1000),
+        (b"\x88\x82\0\0\0\0\x03\xe8" + b"\x89\x80\0\0\0\0", 1000),  # a ping after the close frame
+        (b"\x88\x82\0\0\0\0\x03\xe8" + b"\x83\x80\0\0\0\0", 1000),  # a broken frame after the close frame
     ],
 )
 def test_broken_frames_end_the_connection_with_their_code(backend: BackendProcess, data: bytes, code: int) -> None:
@@ -299,6 +304,7 @@ def test_broken_frames_end_the_connection_with_their_code(backend: BackendProces
         found = b""
         while piece := sock.recv(4096):
             found += piece
+    assert found[0] == 0x88
     assert int.from_bytes(found[2:4], "big") == code
 
 
@@ -319,3 +325,20 @@ def test_limits_of_messages_and_of_idle_connections() -> None:
             sock.sendall(b"\x81\xfe\x00")
             assert sock.recv(4096)[:1] == b"\x88"  # a close frame
         assert time.monotonic() - begun < 15
+
+
+def test_the_ledger_keeps_the_text_of_messages_and_not_their_decoded_form() -> None:
+    """Decoded, they take about six times as much, and no limit counts it."""
+    with BackendProcess(options=["--ledger-bytes=20000000"]) as backend:
+        session = backend.session("kept", {"websocket": "on", "defaults": {"times": "always"}, "turns": ["a"]})
+        items = [user("a") for _ in range(3000)]
+        with opened(session, compression=None) as client:
+            asked(client, input=items)
+            before = resident(backend.pid)
+            for _ in range(100):
+                asked(client, input=items, store=False)
+        assert resident(backend.pid) - before < 40e6
+
+
+def resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from codex_replay.cli.main import main
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.shell.cassettes.file import CassetteReader
 from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
@@ -27,12 +29,12 @@ def backend() -> Iterator[BackendProcess]:
         yield process
 
 
-def conversation(url: str) -> list[dict[str, Any]]:
+def conversation(url: str, call: str = "call_1") -> list[dict[str, Any]]:
     """A prewarm, a call as an increment, and its follow-up on the same connection."""
     with connect(url.replace("http", "ws", 1) + "/v1/responses") as client:
         warm = asked(client, input=[user("a")], generate=False)["response"]["id"]
         first = asked(client, previous_response_id=warm, input=[user("b")])
-        return [first, asked(client, previous_response_id=first["response"]["id"], input=[OUTPUT])]
+        return [first, asked(client, previous_response_id=first["response"]["id"], input=[{**OUTPUT, "call_id": call}])]
 
 
 @pytest.fixture(scope="module")
@@ -140,13 +142,17 @@ def test_what_was_unusual_is_repeated(backend: BackendProcess, fault: str, tmp_p
 
 
 def kinds(path: Path) -> list[tuple[str, object]]:
+    """The messages and the end, up to the first message that cannot be read: the client leaves while more of them come."""
+
     def shown(frame: Frame) -> object:
         if frame.kind != "ws":
             return frame.payload
         return "omitted" if "omitted" in frame.payload else frame.payload
 
     with CassetteReader(str(path)) as reader:
-        return [(frame.sender, shown(frame)) for frame in reader if frame.kind in ("ws", "close")]
+        found = [(frame.sender, shown(frame)) for frame in reader if frame.kind in ("ws", "close")]
+    unreadable = ("server", "omitted")
+    return found[: found.index(unreadable) + 1] if unreadable in found else found
 
 
 def test_reply_reads_to_the_end_of_a_recorded_answer(backend: BackendProcess, recorded: Path) -> None:
@@ -156,3 +162,72 @@ def test_reply_reads_to_the_end_of_a_recorded_answer(backend: BackendProcess, re
         with opened(session) as client:
             client.send(request(input=[user("x")]))
             assert reply(client)[-1]["status"] == 501
+
+
+def played(path: Path, backend: str) -> tuple[int, dict[str, Any]]:
+    """`codex-replay replay PATH --backend BACKEND --json`: its status, and the object that it prints."""
+    result = CliRunner().invoke(main, ["replay", str(path), "--backend", backend, "--timeout", "5", "--json"])
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_the_recorded_client_is_played_again(recorded: Path) -> None:
+    """Prewarm, increments and compression, to the fake that serves the recording."""
+    status, found = played(recorded, "fake")
+    assert (status, found["identical"], found["failure"], found["differences"]) == (0, True, None, [])
+
+
+def test_a_script_gives_the_same_ids_again(backend: BackendProcess, recorded: Path) -> None:
+    """The ids of prewarms, too: they follow from the script and not from the number of the connection."""
+    session = backend.session("same", {"websocket": "on", "turns": [{"items": [CALL]}, "done"]})
+    status, found = played(recorded, session.url)
+    assert (status, found["failure"], found["differences"]) == (0, None, [])
+    assert session.problems() == []
+
+
+def test_the_recorded_client_names_the_live_ids(backend: BackendProcess, tmp_path: Path) -> None:
+    """A service makes up ids: the increments and outputs of the played client name those of the live backend."""
+
+    def script(mark: str) -> dict[str, Any]:
+        call = {**CALL, "call_id": f"call_{mark * 20}"}
+        turns = [{"items": [call], "response_id": f"resp_{mark * 20}"}, {"items": ["done"], "response_id": f"resp_{mark * 21}"}]
+        return {"websocket": {"mode": "on", "prewarm": {"response_id": f"resp_{mark * 22}"}}, "turns": turns}
+
+    out = tmp_path / "made-up.ndjson"
+    backend.session("default", script("a1"))
+    with Recorder(backend.url, out) as between:
+        conversation(between.url, "call_" + "a1" * 20)
+    session = backend.session("ids", script("b2"))
+    status, found = played(out, session.url)
+    assert (status, found["failure"], found["differences"]) == (0, None, [])
+    last = session.ledger()[-1]
+    assert last["websocket"]["previous_response_id"] == "resp_" + "b2" * 20
+    assert last["body"]["input"][-1]["call_id"] == "call_" + "b2" * 20
+
+
+def test_a_backend_that_answers_otherwise_differs(backend: BackendProcess, recorded: Path) -> None:
+    session = backend.session("otherwise", {"websocket": "on", "turns": [{"items": [CALL]}, "something else"]})
+    status, found = played(recorded, session.url)
+    assert status == 1
+    assert any("something else" in str(difference["right"]) for difference in found["differences"])
+
+
+@pytest.mark.parametrize("mode", ["off", {"handshakes": "closed"}])
+def test_a_backend_without_websocket_is_a_failure(backend: BackendProcess, recorded: Path, mode: object) -> None:
+    session = backend.session("without", {"websocket": mode, "turns": ["x"]})
+    status, found = played(recorded, session.url)
+    assert status == 1
+    assert found["failure"] is not None or found["differences"]
+    assert [entry["method"] for entry in session.ledger()] == ["GET"]
+
+
+def test_a_message_that_was_not_recorded_cannot_be_played(recorded: Path, tmp_path: Path) -> None:
+    with CassetteReader(str(recorded)) as reader:
+        number = next(frame.n for frame in reader if frame.kind == "ws" and frame.sender == "client")
+    lines = recorded.read_bytes().splitlines(keepends=True)
+    cut = json.loads(lines[number])
+    cut["ws"] = {"omitted": 99_000_000, "why": "it is too long"}
+    path = tmp_path / "cut.ndjson"
+    path.write_bytes(b"".join([*lines[:number], json.dumps(cut).encode() + b"\n", *lines[number + 1 :]]))
+    result = CliRunner().invoke(main, ["replay", str(path), "--backend", "fake"])
+    assert result.exit_code == 2
+    assert f"the message of frame {number} was not recorded" in result.stderr

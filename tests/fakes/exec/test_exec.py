@@ -95,3 +95,21 @@ def test_the_options_of_sdks() -> None:
     assert (options["model"], options["sandbox"], options["cd"], options["json"]) == ("m", "read-only", "/w", True)
     assert options["config"] == [("a.b", "1")]
     assert (options["resume"], options["prompt"]) == ("01a1fa58-07e8-7321-906d-9f5aebed747d", None)
+
+
+def test_images_come_before_the_prompt_in_what_the_model_is_asked(tmp_path: Path) -> None:
+    home = HermeticHome(tmp_path / "home", "http://127.0.0.1:39999")
+    ledger = tmp_path / "ledger.ndjson"
+    gave = run([FAKE], "images", home, FAKE_CODEX_LEDGER=str(ledger))
+    assert gave["status"] == 0
+    [entry] = [json.loads(line) for line in ledger.read_text().splitlines()]
+    *images, prompt = [part["text"] for part in entry["body"]["input"][-1]["content"]]
+    assert prompt == "Say hi"
+    assert [text.partition("`")[2].partition("`")[0] for text in images] == ["a.png", "b.png", "c.png"]
+
+
+def test_images_take_all_words_up_to_the_next_option_but_not_behind_resume() -> None:
+    assert parse(["-i", "a", "b,c", "-m", "m", "Hi"])["image"] == ["a", "b", "c"]
+    assert parse(["--image=a", "Hi"])["prompt"] == "Hi"
+    options = parse(["resume", "--last", "-i", "a", "-"])
+    assert (options["image"], options["prompt"]) == (["a"], "-")

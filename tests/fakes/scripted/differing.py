@@ -5,8 +5,8 @@
 - the output of such a call, as a raw item, says that it was rejected or that it was aborted, whichever is quicker;
 - the files of one patch stand in no fixed order within an event (`sorted_changes`).
 
-And with one for what the fake cannot know: how many tokens are left in the context after a rollback (`without_estimate`). The
-real server estimates that out of texts of its own. Such a usage is known by its having nothing but a total.
+And with one for what differs between two places: how many tokens are left in the context after a rollback or a compaction
+(`without_estimate`). Such a usage is known by its having nothing but a total.
 """
 
 from __future__ import annotations
@@ -100,9 +100,12 @@ def is_lost(message: Any, calls: set[str]) -> bool:
 
 
 def without_estimate(frames: list[Frame]) -> list[Frame]:
-    """Leave out, from the first rollback on, each total of a last usage that has nothing but a total."""
+    """Leave out each estimate: a last usage with nothing but a total, after a rollback or in a run with a compaction.
+
+    The estimate counts the length of paths, which differ between two runs.
+    """
     found: list[Frame] = []
-    rolled_back = False
+    rolled_back = any(b"context_compacted" in frame.raw for frame in frames)
     for frame in frames:
         rolled_back = rolled_back or b'"method":"thread/rollback"' in frame.raw
         counts = rolled_back and frame.sender == "server" and (b'"last_token_usage"' in frame.raw or b'"tokenUsage"' in frame.raw)

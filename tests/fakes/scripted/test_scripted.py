@@ -363,7 +363,8 @@ def test_a_script_answers_for_the_machine(start: Callable[..., Started]) -> None
     assert ask("command/exec", {"command": ["one"]})["exitCode"] == 1
     assert ask("command/exec", {"command": ["two"]})["exitCode"] == 2
     assert fake.client.request_error("command/exec", {"command": ["x"]}) == {"code": -32603, "message": "exec failed: no"}
-    assert ask("command/exec", {"command": ["x"]}) == {"exitCode": 0, "stdout": "", "stderr": ""}
+    free = {"command": ["x"], "sandboxPolicy": {"type": "dangerFullAccess"}}
+    assert ask("command/exec", free) == {"exitCode": 0, "stdout": "", "stderr": ""}
     assert [ask("gitDiffToRemote", {"cwd": "/w"})["diff"] for _ in range(2)] == ["d", "d"]
     assert fake.client.request_error("fuzzyFileSearch", {"query": "", "roots": []})["message"] == "no"
     assert ask("skills/config/write", {"path": "/s/SKILL.md", "enabled": False}) == {"effectiveEnabled": False}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def _as_kept(frame: Frame) -> Frame:
 
 
 def test_there_are_recordings() -> None:
-    assert len(NAMES) == 25
+    assert len(NAMES) == 33
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -117,7 +118,8 @@ def test_the_handshake_names_the_version_and_the_home(tmp_path: Path) -> None:
 def test_a_method_that_the_fake_does_not_have_is_refused_by_name(tmp_path: Path) -> None:
     frames, _, status = said([HELLO, {"id": 1, "method": "thread/compact/start", "params": {"threadId": "x"}}], tmp_path)
     message = frames[-1]["error"]["message"]
-    assert message.startswith(f"fake-codex does not have thread/compact/start of Codex {VERSION}: give its answer in the script")
+    missing = f"fake-codex does not have thread/compact/start of Codex {VERSION}"
+    assert message.startswith(f"{missing}: add the method's answer to the script")
     assert status == 1
 
 
@@ -182,3 +184,27 @@ def test_a_message_is_not_changed_by_where_it_is_cut() -> None:
     for at in range(len(whole)):
         deltas, text = through(whole[:at], whole[at:])
         assert "".join(deltas) == text == "a  < <d , c>"
+
+
+@pytest.mark.parametrize(
+    ("version", "number", "status"),
+    [
+        ("0.92.0", signal.SIGTERM, -signal.SIGTERM),
+        ("0.169.0", signal.SIGTERM, 0),
+        ("0.169.0", signal.SIGINT, -signal.SIGINT),
+        ("0.169.0", signal.SIGHUP, -signal.SIGHUP),
+    ],
+)
+def test_only_a_later_version_exits_on_sigterm(version: str, number: signal.Signals, status: int) -> None:
+    """0.169.0 exits with status 0 on SIGTERM; any other signal ends it, and each ends 0.92.0."""
+    env = {**os.environ, "FAKE_CODEX_VERSION": version}
+    with subprocess.Popen([FAKE, "app-server"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(
+            dumps({"id": 0, "method": "initialize", "params": {"clientInfo": {"name": "me", "version": "1"}}}) + b"\n"
+        )
+        process.stdin.flush()
+        assert b"userAgent" in process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(10) == status

@@ -55,7 +55,6 @@ DIFFERENT = {
     "test_approvals/cancel": "the recording has no model's half",
     "test_bad_input/ten_megabytes": "the recording has but the beginning of the line",
     "test_collab/": AGENTS,
-    "test_config/a_file_that_is_wrong": "config.toml is not judged: a wrong value in it is not told",
     "test_config/project_layer": "the fake looks at no file of a project, so there is no layer of one",
     "test_config/write": "the version that is expected is a hash over a port of the recording",
     "test_dynamic_tools/parallel": CHANCE + "the second call was made first",

@@ -5,19 +5,12 @@ from __future__ import annotations
 import json
 from random import Random
 
-from codex_replay.core.wire.websocket import Encoder, compression
 from tests.fuzz.http_wire import BODY, exchange
-from tests.fuzz.mutate import damaged, json_text
+from tests.fuzz.mutate import json_text
 from tests.fuzz.targets import backend_requests
+from tests.fuzz.ws_wire import frames, handshake
 
-HEAD = (
-    "GET /s/fuzz/v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
-    "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-version: 13\r\n"
-)
-OFFER = "sec-websocket-extensions: permessage-deflate; client_max_window_bits\r\n"
 SCRIPT = {"websocket": "on", "otherwise": "default"}
-PIECES = (b"\x81", b"\x01", b"\x80", b"\x00", b"\x88", b"\x89", b"\xc1", b"\xff", b"\xfe\xff\xff", b"\x7f" + b"\xff" * 8)
-CODES = (None, 0, 999, 1000, 1001, 1004, 1005, 1006, 1015, 2999, 3000, 5000, 65535)
 
 
 class Target(backend_requests.Target):
@@ -33,44 +26,26 @@ class Target(backend_requests.Target):
     def case(self, random: Random) -> bytes:
         """Return a handshake and the frames after it."""
         packed = random.random() < 0.5
-        deflate = compression([("sec-websocket-extensions", "permessage-deflate")])[1] if packed else None
-        encoder = Encoder(True, deflate)
-        data = b"".join(frame(random, encoder) for _ in range(random.randint(1, 11)))
-        if random.random() < 0.5:
-            data = damaged(random, data, PIECES)
-        return (HEAD + (OFFER if packed else "") + "\r\n").encode() + data
+        head = handshake(random, "/s/fuzz/v1/responses", packed)
+        return head + (frames(random, message, masked=True, packed=packed) if head.endswith(b"\r\n\r\n") else b"")
 
     def run(self, data: bytes) -> str | None:
         """Send them on a connection of their own."""
         answer = exchange(self.backend.url, data)
         if isinstance(answer, str):
             return answer
-        if answer and not answer.startswith(b"HTTP/1.1 101 "):  # a reset, where bytes were left unread, may drop all of it
+        whole = b"\r\n\r\n" in data
+        if whole and answer and not answer.startswith(b"HTTP/1.1 101 "):  # a reset, where bytes were left unread, may drop all
             return f"the handshake is not answered: {answer[:100]!r}"
         return f"it failed: {answer[-300:]!r}" if b"The backend itself failed" in answer else None
 
 
-def frame(random: Random, encoder: Encoder) -> bytes:
-    """Return one frame, or a message of several."""
-    how = random.random()
-    if how < 0.45:
-        text = json_text(random, {"type": "response.create", **BODY})
-        cuts = [random.randrange(len(text) + 1) for _ in range(random.choice((0, 0, 2, 5)))]
-        return encoder.message("text", text, compressed=random.random() < 0.7, fragments=cuts)
-    if how < 0.6:
-        previous = random.choice(("resp_d1", "resp_p1_1", "", None, 5, "x" * 1000))
-        body = {"type": "response.create", "model": "m", "input": [], "previous_response_id": previous}
-        if random.random() < 0.5:
-            body["generate"] = random.choice((False, True, None, 0))
-        return encoder.message("text", json.dumps(body).encode())
-    if how < 0.7:
-        return encoder.message(random.choice(("ping", "pong")), random.randbytes(random.choice((0, 5, 125))))
-    if how < 0.78:
-        return encoder.message("binary", random.randbytes(50))
-    if how < 0.84:
-        return encoder.broken_deflate(random.randbytes(random.randint(0, 40)))
-    if how < 0.9:
-        return encoder.message("text", b"\0" * random.choice((100, 1_000_000)))
-    if how < 0.94:
-        return encoder.close(random.choice(CODES), random.randbytes(random.choice((0, 10))))
-    return random.randbytes(random.randint(1, 20))
+def message(random: Random) -> bytes:
+    """Return the text of a request, whole or not."""
+    if random.random() < 0.75:
+        return json_text(random, {"type": "response.create", **BODY})
+    previous = random.choice(("resp_d1", "resp_p1", "", None, 5, "x" * 1000))
+    body = {"type": "response.create", "model": "m", "input": [], "previous_response_id": previous}
+    if random.random() < 0.5:
+        body["generate"] = random.choice((False, True, None, 0))
+    return json.dumps(body).encode()

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
@@ -14,31 +16,40 @@ from codex_replay.core.cassette.frames import BadLine, parse_line
 from codex_replay.shell.http.backend_process import BackendProcess
 from tests.fuzz.http_wire import exchange, raw
 
-RECORD = [sys.executable, "-c", "from codex_replay.cli.main import main; main()", "record", "--upstream"]
+RECORDER = (sys.executable, "-c", "from codex_replay.cli.main import main; main()")
 
 
 class Target:
-    """A recorder as a program, in front of a backend."""
+    """A recorder as a program, in front of a backend; `recorder` is its command before `record`."""
 
     total, share = 20_000, 600
+
+    def __init__(self, recorder: Sequence[str] = RECORDER) -> None:
+        self._recorder = recorder
 
     def __enter__(self) -> Target:
         self._folder = tempfile.TemporaryDirectory(prefix="codex-replay-fuzz-")
         self._read = 0  # bytes of the cassette that were read
         self._out = Path(self._folder.name, "fuzz.ndjson")
-        self._backend = BackendProcess(options=["--ledger-requests", "50"])
+        self._stack = ExitStack()
+        upstream = self._upstream()
         self._said = Path(self._folder.name, "stderr").open("w+b")
-        argv = [*RECORD, self._backend.url, "--out", str(self._out)]
+        argv = [*self._recorder, "record", "--upstream", upstream, "--out", str(self._out)]
         self._process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=self._said)
         assert self._process.stdout is not None
         self._url: str = json.loads(self._process.stdout.readline())["url"]
         return self
 
+    def _upstream(self) -> str:
+        """Start what is behind the recorder, and return its URL."""
+        self._backend = self._stack.enter_context(BackendProcess(options=["--ledger-requests", "50"]))
+        return self._backend.url
+
     def __exit__(self, *_: object) -> None:
         if self._process.poll() is None:
             self._process.kill()
         self._process.communicate()
-        self._backend.close()
+        self._stack.close()
         self._said.close()
         self._folder.cleanup()
 

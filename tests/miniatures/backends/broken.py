@@ -10,6 +10,7 @@ import copy
 import json
 import sys
 from collections.abc import Callable, Iterable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,10 @@ def stream(change: Callable[[list[Event]], Iterable[Event]]) -> Callable[[list[E
     """Enter a change of the events of every stream into the table. What it yields is numbered anew, where it was numbered."""
 
     def patch() -> None:
-        old = responses.reply
+        old = responses.steps_of
 
-        def reply(*given: Any) -> list[Any]:
-            made = old(*given)
+        def steps_of(*given: Any) -> Iterable[Any]:
+            made = list(old(*given))
             if not all(isinstance(step, steps.Send) for step in made):
                 return made
             events = list(change([copy.deepcopy(dict(step.event)) for step in made]))
@@ -44,7 +45,7 @@ def stream(change: Callable[[list[Event]], Iterable[Event]]) -> Callable[[list[E
                     event["sequence_number"] = number
             return [steps.Send(event) for event in events]
 
-        _replace_everywhere(old, reply)
+        _replace_everywhere(old, steps_of)
 
     patch.__doc__ = change.__doc__
     VARIANTS[change.__name__.replace("_", "-")] = patch
@@ -395,6 +396,9 @@ MODULES = {
     "stored": "backend.state.stored",
     "table": "backend.rules.table",
     "tokens": "backend.rules.tokens",
+    "channel": "backend.websocket.channel",
+    "handshake": "backend.websocket.handshake",
+    "messages": "backend.websocket.exchange",
 }
 
 
@@ -414,7 +418,7 @@ def _rule(name: str) -> None:
     def drop() -> None:
         server.table.RULES = tuple(rule for rule in server.table.RULES if rule.id != name)
         left = tuple(rule for rule in server.table.AUTH_RULES if rule.id != name)
-        server.table.AUTH_RULES = server.routes.AUTH_RULES = left
+        server.table.AUTH_RULES = server.routes.AUTH_RULES = server.handshake.AUTH_RULES = left
 
     drop.__doc__ = f"Does not enforce the rule {name}."
     VARIANTS[f"rule-{name}"] = drop
@@ -464,9 +468,7 @@ def _lenient_json(accepts: Callable[[Any], bool]) -> None:
 
 
 def _replace(name: str, find: Callable[[Any], Any]) -> None:
-    from dataclasses import replace
-
-    server.table.RULES = tuple(replace(rule, find=find) if rule.id == name else rule for rule in server.table.RULES)
+    server.table.RULES = tuple(rule.but(find=find) if rule.id == name else rule for rule in server.table.RULES)
 
 
 @variant
@@ -828,6 +830,19 @@ def id_token_of_another() -> None:
 
 
 @variant
+def id_token_without_user() -> None:
+    """Gives an id token that names no user."""
+    server.tokens.Tokens.user_id = property(lambda self: None, lambda self, value: None)
+
+
+@variant
+def id_token_of_another_user() -> None:
+    """Gives each id token another user."""
+    users = count(1)
+    server.tokens.Tokens.user_id = property(lambda self: f"user-{next(users)}", lambda self, value: None)
+
+
+@variant
 def refresh_does_nothing() -> None:
     """Gives tokens that are not good."""
     _tokens(lambda self, token, old: {**got, "access_token": "not-good"} if isinstance(got := old(), dict) else got)
@@ -936,9 +951,9 @@ def any_scope() -> None:
 
 
 @variant
-def scope_left_out() -> None:
-    """Refreshes without a scope."""
-    _token_route(lambda fields: {"scope": "openid profile email", **fields} if isinstance(fields, dict) else None)
+def scope_required() -> None:
+    """Refuses a refresh without a scope."""
+    _token_route(lambda fields: {"scope": "", **fields} if isinstance(fields, dict) else None)
 
 
 @variant
@@ -1010,7 +1025,7 @@ def _json_answers(ending: str, change: Callable[[Any], Any], headers: bool = Tru
             value, more = change(value), more if headers else ()
         old(exchange, entry, status, value, *more)
 
-    server.routes.respond_json = respond
+    server.routes.respond_json = server.routes.account.respond_json = respond
 
 
 @variant
@@ -1054,8 +1069,55 @@ def usage_without_window() -> None:
 
 @variant
 def usage_for_all() -> None:
-    """Tells anyone the usage."""
-    server.routes.AUTH_RULES = ()
+    """Tells anyone the usage, the workspaces and the credits."""
+    server.routes.account.AUTH_RULES = ()
+
+
+def _workspaces(change: Callable[[Any], Any]) -> None:
+    """Change the workspaces that an account has."""
+    _json_answers("/wham/accounts/check", lambda value: {**value, "accounts": [change(each) for each in value["accounts"]]})
+
+
+@variant
+def no_workspaces() -> None:
+    """Lists no workspace."""
+    _json_answers("/wham/accounts/check", lambda value: {**value, "accounts": []})
+
+
+@variant
+def workspace_without_origin() -> None:
+    """Says nowhere who serves a workspace."""
+    _workspaces(lambda account: {**account, "workspace_backend_origin": None})
+
+
+@variant
+def workspace_over_http() -> None:
+    """Names an origin without TLS."""
+    _workspaces(lambda account: {**account, "workspace_backend_origin": "http://127.0.0.1"})
+
+
+@variant
+def workspace_of_another() -> None:
+    """Names the workspace of another account."""
+    _workspaces(lambda account: {**account, "id": "account-9"})
+
+
+@variant
+def workspace_without_routing() -> None:
+    """Gives a routing that no version knows."""
+    _workspaces(lambda account: {**account, "account_routing_override": ""})
+
+
+@variant
+def no_user_settings() -> None:
+    """Has no settings of a user."""
+    _json_answers("/wham/settings/user", lambda value: {})
+
+
+@variant
+def no_reset_credits() -> None:
+    """Does not list the credits that reset the rate limits."""
+    _json_answers("/wham/rate-limit-reset-credits", lambda value: {"available_count": value["available_count"]})
 
 
 # what a response repeats of its request
@@ -1218,13 +1280,11 @@ def continues_anything() -> None:
 @variant
 def previous_without_code() -> None:
     """Refuses to continue an unknown response without the code of the error."""
-    from dataclasses import replace
-
     old = server.state.lost
 
     def lost(session: Any, body: Any) -> Any:
         found = old(session, body)
-        return found and replace(found, code=None)
+        return found and found.but(code=None)
 
     server.state.lost = lost
 
@@ -1264,6 +1324,186 @@ def metadata_never_changes() -> None:
 def turns_outside_conversations() -> None:
     """Adds no turn to its conversation."""
     server.state.converse = lambda *given: None
+
+
+# -- the WebSocket -------------------------------------------------------------------------------------------------------------
+
+
+def _message(change: Callable[[Any, dict[str, Any]], dict[str, Any]]) -> None:
+    """Change every request on a WebSocket before it is judged; the change gets the channel and the message."""
+    old = server.channel.Channel._create
+
+    async def create(self: Any, exchange: Any, entry: Any, value: dict[str, Any]) -> None:
+        await old(self, exchange, entry, change(self, value))
+
+    server.channel.Channel._create = create
+
+
+@variant
+def prewarm_generates() -> None:
+    """Answers a prewarm as any request."""
+    _message(lambda channel, value: {key: each for key, each in value.items() if key != "generate"})
+
+
+@variant
+def prewarm_is_forgotten() -> None:
+    """Does not let a prewarm be continued."""
+    old = server.channel.Channel._prewarm
+
+    async def prewarm(self: Any, exchange: Any, entry: Any, body: Any) -> None:
+        await old(self, exchange, entry, body)
+        self.increments.begin(None)
+
+    server.channel.Channel._prewarm = prewarm
+
+
+@variant
+def increment_is_all() -> None:
+    """Takes an increment for the whole conversation."""
+    _message(lambda channel, value: {key: each for key, each in value.items() if key != "previous_response_id"})
+
+
+@variant
+def increments_without_rules() -> None:
+    """Does not judge the outputs of an increment."""
+
+    def change(channel: Any, value: dict[str, Any]) -> dict[str, Any]:
+        if value.get("previous_response_id") is None:
+            return value
+        text = {"type": "message", "role": "user", "content": "an output"}
+        return {**value, "input": [text if item.get("type") == "function_call_output" else item for item in value["input"]]}
+
+    _message(change)
+
+
+@variant
+def full_request_continues() -> None:
+    """Takes every request of a connection for an increment."""
+
+    def change(channel: Any, value: dict[str, Any]) -> dict[str, Any]:
+        return value if channel.increments.id is None else {"previous_response_id": channel.increments.id, **value}
+
+    _message(change)
+
+
+@variant
+def any_response_is_continued() -> None:
+    """Takes any id for that of a response that can be continued."""
+
+    def change(channel: Any, value: dict[str, Any]) -> dict[str, Any]:
+        known = value.get("previous_response_id") == channel.increments.id
+        return value if known else {key: each for key, each in value.items() if key != "previous_response_id"}
+
+    _message(change)
+
+
+@variant
+def error_closes() -> None:
+    """Closes the WebSocket after an error."""
+    old = server.messages.WebSocketExchange.respond
+
+    def respond(self: Any, *given: Any) -> None:
+        old(self, *given)
+        self._channel.close(1011)
+
+    server.messages.WebSocketExchange.respond = respond
+
+
+@variant
+def one_request_a_connection() -> None:
+    """Closes the WebSocket after its first answer."""
+    old = server.channel.Channel._request
+
+    async def request(self: Any, data: bytes) -> None:
+        await old(self, data)
+        self.close(1000)
+
+    server.channel.Channel._request = request
+
+
+def _kinds(change: Callable[[Any, Any], Any]) -> None:
+    """Change every message and control frame of the client; None drops it."""
+    old = server.channel.Channel._feed
+
+    def feed(self: Any, data: bytes) -> None:
+        decoder = self._decoder.feed
+        self._decoder.feed = lambda given: [found for each in decoder(given) if (found := change(self, each)) is not None]
+        try:
+            old(self, data)
+        finally:
+            self._decoder.feed = decoder
+
+    server.channel.Channel._feed = feed
+
+
+@variant
+def no_pong() -> None:
+    """Does not answer pings."""
+    _kinds(lambda channel, message: None if message.kind == "ping" else message)
+
+
+@variant
+def pong_without_payload() -> None:
+    """Answers a ping with an empty pong."""
+    _kinds(lambda channel, message: message._replace(data=b"") if message.kind == "ping" else message)
+
+
+@variant
+def pong_after_the_response() -> None:
+    """Answers no ping in the middle of a response."""
+    old = server.channel.Channel._request
+
+    async def request(self: Any, data: bytes) -> None:
+        self.busy = True
+        await old(self, data)
+        self.busy = False
+
+    server.channel.Channel._request = request
+    _kinds(lambda channel, message: None if message.kind == "ping" and getattr(channel, "busy", False) else message)
+
+
+@variant
+def close_without_code() -> None:
+    """Answers a close frame without its code."""
+    _kinds(lambda channel, message: message._replace(data=b"") if message.kind == "close" else message)
+
+
+@variant
+def no_fragments() -> None:
+    """Takes only the first frame of a message."""
+
+    def first(channel: Any, message: Any) -> Any:
+        return message._replace(data=message.data[: message.fragments[0]]) if message.fragments else message
+
+    _kinds(first)
+
+
+@variant
+def compressed_without_offer() -> None:
+    """Accepts a compression that was not offered."""
+    server.handshake.offer_accepted = lambda headers: ("permessage-deflate", None)
+
+
+@variant
+def other_context() -> None:
+    """Promises to compress each message on its own, and does not."""
+    old = server.handshake.offer_accepted
+
+    def accepted(headers: Any) -> Any:
+        found = old(headers)
+        return found and (f"{found[0]}; server_no_context_takeover", found[1])
+
+    server.handshake.offer_accepted = accepted
+
+
+@variant
+def any_message_type() -> None:
+    """Takes any object for a request."""
+
+    async def judge(self: Any, exchange: Any, entry: Any, data: bytes) -> None:
+        await self._create(exchange, entry, json.loads(data))
+
+    server.channel.Channel._judge = judge
 
 
 def main(argv: list[str]) -> int:

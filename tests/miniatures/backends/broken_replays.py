@@ -9,7 +9,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from codex_fakes.backend import replay, server
+from codex_fakes.backend import server
+from codex_fakes.backend.replay import http, replay
 from codex_replay.core.cassette import http_frames
 from codex_replay.core.replay import http_match, match
 
@@ -24,8 +25,8 @@ def variant(patch: Callable[[], None]) -> Callable[[], None]:
 
 def pieces(change: Callable[[list[tuple[float, bytes]]], list[tuple[float, bytes]]]) -> None:
     """Change the pieces of every body."""
-    old = replay._spliced
-    replay._spliced = lambda found, bindings: change(old(found, bindings))
+    old = http._spliced
+    http._spliced = lambda found, bindings: change(old(found, bindings))
 
 
 @variant
@@ -54,14 +55,14 @@ def lower_case_headers() -> None:
 
 
 def _ends(how: str, instead: str) -> None:
-    old = replay._finish
+    old = http._finish
 
     async def finish(exchange: Any, one: Any, head: Any, chunked: bool) -> str:
         if one.close is not None and one.close.payload == how and one.close.sender == "server":
             one.close.payload = instead
         return await old(exchange, one, head, chunked)
 
-    replay._finish = finish
+    http._finish = finish
 
 
 @variant
@@ -131,6 +132,25 @@ def misses_are_defaults() -> None:
         return unanswered
 
     replay.Replay.answer = answer
+
+
+@variant
+def mixes_conversations() -> None:
+    """Gives a conversation the next answer of any other."""
+    http_match.HttpPlayer._of_conversation = lambda self, agreeing, payload: next(agreeing, None)
+
+
+@variant
+def forgets_terminals() -> None:
+    """Sends the recorded number of a terminal."""
+    http_match.terminals = lambda recorded, live: iter(())
+
+
+@variant
+def holds_nothing() -> None:
+    """Sends what is held at once."""
+    old = replay.Pace.__init__
+    replay.Pace.__init__ = lambda self, speed, held: old(self, speed, {})
 
 
 def main(argv: list[str]) -> int:

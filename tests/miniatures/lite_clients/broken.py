@@ -19,11 +19,12 @@ from tests.miniatures.lite_clients import (
     wrong_identity,
     wrong_refresh,
     wrong_streams,
+    wrong_websockets,
 )
 from tests.miniatures.lite_clients.patching import VARIANTS
 
 #: Importing them has filled the table.
-MODULES = (wrong_identity, wrong_body, wrong_streams, wrong_follow_ups, wrong_refresh, wrong_faults)
+MODULES = (wrong_identity, wrong_body, wrong_streams, wrong_follow_ups, wrong_refresh, wrong_faults, wrong_websockets)
 
 
 def main(argv: list[str]) -> int:

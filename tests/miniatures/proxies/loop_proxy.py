@@ -314,6 +314,8 @@ def plain(content):
 
 
 def understand(body, chat):
+    if chat and body.get("n", 1) not in (None, 1):
+        raise Refused(400, "n can only be 1.", "n")
     if body.get("previous_response_id"):
         raise Refused(400, "previous_response_id is not supported.", "previous_response_id")
     given = body.get("messages" if chat else "input")
@@ -342,7 +344,7 @@ def understand(body, chat):
                 said = f"{call['function']['name']} {call['function']['arguments']}"
                 texts.append({"type": "text", "text": f"(call {call['id']}) {said}"})
     developer = ([] if chat and not KEEPS_SYSTEM else system) + ([body["instructions"]] if body.get("instructions") else [])
-    tools = [tool.get("function", tool) for tool in body.get("tools") or []]
+    tools = [tool.get("function", tool) for tool in body.get("tools") or [] if tool.get("type") == "function"]
     opening = {"model": body.get("model") or MODELS[0], "cwd": CWD, "approvalPolicy": POLICY, "sandbox": "read-only"}
     opening |= {"ephemeral": True, "experimentalRawEvents": True, "developerInstructions": "\n\n".join(developer) or None}
     if tools:

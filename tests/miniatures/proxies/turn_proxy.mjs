@@ -302,13 +302,15 @@ function gather(messages, chat) {
 }
 
 function understand(body, chat) {
+  if (chat && (body.n ?? 1) !== 1) throw new Refusal(400, 'n can only be 1.', 'n')
   if (body.previous_response_id) throw new Refusal(400, 'previous_response_id is not supported.', 'previous_response_id')
   const given = chat ? body.messages : body.input
   if (given === undefined) throw new Refusal(400, 'There is no prompt.')
   const messages = typeof given === 'string' ? [{ role: 'user', content: given }] : given
   const { input, system } = gather(messages, chat)
   const developer = [...(chat && !KEEPS_SYSTEM ? [] : system), ...(body.instructions ? [body.instructions] : [])]
-  const tools = (body.tools ?? []).map((tool) => tool.function ?? tool)
+  // Codex takes only functions; a tool of another type is left out.
+  const tools = (body.tools ?? []).filter((tool) => tool.type === 'function').map((tool) => tool.function ?? tool)
   const dynamicTools = tools.map((t) => ({ name: t.name, description: t.description ?? '', inputSchema: t.parameters ?? {} }))
   const opening = {
     model: body.model ?? MODELS[0], cwd: CWD, approvalPolicy: POLICY, sandbox: 'read-only', experimentalRawEvents: true,

@@ -144,7 +144,7 @@ def test_a_case_that_starts_no_server_has_verified_nothing(suite: pytest.Pyteste
     suite.makepyfile(test_it="def test_hello(app_server): pass\n")
     result = run(suite)
     assert result.ret == 1
-    assert "started no server, so it verified nothing" in result.stdout.str()
+    assert "started no server, so it did not verify anything" in result.stdout.str()
 
 
 def test_a_run_without_cases_is_left_alone(suite: pytest.Pytester) -> None:

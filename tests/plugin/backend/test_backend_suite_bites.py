@@ -51,7 +51,7 @@ def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
 
 def test_every_check_has_a_name_a_source_and_a_docstring() -> None:
     names = []
-    sources = r"(openai 3\.52\.0, |known of the real service$|the error object)"
+    sources = r"(openai 3\.52\.0, |RFC \d+, |known behaviour of the real service$|the error object)"
     for check, mark in spec_marks("backend"):
         name, *identifiers = mark.args
         source = mark.kwargs.get("source", "")
@@ -66,10 +66,11 @@ def test_a_failure_shows_the_spec_and_what_was_answered(tmp_path: Path) -> None:
     command = f"fake:{sys.executable} tests/miniatures/backends/broken.py rule-output-without-call"
     done = run_suite(tmp_path, "--backend", command, "suites/backend/test_edge_cases.py", "-k", "3_an_output or 5_a_large")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "1 failed, 1 passed" in done.stdout
+    assert "2 failed, 2 passed" in done.stdout  # over HTTP, and over a WebSocket
     assert "Spec: edge-3-output-without-call" in done.stdout
     assert "LITE-65: Edge case 3: an output without its call gives 400." in done.stdout
     assert "POST /backend-api/codex/responses -> 200" in done.stdout
+    assert "response.create -> 200" in done.stdout
 
 
 def test_a_backend_behind_a_url_is_asked_and_what_it_cannot_be_told_is_skipped(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_a_backend_behind_a_url_is_asked_and_what_it_cannot_be_told_is_skipped(t
     assert done.returncode == 1  # it takes any token and any account, for nobody told it which are good
     failed = re.findall(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
     assert sorted(failed) == ["test_a_token_that_nobody_issued", "test_another_account"]
-    assert "the answer does not show what this check needs" in done.stdout
+    assert "the answer lacks the information that this check needs" in done.stdout
     assert (
         "which may cost money" in run_suite(tmp_path, "--backend", process.url, "--collect-only", "suites/backend", "-v").stdout
     )

@@ -32,7 +32,7 @@ def test_a_pyproject_without_the_table_leaves_the_other_file_to_be_read(tmp_path
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n")
     assert configuration(tmp_path, EDITOR, "codex-replay.toml").path == tmp_path / "codex-replay.toml"
     (tmp_path / "pyproject.toml").write_text(EDITOR)
-    with pytest.raises(BadConfiguration, match=r"stands in .*pyproject.toml and .*codex-replay.toml; keep one"):
+    with pytest.raises(BadConfiguration, match=r"is in .*pyproject.toml and .*codex-replay.toml; keep only one"):
         read(tmp_path, KEYS)
 
 

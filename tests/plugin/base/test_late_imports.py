@@ -25,4 +25,4 @@ def test_the_start_of_a_run_loads_no_yaml_no_http_and_no_redactor() -> None:
 
 
 def test_what_is_loaded_early_is_seen() -> None:
-    assert loaded("codex_replay.plugin.reporting.terminal", "codex_replay.shell.http.backend_process", "yaml") == LATE
+    assert loaded("codex_replay.plugin.reporting.terminal", "urllib.request", "yaml") == LATE

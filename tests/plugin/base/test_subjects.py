@@ -6,7 +6,15 @@ import sys
 
 import pytest
 
-from codex_replay.plugin.base.subjects import BadSubject, Choice, SubjectOption, fill, parse_app_server, usage_errors
+from codex_replay.plugin.base.subjects import (
+    BadSubject,
+    Choice,
+    SubjectOption,
+    fill,
+    parse_app_server,
+    running_elsewhere,
+    usage_errors,
+)
 
 ALL = SubjectOption("--x", "a, b", ("fake", "reference"), fake=True, codex=True, url=True)
 URL = SubjectOption("--x", "fake, or a URL", ("fake",), url=True, command=False)
@@ -60,6 +68,14 @@ def test_a_fake_of_another_version_is_told_which() -> None:
     assert (subject.live, subject.version, subject.argv[1]) == (False, "0.169.0", "FAKE_CODEX_VERSION=0.169.0")
     with pytest.raises(BadSubject, match=r"^--app-server fake@0\.116\.0: There is no turn table for Codex 0\.116\.0"):
         parse_app_server("fake@0.116.0")
+
+
+@pytest.mark.parametrize("url", ["ws://127.0.0.1:1", "wss://host", "unix:///s"])
+def test_a_server_that_listens_is_reached_through_connect(url: str) -> None:
+    subject = parse_app_server(url)
+    assert (subject.live, subject.argv[1:]) == (True, ("connect", url))
+    assert "this one already runs" in running_elsewhere(url)
+    assert running_elsewhere("codex@0.92.0") == ""
 
 
 def test_placeholders_are_filled() -> None:

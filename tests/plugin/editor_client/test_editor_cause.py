@@ -18,7 +18,7 @@ ASKED = ("said", {"id": 0, "method": "item/commandExecution/requestApproval"})
 @pytest.mark.parametrize(
     ("passed", "cause"),
     [
-        ([], "The editor has sent its server nothing"),
+        ([], "The editor has sent nothing to its server"),
         (
             [("got", {"id": 1, "method": "initialize"}), ("said", {"id": 1, "result": {}})],
             "The editor has started no turn; the last message that it sent was initialize",

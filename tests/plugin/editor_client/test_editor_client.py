@@ -147,7 +147,7 @@ def test_an_editor_that_says_nothing_is_ended_and_said_so(tmp_path: Path) -> Non
         tmp_path, "--editor-client", command, "--wait", "0.5", "suites/editor_client/test_turns.py", "-k", "lazy or all_prompts"
     )
     assert done.returncode == 1
-    cause = "The editor has sent its server nothing: a report 'end' did not come within 0.5 s."
+    cause = "The editor has sent nothing to its server: a report 'end' did not come within 0.5 s."
     assert f"{cause} The editor is still running." in done.stdout
 
 
@@ -193,7 +193,7 @@ def test_an_unused_reference_ends_with_its_input() -> None:
 def test_a_line_that_is_no_command_is_a_sentence(line: str) -> None:
     status, reports, stderr = drive(line)
     assert (status, reports) == (2, [])
-    assert stderr == f"The driver sent what docs/editor-client.md does not have: {line}\n"
+    assert stderr == f"The driver sent a command that docs/editor-client.md does not define: {line}\n"
 
 
 def test_a_reference_without_a_codex_is_a_sentence() -> None:
@@ -275,7 +275,7 @@ def test_the_byte_server_exits_as_told_and_counts_its_starts(tmp_path: Path) -> 
     assert play(tmp_path, [{"exit": 7}], b"")[0] == 7
     status, _, ledger = play(tmp_path, [{"exit": 7}], b"")
     assert status == 2
-    assert ledger[-1] == {"lost": "This is start 2, but there are steps for 1."}
+    assert ledger[-1] == {"lost": "This is start 2, but the number of starts with steps is 1."}
 
 
 @pytest.mark.parametrize("argv", [[], ["/nowhere/at/all"]])

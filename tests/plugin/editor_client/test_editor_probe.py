@@ -19,7 +19,7 @@ def test_an_editor_that_completes_a_turn_can_be_judged() -> None:
     [
         ("failed", "", "no codex", (), "The editor reports that its first turn ended as failed: no codex. docs/editor-client.md"),
         ("interrupted", "", "", SENT, "The editor reports that its first turn ended as interrupted. docs/editor-client.md"),
-        ("completed", "made up", "", (), "The editor never started the codex that stands for {codex}."),
+        ("completed", "made up", "", (), "The editor never started the program whose path replaces {codex}."),
         ("completed", ANSWER * 2, "", SENT, f"The model said {ANSWER!r}, and the editor reports the text {ANSWER * 2!r}."),
     ],
 )

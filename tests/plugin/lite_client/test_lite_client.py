@@ -140,7 +140,7 @@ def test_a_stream_that_contradicts_itself_is_damaged() -> None:
     item = {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "whole"}]}
     half = {"type": "response.output_text.delta", "item_id": "m", "delta": "who"}
     done = {"type": "response.output_item.done", "output_index": 0, "item": item}
-    with pytest.raises(Problem, match="do not make up the whole"):
+    with pytest.raises(Problem, match="differ from its complete value"):
         reply.read([("", json.dumps(event)) for event in (half, done)])
 
 
@@ -283,7 +283,7 @@ def test_an_answer_that_breaks_off_or_is_none_is_a_problem(answer: bytes) -> Non
     ],
 )
 def test_what_cannot_be_sent_is_a_problem(url: str, headers: dict[str, str]) -> None:
-    with pytest.raises(Problem, match="is no HTTP address"):
+    with pytest.raises(Problem, match="is not an HTTP URL"):
         transport.post(url, headers, b"", 1)
 
 

@@ -24,13 +24,13 @@ def ended(folder: Path, *requests: Request, status: int = 1, stdout: bytes = b""
 def test_a_refused_request_is_why_a_run_failed(tmp_path: Path) -> None:
     """It is the first thing said, before the exit status that came of it."""
     run = ended(tmp_path, asked(200), asked(400, REFUSED))
-    with pytest.raises(SubjectFailure, match=rf"^The client sent what the backend refuses: {REFUSED}\n"):
+    with pytest.raises(SubjectFailure, match=rf"^The client sent a request that the backend refuses: {REFUSED}\n"):
         run.text()
 
 
 def test_a_refused_request_is_not_the_failure_that_a_case_means(tmp_path: Path) -> None:
     """The stream of the case never broke off, for it never began."""
-    with pytest.raises(SubjectFailure, match=rf"^The client sent what the backend refuses: {REFUSED}\n"):
+    with pytest.raises(SubjectFailure, match=rf"^The client sent a request that the backend refuses: {REFUSED}\n"):
         ended(tmp_path, asked(400, REFUSED)).failure()
 
 

@@ -200,7 +200,7 @@ def test_as_many_clients_as_were_all_served(clients: dict[int, int], number: int
     [
         (
             {"chat": Answer(404, body="not found"), "responses": Answer(404)},
-            "The proxy has no route that a client could ask: POST /v1/chat/completions is answered 404: not found, POST /v1/resp",
+            "The proxy has none of the routes that a client uses: POST /v1/chat/completions is answered 404: not found, ",
         ),
         ({"chat": Answer(401), "responses": Answer(401)}, "The proxy refuses the key of the suite (401)."),
         (
@@ -213,7 +213,7 @@ def test_as_many_clients_as_were_all_served(clients: dict[int, int], number: int
         ),
         (
             {name: replace(answer, methods=()) for name, answer in ABLE.items()},
-            "The proxy asks its app-server nothing. It must start the codex that CODEX_BIN names",
+            "The proxy sends nothing to its app-server. A proxy must start the codex that CODEX_BIN names",
         ),
     ],
     ids=["no-route", "key", "500", "hangs", "no-codex"],

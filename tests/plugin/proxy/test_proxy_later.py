@@ -41,7 +41,7 @@ def run(pytester: pytest.Pytester, *more: str, env: dict[str, str] | None = None
 def test_the_proxy_asks_for_the_capability_where_there_is_one(pytester: pytest.Pytester) -> None:
     result = run(pytester, "--app-server", f"fake@{LATER}")
     result.assert_outcomes(passed=1, skipped=1)
-    result.stdout.fnmatch_lines([f"*not for Codex {LATER}: it has no v1, whose calls the profile as-specified is about"])
+    result.stdout.fnmatch_lines([f"*not for Codex {LATER}: it has no v1, and the profile as-specified tests v1 calls"])
 
 
 def test_a_proxy_without_the_capability_is_refused_in_the_servers_words(pytester: pytest.Pytester) -> None:

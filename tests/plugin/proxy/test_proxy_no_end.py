@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.http import Exchange
-from codex_replay.plugin.proxy.no_end import ends_turn, no_end, turn_is_open
+from codex_replay.plugin.proxy.no_end import ENDED, UNANSWERED, are_joined, ends_turn, no_end, stuck, turn_is_open
 from codex_replay.plugin.proxy.wire import WireFrame
 
 ASKED = {"id": 2, "method": "turn/start", "params": {}}
 ACCEPTED = {"id": 2, "result": {}}
 TAKEN = {"id": 0, "result": {}}
+REFUSED = {"id": 0, "error": {"code": -32601, "message": "unknown"}}
 APPROVAL = {"id": 0, "method": "item/tool/call", "params": {}}
 DELTA = {"method": "item/agentMessage/delta", "params": {}}
 COMPLETED = {"method": "turn/completed", "params": {}}
@@ -43,6 +44,11 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
             "The proxy did not answer the app-server's request item/tool/call (id 0), so the turn cannot end.",
         ),
         (
+            [("client", ASKED), ("server", ACCEPTED), ("server", APPROVAL), ("client", REFUSED)],
+            "The proxy answered the app-server's request item/tool/call (id 0) with an error, which hangs the turn: "
+            "send a decision.",
+        ),
+        (
             [
                 ("client", ASKED),
                 ("server", ACCEPTED),
@@ -56,12 +62,51 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
             [("client", ASKED), ("server", ACCEPTED), ("server", COMPLETED), ("server", DELTA)],
             "The turn had ended (turn/completed, 8.0 s before), but the proxy did not end the answer.",
         ),
-        ([("client", {"method": "initialized"})], "The app-server had sent nothing."),
+        (
+            [("client", {"method": "initialized"})],
+            "The proxy had not submitted the prompt (turn/start, sendUserTurn, sendUserMessage); "
+            "its last message to the app-server was initialized, 10.0 s before.",
+        ),
     ],
 )
 def test_the_cause_comes_first(sent: list[tuple[str, Any]], cause: str) -> None:
-    told = f"{cause} POST /v1/responses: no complete answer within 10 s. No byte of it had come."
+    told = f"{cause} POST /v1/responses: no complete answer within 10 s. No byte of the answer had come."
     assert answer(*sent) == told
+
+
+FINISHED = (("client", ASKED), ("server", ACCEPTED), ("server", COMPLETED))
+
+
+@pytest.mark.parametrize(
+    ("headers", "shown"),
+    [
+        ([("Content-Type", "text/event-stream")], True),
+        ([("Transfer-Encoding", "chunked")], False),
+        ([("content-length", "99")], False),
+    ],
+)
+def test_an_answer_without_a_length_is_named(headers: list[tuple[str, str]], shown: bool) -> None:
+    done = Exchange("POST", "/v1/responses", {}, 200, headers=headers, ended=10.0, problem="late", frames=frames_of(*FINISHED))
+    assert (" The answer has neither Content-Length nor " in no_end(done, attached=False)) is shown
+
+
+@pytest.mark.parametrize(
+    ("sent", "cause"),
+    [
+        ([("client", ASKED)], "The app-server (process 7) had ended; it had sent nothing."),
+        (
+            [("client", ASKED), ("server", ACCEPTED), ("server", DELTA)],
+            "The app-server (process 7) had ended; its last message was item/agentMessage/delta, 8.0 s before.",
+        ),
+        (
+            [("client", ASKED), ("server", ACCEPTED), ("server", COMPLETED)],
+            "The turn had ended (turn/completed, 8.0 s before), but the proxy did not end the answer.",
+        ),
+    ],
+)
+def test_an_app_server_that_has_ended_is_the_cause(sent: list[tuple[str, Any]], cause: str) -> None:
+    done = Exchange("POST", "/v1/responses", {}, ended=10.0, problem="the answer broke off", frames=frames_of(*sent))
+    assert no_end(done, attached=False, gone={"7"}).startswith(cause)
 
 
 def test_what_had_come_is_named() -> None:
@@ -70,7 +115,7 @@ def test_what_had_come_is_named() -> None:
 
 def test_of_a_proxy_that_is_attached_no_cause_is_known() -> None:
     done = Exchange("POST", "/v1/responses", {}, problem="the answer broke off")
-    assert no_end(done, attached=True) == "POST /v1/responses: the answer broke off. No byte of it had come."
+    assert no_end(done, attached=True) == "POST /v1/responses: the answer broke off. No byte of the answer had come."
 
 
 @pytest.mark.parametrize(
@@ -106,3 +151,55 @@ def test_what_ends_a_turn(message: Any, ends: bool) -> None:
 )
 def test_a_turn_is_open_until_the_server_ends_it(sent: list[tuple[str, Any]], is_open: bool) -> None:
     assert turn_is_open(frames_of(*sent)) is is_open
+
+
+STARTED = {"method": "turn/started", "params": {"threadId": "a", "turn": {"id": "0"}}}
+OVER = {"method": "turn/completed", "params": {"threadId": "a", "turn": {"id": "0"}}}
+OTHER = {"method": "turn/completed", "params": {"threadId": "b", "turn": {"id": "0"}}}
+STARTED_V1 = {"method": "codex/event/task_started", "params": {"conversationId": "a", "id": "1"}}
+OVER_V1 = {"method": "codex/event/task_complete", "params": {"conversationId": "a", "id": "1"}}
+RUNS = (("client", ASKED), ("server", ACCEPTED), ("server", STARTED))
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        ((), ""),
+        (RUNS, ""),
+        ((*RUNS, ("server", APPROVAL)), UNANSWERED),
+        ((*RUNS, ("server", APPROVAL), ("client", TAKEN)), ""),
+        ((*RUNS, ("server", OVER)), ENDED),
+        ((*RUNS, ("server", STARTED_V1), ("server", OVER_V1), ("server", OVER)), ENDED),
+        ((*RUNS, ("server", OVER_V1), ("server", OVER), ("server", STARTED_V1)), ""),  # the next turn of the thread
+        # The turn of a neighbour, which began before, says nothing about this one.
+        ((*RUNS, ("server", OTHER)), ""),
+        # The next request is on its way: the app-server will say more.
+        ((*RUNS, ("server", OVER), ("client", {**ASKED, "id": 3})), ""),
+    ],
+)
+def test_an_answer_is_stuck_if_only_the_proxy_can_end_it(sent: tuple[tuple[str, Any], ...], why: str) -> None:
+    assert stuck(frames_of(*sent)) == why
+
+
+@pytest.mark.parametrize(
+    ("sent", "joined"),
+    [
+        ((*RUNS, ("client", {**ASKED, "id": 3}), ("server", {"id": 3, "result": {}}), ("server", OVER)), True),
+        # The reply of the one that joined names a turn that never ends.
+        (
+            (
+                *RUNS,
+                ("server", {**STARTED, "params": {"threadId": "a", "turn": {"id": "1"}}}),
+                ("client", ASKED),
+                ("server", OVER),
+            ),
+            True,
+        ),
+        ((*RUNS, ("client", {**ASKED, "id": 3}), ("server", OVER)), False),  # the second one has no reply yet
+        (RUNS, False),
+        (RUNS[:2], False),  # the turn has not begun
+    ],
+)
+def test_two_submissions_may_be_one_turn(sent: tuple[tuple[str, Any], ...], joined: bool) -> None:
+    assert turn_is_open(frames_of(*sent))
+    assert are_joined(frames_of(*sent)) is joined

@@ -117,18 +117,154 @@ def counted(suite: pytest.Pytester) -> str:
     return str(path)
 
 
+def test_one_that_hangs_is_waited_for_briefly_after_some_cases(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = (
+        "import http.server, os, time\n"
+        "class Handler(http.server.BaseHTTPRequestHandler):\n"
+        "    protocol_version = 'HTTP/1.1'\n"
+        "    def do_GET(self):\n"
+        "        self.send_response(200)\n"
+        "        self.send_header('Content-Length', '0')\n"
+        "        self.end_headers()\n"
+        "    def do_POST(self):\n"
+        "        time.sleep(9)\n"
+        "http.server.ThreadingHTTPServer(('127.0.0.1', int(os.environ['PORT'])), Handler).serve_forever()\n"
+    )
+    (suite.path / "server.py").write_text(server)
+    monkeypatch.setattr("codex_replay.plugin.proxy.fixture.WAIT", 1.0)
+    suite.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.parametrize("n", range(5))
+        def test_hangs(proxy, n):
+            proxy.responses()
+        """
+    )
+    text = run(suite, "--proxy", f"{sys.executable} server.py").stdout.str()
+    assert text.count("no complete answer within 1 s") >= 3
+    assert text.count("no complete answer within 0.3 s") >= 2
+
+
+STUCK = """
+    import pytest
+
+    RUNS = {"type": "function_call", "name": "shell_command", "arguments": {"command": "touch x"}, "call_id": "call_7"}
+    FAILS = {"status": 500, "error": {"message": "oops"}, "times": "always"}
+
+    @pytest.mark.parametrize("n", range(5))
+    @pytest.mark.model(turns=[{"items": [RUNS]}, {"items": ["So be it."]}])
+    def test_approval(proxy, n):
+        proxy.responses(env={"PROXY_APPROVAL_POLICY": "untrusted"})
+
+    @pytest.mark.parametrize("n", range(5))
+    @pytest.mark.model(turns=[FAILS])
+    def test_fault(proxy, n):
+        proxy.responses(ok=False, within=0.9)
+"""
+
+
+@pytest.mark.parametrize(
+    ("variant", "case", "sentence", "seconds"),
+    [
+        (
+            "approvals-not-answered",
+            "approval",
+            "did not answer the app-server's request item/commandExecution/requestApproval",
+            1.0,
+        ),
+        (
+            "faults-wait-for-an-idle-timeout",
+            "fault",
+            "must end within 0.9 s after the app-server had reported the failed turn",
+            0.9,
+        ),
+    ],
+)
+def test_what_only_the_proxy_can_end_is_given_up_by_the_frames(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, variant: str, case: str, sentence: str, seconds: float
+) -> None:
+    """The answer of a proxy that is stuck is not awaited until the limit, and after some cases of one cause for less."""
+    monkeypatch.setattr("codex_replay.plugin.proxy.no_end.REACTION", 1.0)
+    suite.makepyfile(test_it=STUCK)
+    text = run(suite, "--proxy", shlex.join(command(variant)), "-k", case).stdout.str().replace("\nE   ", "\n")
+    assert text.count(sentence) >= 5
+    waited = [float(found) for found in re.findall(r"^    .*no complete answer within ([\d.]+) s\.", text, re.M)]
+    assert len(waited) == 5
+    assert all(limit >= seconds for limit in waited[:2])
+    assert min(waited) < seconds
+
+
+def test_a_turn_that_goes_on_behind_a_green_case_does_not_reach_the_next(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        test_it="""
+        import pytest
+
+        USED = []
+
+        @pytest.mark.model("First.", {"type": "wait", "ms": 5000}, "Second.")
+        def test_green(proxy):
+            proxy.responses()
+            USED.append(proxy.running.process.pid)
+
+        @pytest.mark.model("Hi.")
+        def test_next(proxy):
+            proxy.responses()
+            assert proxy.running.process.pid not in USED
+        """
+    )
+    argv = ["env", "PROXY_DEFECTS=first-message", sys.executable, str(PROXIES / "loop_proxy.py")]
+    run(suite, "--proxy", shlex.join(argv)).assert_outcomes(passed=2)
+
+
+def test_two_submissions_that_the_server_joins_leave_no_turn_behind(suite: pytest.Pytester) -> None:
+    """A red case retires the process only if a turn goes on: starting another one takes longer than most cases."""
+    suite.makepyfile(
+        test_it="""
+        import pytest
+
+        USED = set()
+
+        @pytest.mark.parametrize("n", range(3))
+        @pytest.mark.model("Hi.")
+        def test_red(proxy, n):
+            done = proxy.responses()
+            USED.add(proxy.running.process.pid)
+            assert len(done.calls("turn/start", "sendUserMessage")) == 1
+
+        def test_one_process():
+            assert len(USED) == 1
+        """
+    )
+    run(suite, "--proxy", shlex.join(command("prompt-in-turn-and-message"))).assert_outcomes(passed=1, failed=3)
+
+
+def test_the_limit_of_an_answer_does_not_count_the_silence_of_the_model(suite: pytest.Pytester) -> None:
+    """A short limit, of `--wait` or after timeouts, must not make a case with a slow model red."""
+    suite.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.model(turns=[{"items": ["At last."], "first_delay_ms": 2500, "times": "always"}])
+        def test_slow(proxy):
+            assert "At last." in str(proxy.responses().json)
+        """
+    )
+    run(suite, "--wait", "2").assert_outcomes(passed=1)
+
+
 def test_one_that_does_not_start_is_started_once_and_told_whole_once(suite: pytest.Pytester, counted: str) -> None:
     """With a hundred environments, each with twenty seconds to get ready, a run would else take half an hour."""
     result = run(suite, "--proxy", f"{counted} broken", "-k", "plain_first")
     result.assert_outcomes(failed=4)
     assert (suite.path / "starts").read_text().split() == ["start"]
     text = result.stdout.str()
-    assert "It said on stderr" not in text
+    assert "The stderr of the proxy" not in text
     told = "The proxy ended (status 3) before it answered GET /v1/models: no database. (An earlier case has the details.)\n"
     assert text.count(f"\n{told}") == 3
     assert f"4 cases: {told.partition(' (')[0]} (" in text
     assert (
-        "Fix what fails every case that ran: The proxy ended (status 3) before it answered GET /v1/models: no database.\n" in text
+        "Fix the one cause of every failure: The proxy ended (status 3) before it answered GET /v1/models: no database.\n" in text
     )
     assert "in start" not in text  # where the harness starts it is of no help
 
@@ -472,7 +608,7 @@ def test_a_proxy_that_runs_is_attached_to_and_left_alone(suite: pytest.Pytester)
         result.assert_outcomes(passed=1, failed=1, skipped=1)
         shown = result.stdout.str()
         assert "not verified: the environment of a proxy that is given as a URL cannot be set" in shown
-        assert "The proxy must send newConversation once for this request; it came 0 times." in shown
+        assert "The proxy must send newConversation once for this request, but sent it 0 times." in shown
         assert found.process.poll() is None
 
 
@@ -527,7 +663,7 @@ def test_when_a_busy_proxy_wants_to_be_asked_again(status: int, headers: list[tu
 @pytest.mark.parametrize("given", ["0", "-1", "many"])
 def test_a_number_of_clients_that_is_none_is_a_sentence(suite: pytest.Pytester, given: str) -> None:
     result = suite.runpytest_inprocess(*ALONE, f"--clients={given}")
-    result.stderr.fnmatch_lines([f"*--clients {given}: give a number from 1."])
+    result.stderr.fnmatch_lines([f"*--clients {given}: give a number, 1 or more."])
 
 
 def test_the_clients_of_a_run_go_before_those_of_the_table(suite: pytest.Pytester) -> None:

@@ -50,11 +50,11 @@ def test_one_cause_from_the_first_case_on_stops_the_run(pytester: pytest.Pyteste
     result.stdout.fnmatch_lines([f"FAILED: stopped early after {ran} cases of {MANY}. {cause} Subject: *"])
     said = result.stdout.str()
     assert said.count("E       AssertionError: answer") == 1  # of one check, in full
-    assert "  1. Fix what fails every case that ran: answer \u2026 is wrong\n" in said
+    assert "  1. Fix the one cause of every failure: answer \u2026 is wrong\n" in said
     assert "  3. Run every case despite the failures: add --no-early-stop.\n" in said
     summary = (pytester.path / "out" / "summary.md").read_text()
     assert "The run stopped early" in summary
-    assert summary.index("### Do this next\n\n1. Fix what fails every case that ran") < summary.index("### Failed: ")
+    assert summary.index("### Do this next\n\n1. Fix the one cause of every failure") < summary.index("### Failed: ")
 
 
 def test_the_option_lets_every_case_run(pytester: pytest.Pytester) -> None:
@@ -165,4 +165,4 @@ def test_a_proxy_that_answers_404_to_everything_stops_the_run_with_its_cause(tmp
     assert found is not None, verdict
     assert FAILURES <= int(found[1]) < 2 * FAILURES
     assert int(found[2]) > 1000
-    assert found[3].startswith("Requests were answered 404: POST /v1/")
+    assert found[3].startswith("Requests got the status 404 instead of a success, ")

@@ -76,9 +76,9 @@ def test_a_failure_that_fails_again_alone_is_red(gate_both) -> None:
     result.assert_outcomes(failed=1, passed=3)
     result.stdout.fnmatch_lines(
         [
-            "1 new failure: running them again alone, one after another.",
-            "Run again alone: 1 case; 1 with the same result, 0 with another.",
-            "'one' failed in the run and again alone.",
+            "1 new failure: rerunning these cases alone, one after another.",
+            "Rerun alone: 1 case; 1 with the same result, 0 with a different result.",
+            "'one' failed in the run, and also when rerun alone.",
         ]
     )
     found = case(report, "one")
@@ -90,7 +90,7 @@ def test_a_failure_that_passes_alone_is_reported_as_racy_by_name(gate) -> None:
     result, report = gate("[]", one="fp")
     assert result.ret == 0
     told = result.stdout.str()
-    assert "racy: 'one' failed in the run and passed alone (1 of 2 runs). Fix the race, or add to " in told
+    assert "racy: 'one' failed in the run, but passed when rerun alone (1 of 2 runs). Fix the race, or add to " in told
     assert "known.yaml: - {check: one, reason: WHY, racy: 1/2}" in told
     assert "1 of them racy and not listed" in told
     found = case(report, "one")
@@ -125,11 +125,14 @@ def test_a_line_whose_case_passes_once_and_fails_alone_is_racy_and_not_stale(gat
     known = "- {check: one, reason: x}\n"
     result, report = gate(known, one="pf")
     assert result.ret == 0
-    assert "racy: 'one' passed in the run and failed alone (1 of 2 runs). Fix the race, or mark it in " in result.stdout.str()
+    assert (
+        "racy: 'one' passed in the run, but failed when rerun alone (1 of 2 runs). Fix the race, or mark it in "
+        in result.stdout.str()
+    )
     assert report["racy"] == ["one"]
     result, report = gate(known, one="p")
     assert result.ret == 1
-    assert "'one' passed in the run and again alone." in result.stdout.str()
+    assert "'one' passed in the run, and also when rerun alone." in result.stdout.str()
     assert report["stale"] == ["one"]
 
 
@@ -161,7 +164,7 @@ def test_many_changes_are_no_races(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess(*ALONE, "-p", "no:xdist", "--baseline", "known.yaml")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        [f"{MOST + 1} new failures: too many for races (at most {MOST}), so they were not run again alone."]
+        [f"{MOST + 1} new failures: too many to be races (at most {MOST}), so they were not rerun alone."]
     )
 
 

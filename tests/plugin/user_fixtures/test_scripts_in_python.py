@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 import urllib.error
 import urllib.request
@@ -18,12 +19,10 @@ from codex_replay.protocol.script.keys import ITEM_KEYS, TURN_KEYS
 from codex_replay.protocol.script.script import parse
 
 
-def ask(backend: CodexBackend, *items: Any, **more: Any) -> dict[str, Any]:
+def ask(backend: CodexBackend, *items: Any, path: str = "/responses", **more: Any) -> dict[str, Any]:
     """Send a request without `stream`; return the response, or the error object with its status."""
     body = {"model": "m", "input": list(items) if items and not isinstance(items[0], str) else "".join(items), **more}
-    request = urllib.request.Request(
-        backend.url + "/v1/responses", json.dumps(body).encode(), {"content-type": "application/json"}
-    )
+    request = urllib.request.Request(backend.url + "/v1" + path, json.dumps(body).encode(), {"content-type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=60) as response:
             data = response.read().decode()
@@ -149,6 +148,36 @@ def test_a_function_sees_the_outputs_of_its_calls(codex_backend: CodexBackend) -
     call = ask(codex_backend, "Hi")["output"][0]
     output = {"type": "function_call_output", "call_id": "c1", "output": "5"}
     assert text(ask(codex_backend, {"role": "user", "content": "Hi"}, call, output)) == "2 5"
+
+
+@pytest.mark.parametrize("key", ["previous_response_id", "conversation"])
+def test_a_function_sees_the_turn_of_a_conversation_that_is_continued(codex_backend: CodexBackend, key: str) -> None:
+    codex_backend.script(lambda request: f"turn {request.turn}")
+    if key == "conversation":
+        made = ask(codex_backend, path="/conversations")
+        ask(codex_backend, "a", conversation=made["id"])
+    else:
+        made = ask(codex_backend, "a")
+    assert text(ask(codex_backend, "b", **{key: made["id"]})) == "turn 2"
+
+
+def test_a_function_that_returns_nothing_refuses_the_request(codex_backend: CodexBackend) -> None:
+    codex_backend.lenient = True
+    codex_backend.script(lambda request: None)
+    sentence = 'The function that answers the requests returned None. Return "" for an empty reply.'
+    assert ask(codex_backend, "hi")["message"] == sentence
+
+
+@pytest.mark.parametrize("script", [TurnBuilder().text("Hello."), [TurnBuilder().text("Hello.")], "hello.json"])
+def test_other_forms_of_a_script(codex_backend: CodexBackend, script: Any, tmp_path: Path) -> None:
+    (tmp_path / "hello.json").write_text('["Hello."]')
+    codex_backend.script(str(tmp_path / script) if isinstance(script, str) else script)
+    assert text(ask(codex_backend, "hi")) == "Hello."
+
+
+def test_a_text_is_no_script(codex_backend: CodexBackend) -> None:
+    with pytest.raises(BadScript, match=re.escape("For a reply with this text, write a list: ['Hello.'].")):
+        codex_backend.script("Hello.")
 
 
 def test_requests_side_by_side_do_not_wait_for_each_other(codex_backend: CodexBackend) -> None:

@@ -329,7 +329,7 @@ def test_what_only_a_racy_case_shows_stands_apart() -> None:
     assert told(found) == set()
     assert [(each["rule"], each["path"]) for each in found["racy"]] == [("value", "$.params.msg.a")]
     assert doubtful(found) == ["app_server/test_x/a"]
-    assert "Seen only where the server has more than one right way" in markdown(found)
+    assert "Seen only where the server has more than one correct behaviour" in markdown(found)
     one, two = "app_server/test_x/a", "app_server/test_x/b"
     base = runs(kept(talk(), one, racy="either"), kept(talk(), two))
     assert told(outcome(base, base, runs(kept(after, one), kept(after, two)), V)) == {
@@ -352,11 +352,11 @@ def test_a_case_that_a_run_has_not_left_is_not_compared() -> None:
     lost = Kept(case.case, "lost", sentence="The http seam could not be kept.")
     silent = kept([])
     early = kept(talk()[:8], outcome="failed", early=True, sentence="test_x.py, line 3: assert 1 == 2", closed=False)
-    assert not_compared(runs(case), runs(case), {}) == ["0.116.0 has no recording of it"]
-    assert not_compared(runs(case), {}, runs(case)) == ["0.92.0 (control) has no recording of it"]
+    assert not_compared(runs(case), runs(case), {}) == ["0.116.0 has no recording of this case"]
+    assert not_compared(runs(case), {}, runs(case)) == ["0.92.0 (control) has no recording of this case"]
     assert not_compared(runs(case), runs(skipped), runs(case)) == ["skipped on 0.92.0 (control): live only"]
     assert not_compared(runs(case), runs(case), runs(lost)) == ["lost on 0.116.0: The http seam could not be kept."]
-    assert not_compared(runs(silent), runs(case), runs(case)) == ["the server of 0.92.0 sent nothing"]
+    assert not_compared(runs(silent), runs(case), runs(case)) == ["the server of 0.92.0 sent no message"]
     (why,) = not_compared(runs(case), runs(early), runs(case))
     assert why.startswith("the two runs of 0.92.0 ended differently: test_x.py, line 3: assert 1 == 2 after ")
 

@@ -252,14 +252,16 @@ def test_cassettes_tell_which_cases_break(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert report["cassettes"] | {"folder": ""} == {"folder": "", "cases": 3, "hit": 1, "hits": {"test_threads/v1_archive": [0]}}
     assert report["findings"][0]["cases"] == ["test_threads/v1_archive"]
-    assert pages.verdict(report).startswith("1 of your 3 cases break at mine.json, by 1 change that they use. In all, 1 ")
+    assert pages.verdict(report).startswith("1 of your 3 cases is affected by 1 breaking change. In all, from ")
 
 
 def test_what_nobody_uses_breaks_nobody(tmp_path: Path) -> None:
     cassettes = deck(tmp_path / "mine", "test_v2/end_of_input_in_a_turn")
     done = run("0.92.0", edited(tmp_path / "mine.json", without("archiveConversation")), "--cassettes", cassettes)
     assert done.exit_code == 0
-    assert done.stdout.splitlines()[-1].startswith("0 of your 1 case break at mine.json. In all, 1 change breaks")
+    assert done.stdout.splitlines()[-1].startswith(
+        "Your only case is not affected. In all, from 0.92.0 to mine.json, 1 change breaks"
+    )
 
 
 def test_no_cassettes_is_a_sentence(tmp_path: Path) -> None:

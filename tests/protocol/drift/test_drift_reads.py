@@ -122,6 +122,27 @@ def test_a_mistyped_method_is_reported(mine: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["drift"] == 1
 
 
+def test_fields_that_a_client_reads_can_be_listed(mine: Path, tmp_path: Path) -> None:
+    reads = tmp_path / "reads.txt"
+
+    def opened(line: str) -> bool:
+        reads.write_text(f"{line}\n")
+        done = run("0.92.0", mine, "--json", "--reads", reads)
+        assert "--reads" not in done.stderr
+        return bool(of(json.loads(done.stdout), rule="enum-opened"))
+
+    assert opened("turn/completed $.params.turn.status")
+    assert opened("turn/completed $.params.turn")
+    assert opened("turn/completed $.params.turn.id $.params.turn.status  # two fields")
+    assert opened("turn/* $.params.*.status")
+    assert opened("thread/list $.result.data[*].turns[*].status")
+    assert not opened("turn/completed $.params.turn.id")
+    reads.write_text("turn/completed $.params.turn.stattus $.turn.status\n")
+    done = run("0.92.0", mine, "--reads", reads)
+    for path in ("$.params.turn.stattus", "$.turn.status"):
+        assert f"--reads {reads}: {path} is not the path of a field of the compared bundles" in done.stderr
+
+
 def test_recordings_show_what_a_client_reads(mine: Path, tmp_path: Path) -> None:
     """A client of v2 does not read codex/event, though the server sends it."""
     shutil.copy(ROOT / "cassettes/app_server" / f"{V2}.ndjson", tmp_path / "v2.ndjson")

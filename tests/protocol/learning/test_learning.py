@@ -84,7 +84,7 @@ def test_frames_in_both_orders_are_a_race_and_a_lost_frame_is_not() -> None:
     assert [race["between"] for race in found.table["races"]] == [[["rpc< one"], ["rpc< other"]]]
     assert found.equal == ["case"]
     lost = learned([one, other], [one])
-    assert (lost.table["races"], lost.unexplained) == ([], {"case": "rpc< other is in one run only"})
+    assert (lost.table["races"], lost.unexplained) == ([], {"case": "rpc< other is only in one run"})
 
 
 def test_a_number_inside_a_text_is_masked_after_its_words() -> None:
@@ -135,6 +135,7 @@ def test_causes_are_learnt_from_an_interrupted_turn() -> None:
         "ends_turn": ["turn/completed"],
         "follows_request": ["status"],
         "steers": [],
+        "reaches_threads": [],
     }
     assert {"part": "opens_turn", "rule": "turn/start", "seen": 1} in rows
 
@@ -146,6 +147,46 @@ def test_a_request_that_names_the_running_turn_steers_it() -> None:
     ]
     table, _ = causes.learn([("case", frames(*OPENED, *steered, notice("turn/completed", **turn("completed"))))])
     assert (table["steers"], table["interrupts"]) == (["turn/steer"], [])
+
+
+RELOAD = [
+    ("c", {"id": 8, "method": "tools/reload", "params": {}}),
+    notice("tools/ready", threadId=THREAD),
+    ("s", {"id": 8, "result": {}}),
+]
+LISTED = [("c", {"id": 9, "method": "tools/list", "params": {}}), ("s", {"id": 9, "result": {}})]
+
+
+def test_a_request_reaches_all_threads_if_idle_threads_repeat_what_they_said_unasked() -> None:
+    ended = notice("turn/completed", **turn("completed"))
+    table, _ = causes.learn([("case", frames(*OPENED, ended, *RELOAD, *LISTED))])
+    assert table["reaches_threads"] == ["tools/reload"]
+    again = [("c", {"id": 9, "method": "tools/list", "params": {}}), RELOAD[1], LISTED[1]]
+    table, _ = causes.learn([("case", frames(*OPENED, ended, *LISTED, *again))])
+    assert table["reaches_threads"] == []
+    table, _ = causes.learn([("case", frames(*OPENED, *RELOAD))])
+    assert table["reaches_threads"] == []
+
+
+def test_a_notification_of_no_thread_follows_requests_if_each_came_while_one_was_unanswered() -> None:
+    notices = [notice("deprecated"), notice("limits")]
+    run = [*OPENED, LISTED[0], *notices, LISTED[1]]
+    assert causes.learn([("case", frames(*run))])[0]["follows_request"] == ["deprecated", "limits", "status"]
+    assert causes.learn([("case", frames(*run, notices[1]))])[0]["follows_request"] == ["deprecated", "status"]
+    start = [("c", {"id": 0, "method": "initialize", "params": {}}), notices[0], ("s", {"id": 0, "result": {}})]
+    assert causes.learn([("case", frames(*start))])[0]["follows_request"] == []
+
+
+def test_what_comes_in_a_thread_that_the_server_opened_contradicts_nothing() -> None:
+    """No request ever names the thread of a detached review; its status is that of the review's request."""
+    detached = [
+        ("c", {"id": 3, "method": "review/start", "params": {"threadId": THREAD, "delivery": "detached"}}),
+        ("s", {"id": 3, "result": {"turn": {"id": "another"}, "reviewThreadId": "detached"}}),
+        notice("status", threadId="detached"),
+    ]
+    assert causes.learn([("case", frames(*OPENED, *detached))])[0]["follows_request"] == ["status"]
+    own = [("c", {"id": 4, "method": "thread/start", "params": {}}), ("s", {"id": 4, "result": {"thread": {"id": "other"}}})]
+    assert causes.learn([("case", frames(*OPENED, *own, notice("status", threadId="other")))])[0]["follows_request"] == []
 
 
 def test_a_turn_that_ends_by_itself_shows_no_interrupt() -> None:

@@ -116,3 +116,9 @@ def test_an_item_without_its_event_is_named() -> None:
     events = copy.deepcopy(whole(HOSTED["compaction"]))
     at(events, "response.compaction.compacting").pop("item_id")
     assert any("item_id" in problem for problem in problems(events))
+
+
+@pytest.mark.parametrize(("given", "keys"), [({}, set()), ({"error": "unreachable"}, {"error"})], ids=["well", "failed"])
+def test_a_list_of_tools_has_an_error_only_if_it_failed(given: dict[str, Any], keys: set[str]) -> None:
+    events = whole([{"type": "mcp_list_tools", "tools": [{"name": "t"}], **given}])
+    assert [event["item"].keys() & {"error"} for event in events if event["type"] == "response.output_item.done"] == [keys]

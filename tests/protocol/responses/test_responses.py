@@ -151,7 +151,7 @@ def test_a_web_search_without_a_stage_or_an_action_is_named(kind: str) -> None:
     drop(events, f"response.web_search_call.{kind}")
     del at(events, "response.output_item.done")["item"]["action"]
     said = " ".join(problems(events))
-    assert "goes in_progress, searching, completed" in said
+    assert "must go through in_progress, searching and completed" in said
     assert "without its action" in said
 
 

@@ -148,7 +148,7 @@ def test_what_is_no_json_rpc_message_is_told(value):
 def test_a_method_of_the_other_side_is_told():
     (found,) = check("server", call("thread/start", {}))
     assert found.kind == "unknown-method"
-    assert "It is a method of the client." in found.message
+    assert "Only the client may send this method." in found.message
     (found,) = check("client", {"id": 1, "method": "initialized"})
     assert found.kind == "unknown-method"
     assert "is a notification" in found.message

@@ -40,7 +40,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "not a script": (3, 'A script is a JSON object with a list "turns", but this is 3.'),
     "unknown key": ({"turn": []}, 'the script: "turn" is not a key of a script (did you mean "turns"?)'),
     "turns not a list": ({"turns": {}}, "the script.turns must be a list, not an object."),
-    "turn not an object": ([5], "turns[0] must be an object, not 5."),
+    "turn not an object": ([[]], "turns[0] must be a string or an object, not a list."),
     "two letters swapped": ([{"itmes": []}], 'turns[0]: "itmes" is not a key of a turn (did you mean "items"?)'),
     "unknown turn key": ([{"item": []}], 'turns[0]: "item" is not a key of a turn (did you mean "items"?)'),
     "key of a turn": ({"itmes": []}, 'the script: "itmes" is not a key of a script (did you mean "items", a key of a turn?)'),
@@ -56,12 +56,15 @@ BAD: dict[str, tuple[Any, str]] = {
         'turns[0].items[0]: "txt" is not a key of a text item (did you mean "text"?)',
     ),
     "missing key": ([{"items": [{"type": "function_call"}]}], 'turns[0].items[0]: a function_call item needs "name".'),
-    "wrong type": ([{"items": [{"type": "text", "text": 1}]}], "turns[0].items[0].text must be a string, not 1."),
-    "true is no number": ([{"times": True}], 'turns[0].times must be a whole number from 1, or "always", not true.'),
+    "wrong type": (
+        [{"items": [{"type": "text", "text": 1}]}],
+        "turns[0].items[0].text must be a string, not 1. Write it in quotes.",
+    ),
+    "true is no number": ([{"times": True}], 'turns[0].times must be a whole number (1 or more), or "always", not true.'),
     "wrong word": ({"otherwise": "x"}, "the script.otherwise must be one of miss, default, ask, not 'x'."),
     "deltas do not join": (
         [{"items": [{"type": "text", "text": "ab", "deltas": ["a"]}]}],
-        'turns[0].items[0]: the "deltas" do not join to the "text"',
+        'turns[0].items[0]: the joined "deltas" differ from the "text"',
     ),
     "more after the end": ([{"items": [{"type": "error"}, "x"]}], 'turns[0].items[0] is "error", which ends a reply'),
     "error without status": ([{"error": {}}], 'turns[0] has an "error" or a "body" but no "status"'),
@@ -73,10 +76,56 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "expectation of a wrong type": ([{"match": {"body": []}}], 'turns[0].match: "body" must be an object.'),
     "headers": ([{"headers": {"a": 1}}], "turns[0].headers must be an object of strings"),
-    "negative delay": ([{"delay_ms": -1}], "turns[0].delay_ms must be a number of milliseconds from 0, not -1."),
-    "usage": ([{"usage": {"input_tokens": "x"}}], "turns[0].usage must be null, or an object of whole numbers"),
+    "negative delay": ([{"delay_ms": -1}], "turns[0].delay_ms must be a number of milliseconds, 0 or more, not -1."),
+    "usage": ([{"usage": {"input_tokens": "x"}}], "turns[0].usage.input_tokens must be a whole number, 0 or more, not 'x'."),
+    "usage of another type": ([{"usage": 5}], "turns[0].usage must be null, or an object of whole numbers, not 5."),
     "models": ({"models": [1]}, "models[0] must be an object, not 1."),
-    "defaults": ({"defaults": {"items": []}}, 'defaults: "items" is not a key of the defaults'),
+    "defaults": (
+        {"defaults": {"items": []}},
+        'defaults: "items" is not a key of the defaults (did you mean "items", a key of a turn?)',
+    ),
+    "word of the API": (
+        [{"items": [{"type": "message"}]}],
+        'turns[0].items[0]: "message" is not a kind of item (did you mean "text"?)',
+    ),
+    "key of the API": (
+        [{"items": [{"type": "text", "content": "a"}]}],
+        'turns[0].items[0]: "content" is not a key of a text item (did you mean "text"?)',
+    ),
+    "a number as a text": (
+        [{"times": "2"}],
+        "turns[0].times must be a whole number (1 or more), or \"always\", not '2'. Remove the quotes.",
+    ),
+    "yaml's no": ([{"items": [False]}], "turns[0].items[0] must be a string or an object, not false. Write it in quotes."),
+    "a turn that yaml reads": ([2], "turns[0] must be a string or an object, not 2. Write it in quotes."),
+    "json as an object": (
+        [{"items": [{"type": "text", "text": {"a": 1}}]}],
+        "turns[0].items[0].text must be a string, not an object. Write the JSON as a string.",
+    ),
+    "one item": ([{"items": {"type": "text", "text": "a"}}], "turns[0].items must be a list, not an object. Put it into a list."),
+    "unknown usage": (
+        [{"usage": {"input_token": 1}}],
+        'turns[0].usage: "input_token" is not a key of the usage (did you mean "input_tokens"?)',
+    ),
+    "negative usage": ([{"usage": {"input_tokens": -1}}], ".usage.input_tokens must be a whole number, 0 or more, not -1."),
+    "deltas of an object": (
+        [{"items": [{"type": "function_call", "name": "f", "arguments": {"a": 1}, "deltas": ["{}"]}]}],
+        'turns[0].items[0]: the joined "deltas" differ from the "arguments"',
+    ),
+    "annotations": (
+        [{"items": [{"type": "text", "text": "a", "annotations": ["b"]}]}],
+        "turns[0].items[0].annotations must be a list of objects, not a list.",
+    ),
+    "two lines in a header": ([{"headers": {"a": "b\r\nc: d"}}], "turns[0].headers must be an object of strings"),
+    "a header's name": ([{"headers": [["a b", "c"]]}], "turns[0].headers must be an object of strings"),
+    "a fault without effect": (
+        [{"status": 500, "fault": "reset"}],
+        'turns[0] has status 500 and the fault "reset": an error response has no fault. Remove the fault or "status".',
+    ),
+    "a group that is not there": (
+        [{"match": {"pattern": "(a)"}, "items": ["${2}"]}],
+        "turns[0].items has ${2}, but the pattern has 1 group. Write ${0} for the whole match.",
+    ),
 }
 
 
@@ -99,6 +148,12 @@ json_values = st.recursive(
 def test_any_json_is_a_script_or_a_sentence(value: object) -> None:
     with contextlib.suppress(BadScript):
         assert isinstance(parse(value), Script)
+
+
+@pytest.mark.parametrize("role", ["system", "developer", "user"])
+def test_messages_of_the_system_are_instructions(role: str) -> None:
+    body = {"model": "m", "input": [{"role": role, "content": "Be kind."}]}
+    assert (mismatch({"instructions": "kind"}, body, None) is None) == (role != "user")
 
 
 REQUEST = {
@@ -184,8 +239,8 @@ def test_every_example_of_the_page_is_a_script() -> None:
     ("match", "sentence"),
     [
         ({"pattern": "("}, '"pattern" is not a regular expression'),
-        ({"turn": 0}, '"turn" must be a whole number from 1'),
-        ({"turn": True}, '"turn" must be a whole number from 1'),
+        ({"turn": 0}, '"turn" must be a whole number, 1 or more'),
+        ({"turn": True}, '"turn" must be a whole number, 1 or more'),
         ({"user": 1}, '"user" must be a string'),
         ({"tools": "x"}, 'did you mean "tool"'),
     ],

@@ -41,6 +41,9 @@ MEMBERS = [
 FOLDER = Path(__file__).parents[2] / "data" / "scripted"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 TABLE = load_table()
+#: The home of the recordings (tests/real/differential/record_scripted.py).
+FEATURES = {"collaboration_modes": True}
+QUIET = {"suppress_unstable_features_warning": True}
 
 
 def recorded(name: str) -> list[Frame]:
@@ -51,7 +54,7 @@ def recorded(name: str) -> list[Frame]:
 def play(name: str, root: Path, table: Any = None) -> InProcess:
     """Play a recording's conversation on the scripted fake, with its own table or another."""
     scenario = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    home = HermeticHome(root, f"http://127.0.0.1:39999/s/{name}")
+    home = HermeticHome(root, f"http://127.0.0.1:39999/s/{name}", features=FEATURES, extra_config=QUIET)
     script = root / "script.json"
     script.write_text(json.dumps(scenario["script"]), encoding="utf-8")
     client = InProcess(script, home.home, str(home.work), table)
@@ -113,11 +116,11 @@ def test_every_frame_of_the_table_is_needed(name: str, row: int, used: dict[str,
 
 @pytest.mark.parametrize("name", HERE)
 def test_a_member_of_another_name_is_found(name: str, used: dict[str, list[str]], tmp_path: Path) -> None:
-    template = TABLE["frames"][name][0]
-    where = "msg" if "msg" in template else "params"
+    rows = [(row, "msg" if "msg" in row else "params") for row in TABLE["frames"][name]]
+    number, (template, where) = next((i, row) for i, row in enumerate(rows) if row[0][row[1]])
     *rest, (key, value) = template[where].items()
     other = {**template, where: {**dict(rest), "other" if key[-1] != "?" else "other?": value}}
-    assert key[-1] == "?" or not said_with(name, 0, other, used, tmp_path)
+    assert key[-1] == "?" or not said_with(name, number, other, used, tmp_path)
 
 
 # -- the reader of the table --------------------------------------------------------------------------------------------

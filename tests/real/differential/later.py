@@ -43,7 +43,7 @@ class Later(Conversation):
 
     def open_thread(self) -> None:
         """Start a thread and wait for its notification."""
-        settings = {"cwd": self.work, **self.told.get("settings", {})}
+        settings = {"cwd": self.work, **self.told.get("settings", {}), **self.raw}
         opened = self.client.request("thread/start", settings)["thread"]["id"]
         self.client.wait("thread/started", lambda m: is_started(m, opened))
         self.threads.append(opened)
@@ -67,6 +67,13 @@ class Later(Conversation):
 
     def counted(self, thread: str) -> None:
         """Nothing has to be waited for: usage comes behind the calls."""
+
+    def reply(self, step: dict[str, Any], thread: str, request: Any) -> None:
+        """Answer a request of the server; with an error, if the step has one (`error`)."""
+        if "error" in step:
+            self.client.send({"id": request["id"], "error": step["error"]})
+        else:
+            super().reply(step, thread, request)
 
 
 class AtOnce(Later):
@@ -225,6 +232,24 @@ def _life(steps: list[dict[str, Any]], turn: dict[str, Any], archived: bool) -> 
     return conversation([{**turn, "times": "always"}], [GO, *steps, *(ends if archived else [])])
 
 
+def _from_elsewhere(said: list[str]) -> dict[str, Any]:
+    """Return a scenario that resumes a thread with a history of the client: refused while it is loaded, then a new thread."""
+    history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]} for text in said]
+    load = {"load": "thread/resume", "params": {"history": history}}
+    steps: list[Any] = [
+        GO,
+        load,
+        {"call": "thread/archive", "then": "thread/archived"},
+        {"call": "thread/unarchive", "then": "thread/unarchived"},
+        {"load": "thread/resume", "params": {"history": []}},
+        load,
+        {"call": "thread/read", "params": {"includeTurns": True}, "thread": 1},
+        {**NEXT, "thread": 1},
+        {"call": "thread/list"},
+    ]
+    return {**conversation([{**GREETING, "times": "always"}], steps), "experimental": True}
+
+
 def _interrupted(text: str, after: str) -> dict[str, Any]:
     script = [{"items": [text, {"type": "wait", "ms": 8000}, "never"]}, GREETING]
     return conversation(script, [{**GO, "interrupt": after}, NEXT])
@@ -284,6 +309,18 @@ KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         lambda first, second: conversation([GREETING, GREETING], [{**GO, "params": first}, {**NEXT, "params": second}]),
         _settings,
         _settings,
+    ),
+    "history": st.builds(_from_elsewhere, st.lists(words, min_size=1, max_size=3)),
+    "raw items": st.builds(
+        lambda told: {**told, "experimental": True, "conversation": {**told["conversation"], "raw": True}},
+        st.one_of(
+            st.builds(each_turn, st.lists(turns, min_size=1, max_size=2)),
+            st.builds(_ran, st.lists(commands, min_size=1, max_size=2), st.just({}), st.just(FREE), st.just("accept")),
+            st.builds(_dynamic, words, _answers),
+            st.builds(
+                _patch, st.just("new.txt"), st.lists(st.text("ab é", max_size=8), max_size=3), st.just(FREE), st.just("accept")
+            ),
+        ),
     ),
     "image": st.builds(
         lambda url, text: conversation([GREETING], [{"input": [{"type": "text", "text": text}, {"type": "image", "url": url}]}]),

@@ -38,6 +38,9 @@ PLAN = [
     {"items": [{"type": "function_call", "name": "list_mcp_resources", "arguments": {}}]},
     {"items": []},
 ]
+READ = {"type": "function_call", "name": "read_mcp_resource", "arguments": {"server": "mine", "uri": "a:b"}, "call_id": "call_1"}
+UNKNOWN = [{"items": [READ]}, "Done."]
+NETWORK = 'sandbox_workspace_write={network_access=true, exclude_slash_tmp=true, writable_roots=["/opt"]}'
 CASES: dict[str, tuple[Any, list[str], str]] = {
     "text": (TEXT, [ANYWHERE, "Say hi"], ""),
     "text-json": (TEXT, [ANYWHERE, "--json", "Say hi"], ""),
@@ -62,6 +65,27 @@ CASES: dict[str, tuple[Any, list[str], str]] = {
     "unknown-option": (TEXT, ["--nope", "Say hi"], ""),
     "two-prompts": (TEXT, ["a", "b"], ""),
     "no-value": (TEXT, ["-o"], ""),
+    "wrong-sandbox": (TEXT, [ANYWHERE, "-s", "open", "Say hi"], ""),
+    "wrong-color": (TEXT, ["--color=pink", "Say hi"], ""),
+    "contradiction": (TEXT, ["--full-auto", "--yolo", "Say hi"], ""),
+    "profile": (
+        TEXT,
+        [ANYWHERE, "-c", 'profiles.fast={model="gpt-5.2", sandbox_mode="workspace-write"}', "-p", "fast", "Hi"],
+        "",
+    ),
+    "no-profile": (TEXT, [ANYWHERE, "--json", "-p", "slow", "Say hi"], ""),
+    "directories": (TEXT, [ANYWHERE, "--full-auto", "--add-dir", "sub", "--add-dir=/opt", "Say hi"], ""),
+    "no-directories": (TEXT, [ANYWHERE, "-s", "read-only", "--add-dir", "sub", "Say hi"], ""),
+    "network": (TEXT, [ANYWHERE, "-c", NETWORK, "-s", "workspace-write", "Say hi"], ""),
+    "no-directory": (TEXT, [ANYWHERE, "-C", "nowhere", "Say hi"], ""),
+    "no-schema": (TEXT, [ANYWHERE, "--json", "--output-schema", "none.json", "Say hi"], ""),
+    "wrong-schema": (TEXT, [ANYWHERE, "--json", "--output-schema", "a.txt", "Say hi"], ""),
+    "no-provider": (TEXT, [ANYWHERE, "--oss", "Say hi"], ""),
+    "unknown-provider": (TEXT, [ANYWHERE, "--oss", "--local-provider", "mine", "Say hi"], ""),
+    "images": (TEXT, [ANYWHERE, "-i", "a.png,b.png", "c.png", "--", "Say hi"], ""),
+    "images-and-no-prompt": (TEXT, [ANYWHERE, "-i", "a.png", "Say hi"], "From stdin"),
+    "failed-call": (UNKNOWN, [ANYWHERE, "Run"], ""),
+    "failed-call-json": (UNKNOWN, [ANYWHERE, "--json", "Run"], ""),
     "version": (TEXT, ["--version"], ""),
 }
 

@@ -42,6 +42,18 @@ def conversations() -> dict[str, dict[str, Any]]:
         told = conversation([{"items": [call]}, GREETING], [{**GO, "answer": {"*": answer}}], settings={"dynamicTools": [TOOL]})
         return {**told, "experimental": True}
 
+    def unanswered(told: dict[str, Any]) -> dict[str, Any]:
+        (first, *others) = told["conversation"]["steps"]
+        refused = {**first, "error": {"code": -32000, "message": "There are no dialogs."}}
+        return {**told, "conversation": {**told["conversation"], "steps": [refused, *others]}}
+
+    def raw(*replies: Any) -> dict[str, Any]:
+        script = [{"items": each if isinstance(each, list) else [each]} for each in replies]
+        return {**conversation([*script, GREETING], [GO, NEXT], settings=FREE, raw=True), "experimental": True}
+
+    risky = conversation([{"items": [command("call_1", "rm -rf nothing", "", 0)]}, GREETING], [GO], settings=FREE)
+    forks = [{"load": "thread/fork"}, {"call": "thread/list", "params": {"sourceKinds": ["cli"]}}, {"call": "thread/unarchive"}]
+    limits_read = {"call": "account/rateLimits/read"}
     thought = {"type": "reasoning", "summary": ["**One** and", "two"], "content": ["raw thought"]}
     search = {"type": "web_search_call", "query": "codex"}
     cited = "It is <oai-mem-citation>1</oai-mem-citation>so, a < b."
@@ -52,6 +64,8 @@ def conversations() -> dict[str, dict[str, Any]]:
     renamed = {"call": "thread/name/set", "params": {"name": "Mine"}, "then": "thread/name/updated"}
     read = {"call": "thread/read", "params": {"includeTurns": True}}
     old = {"call": "newConversation"}
+    given = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": " From elsewhere."}]}
+    elsewhere = {"load": "thread/resume", "params": {"history": [given]}}
     return {
         "rich": conversation(
             [{"items": [thought, search, cited], "delta": 5, "headers": limits}, {"items": ["Ok."], "usage": None}], [GO, NEXT]
@@ -64,12 +78,18 @@ def conversations() -> dict[str, dict[str, Any]]:
         "nonsense": ran(ESCALATED, ASKING, "nonsense"),
         "cancelled": ran(ESCALATED, ASKING, "cancel", "accept"),
         "forbidden": ran(ESCALATED, {"approvalPolicy": "never"}, "accept"),
+        "unanswered": unanswered(ran(ESCALATED, ASKING, "accept")),
+        "untrusted": ran({}, {"approvalPolicy": "untrusted"}, "accept"),
+        "dangerous": risky,
         "patch": patched(FREE),
+        "patch-unanswered": unanswered(patched(ASKING)),
         "patch-accepted": patched(ASKING),
         "patch-declined": patched(ASKING, "decline"),
         "patch-cancelled": patched(ASKING, "cancel"),
         "dynamic": answered({"contentItems": [{"type": "inputText", "text": "sunny"}], "success": True}),
         "dynamic-invalid": answered({"output": "sunny", "success": True}),
+        "dynamic-unanswered": unanswered(answered({})),
+        "kept": conversation([GREETING], [GO, *forks, limits_read], settings={"approvalPolicy": "untrusted"}),
         "dynamic-at-once": at_once([False, True, False], [1, 0]),
         "dynamic-interrupted": at_once([False, False, False], [2, 0]),
         "unknown-tool": conversation([{"items": [gone]}, GREETING], [GO]),
@@ -78,6 +98,13 @@ def conversations() -> dict[str, dict[str, Any]]:
         "full": conversation([{"items": [{"type": "failed", "code": "context_length_exceeded", "message": "long"}]}], [GO]),
         "incomplete": conversation([{"items": ["a", {"type": "incomplete", "reason": "max_output_tokens"}]}], [GO]),
         "retried": {**conversation([{"items": ["a"], "fault": "cut_before_completed"}, GREETING], [GO]), "retries": 1},
+        "raw": raw([thought, search, cited], command("call_1", *HI)),
+        "history": {
+            **conversation(
+                [{**GREETING, "times": "always"}], [GO, elsewhere, archive, unarchive, elsewhere, {**NEXT, "thread": 1}]
+            ),
+            "experimental": True,
+        },
         "interrupted": conversation(
             [{"items": ["a", {"type": "wait", "ms": 8000}, "never"]}, GREETING],
             [{**GO, "interrupt": "item/agentMessage/delta"}, NEXT],

@@ -99,6 +99,9 @@ def conversations() -> dict[str, dict[str, Any]]:
         [*reviewed, {"items": ["It is fine."]}, {"items": ["Ok."]}],
         [{"review": {"type": "custom", "instructions": "Look."}}, NEXT],
     )
+    full = {"items": ["Full."], "usage": {"input_tokens": 260000, "output_tokens": 100}}
+    too_long = {"items": [{"type": "failed", "code": "context_length_exceeded", "message": "m"}]}
+    found["compacted"] = conversation([full, too_long, {"items": ["Summary."]}, {"items": ["Ok."]}], [GO, NEXT])
     step = {**GO, "params": {"collaborationMode": PLAN_MODE}, "answer": {"*": {"answers": {"q": {"answers": ["A"]}}}}}
     found["asked"] = conversation([{"items": [function("request_user_input", questions=[QUESTION])]}, {"items": ["Ok."]}], [step])
     return found

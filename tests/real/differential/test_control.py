@@ -32,6 +32,8 @@ FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
 ASKING = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
 ERROR = {"error": {"code": -1, "message": "x"}}
 PAUSE = 0.3  # seconds in which the real server comes to rest
+LAST = 1.0  # seconds without a frame behind the last deed: late replies to interrupts come with the turn after them
+MOST = 10.0  # seconds that the client waits for rest, at most
 
 
 def shell(call: str, seconds: float = 0) -> dict[str, Any]:
@@ -154,7 +156,16 @@ def play(client: Client, case: str, work: str) -> list[Frame]:
         else:
             client.request(what, {"threadId": thread, **more[0]})
         time.sleep(PAUSE)
+    rest(client)
     return client.timeline[begin:]
+
+
+def rest(client: Client) -> None:
+    """Wait until the server has sent nothing for `LAST` seconds: on a busy machine it needs longer than `PAUSE`."""
+    seen, deadline = -1, time.monotonic() + MOST
+    while seen != len(client.timeline) and time.monotonic() < deadline:
+        seen = len(client.timeline)
+        time.sleep(LAST)
 
 
 @pytest.fixture(scope="module")

@@ -40,8 +40,18 @@ def masked(frames: list[Frame]) -> list[Frame]:
     return [Frame(f.n, f.t, f.seam, f.sender, f.kind, dumps(mask(f.value)) + b"\n") for f in frames]
 
 
+def _opens(message: Any) -> bool:
+    """Return True for a raw item of what Codex tells the model before the first message of the user."""
+    if message.get("method") != "rawResponseItem/completed":
+        return False
+    item = message["params"]["item"]
+    kinds = item.get("internal_chat_message_metadata_passthrough", {}).get("content_item_kinds", [])
+    return item.get("role") == "developer" or "environments.environment_context" in kinds
+
+
 def differences(real: list[Frame], fake: list[Frame]) -> list[str]:
-    """Return a sentence for each difference."""
+    """Return a sentence for each difference; the fake does not send the raw items that open a thread."""
+    real = [frame for frame in real if not _opens(frame.value)]
     return [difference.sentence() for difference in compare(masked(real), masked(fake), VERSION).differences]
 
 

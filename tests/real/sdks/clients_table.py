@@ -32,6 +32,8 @@ CLIENTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "pydantic-ai": ("pydantic-ai", "pydantic_ai_client.py", ()),
     "instructor": ("instructor", "instructor_client.py", ()),
     "llm": ("llm", "llm_client.py", ()),
+    "litellm": ("litellm", "litellm_client.py", ()),
+    "openai-agents": ("openai-agents", "openai_agents_client.py", ()),
     "npm openai 6": ("openai-npm-6", "openai_npm.mjs", ()),
     "npm openai 7": ("openai-npm-7", "openai_npm.mjs", ()),
     "npm ai": ("ai-sdk", "ai_sdk.mjs", ()),
@@ -40,8 +42,8 @@ CLIENTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 PREAMBLE = """# Clients
 
-These clients run against the fake backend; only their base URL is changed. `make real` runs them and compares every cell. A cell
-is what a program gets from the client: a text, a value, a status, or an exception with its HTTP status. The folder
+These clients run against the fake backend; only their base URL is changed. `make real` runs these clients and compares every
+cell. A cell is what a program gets from the client: a text, a value, a status, or an exception with its HTTP status. The folder
 `tests/real/sdks/clients` has the exact versions, `tests/real/sdks/drivers` the programs.
 
 | scenario | the backend plays |

@@ -163,7 +163,7 @@ def start(**params: Any) -> Any:
     return {"method": "thread/start", "params": params}
 
 
-ONLY = " It is only for clients that send capabilities.experimentalApi in initialize; this client does not"
+ONLY = " This part is only for clients that send capabilities.experimentalApi in initialize; this client does not"
 
 
 def test_what_only_the_experimental_bundle_knows_is_said_to_be_refused(tmp_path: Path, two: Path) -> None:
@@ -204,7 +204,7 @@ def test_without_the_experimental_bundle_its_names_are_notes_and_one_line(tmp_pa
     assert served(tmp_path, {"daybreak": True}) == (0, [("note", "bundle", 1), ("note", "known", 2)])
     assert served(tmp_path, {"requiresOpenaiAuth": 1}) == (1, [("note", "bundle", 1), ("error", "valid", 2)])
     line, tools = said(tmp_path, ASKS, start(dynamicTools=[TOOL]))
-    assert line.startswith("The experimental schema bundle of Codex 0.0.3 is missing: names that only it may list are")
+    assert line.startswith("The experimental schema bundle of Codex 0.0.3 is missing: keys that only that bundle may list are")
     assert line.endswith("`codex-replay codex install 0.0.3` creates it.")
     assert ONLY not in tools
 

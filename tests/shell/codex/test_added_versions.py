@@ -80,7 +80,7 @@ def test_the_summary_has_what_was_learnt_what_not_and_what_it_means(data: Path) 
     text = summary(LEARNT, data)
     assert "1 masked keys" in text
     assert f"causality.interrupts: no run showed it, so {EFFECT['interrupts']}" in text
-    assert "2 of 3 cases that passed in each run, of 5 in all" in text
+    assert "2 recordings from the 3 cases that passed in each run, of 5 in all" in text
     assert "a/b/c: " in text
     assert "\x1b" not in text
     assert all(name in text for name in adding.WRITTEN)
@@ -92,3 +92,9 @@ def test_add_refuses_what_it_cannot_add(tmp_path: Path) -> None:
         adding.add(DEFAULT, tmp_path, listener)
     done = CliRunner().invoke(group, ["add", "nonsense"])
     assert (done.exit_code, "is not a Codex version" in done.output) == (2, True)
+
+
+def test_a_case_with_several_servers_has_several_recordings(data: Path) -> None:
+    """The summary does not report more cases than there are."""
+    text = summary({**LEARNT, "cassettes": {"kept": 4, "dropped": {}}}, data)
+    assert "4 recordings from the 3 cases that passed in each run, of 5 in all" in text

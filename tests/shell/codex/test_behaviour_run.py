@@ -414,7 +414,7 @@ def test_the_status_says_whether_anything_changed(
     files = {"markdown": str(tmp_path / "a.md"), "html": str(tmp_path / "a.html")}
     assert drift_behaviour.run("0.92.0", "0.116.0", True, **files) == status
     assert json.loads(capsys.readouterr().out) == value
-    assert (tmp_path / "a.md").read_text().startswith("# What changed in behaviour from Codex 0.92.0 to 0.116.0\n")
+    assert (tmp_path / "a.md").read_text().startswith("# Changes in behaviour from Codex 0.92.0 to 0.116.0\n")
     assert (tmp_path / "a.html").read_text("ascii") == drift_html(value)
     assert drift_behaviour.run("0.92.0", "0.116.0", False) == status
     shown = capsys.readouterr().out

@@ -141,7 +141,11 @@ def test_the_id_token_parses_as_a_jwt_and_is_clearly_fake() -> None:
     assert claims(token) == {
         "iss": "https://codex-replay.invalid",
         "email": "someone@example.invalid",
-        "https://api.openai.com/auth": {"chatgpt_plan_type": "plus", "chatgpt_account_id": "acc-1"},
+        "https://api.openai.com/auth": {
+            "chatgpt_plan_type": "plus",
+            "chatgpt_account_id": "acc-1",
+            "chatgpt_user_id": "user-1",
+        },
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import random
 import socket
 import threading
 import time
@@ -13,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import brotli
-import httptools
 import pytest
 import zstandard
 
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.shell.cassettes.record_log import Log
 from codex_replay.shell.http.deferred import Deferred
-from codex_replay.shell.http.offsets import Offsets
 from codex_replay.shell.http.relay import Relay
 from codex_replay.shell.http.upstream import Upstream
 from tests.fakes.backend.test_bounds import peak
@@ -157,20 +154,27 @@ def test_the_limit_of_a_decoded_body_is_an_option(tmp_path: Path, limit: str, ke
     assert (b"Set another limit with --max-body." in run.stderr) != kept
 
 
+class Writer:
+    """Keeps the kinds of the frames that it gets."""
+
+    path, frames = "x", 0
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def write(self, frame: Frame) -> None:
+        self.written.append(frame.kind)
+
+    def abandon(self) -> None:
+        raise AssertionError
+
+    def close(self) -> None:
+        pass
+
+
 def test_frames_wait_for_the_one_before_them_and_their_sender_does_not() -> None:
-    go, written = threading.Event(), []
-
-    class Writer:
-        path, frames = "x", 0
-
-        def write(self, frame: Frame) -> None:
-            written.append(frame.kind)
-
-        def abandon(self) -> None:
-            raise AssertionError
-
-        def close(self) -> None:
-            pass
+    go, writer = threading.Event(), Writer()
+    written = writer.written
 
     def slow() -> Frame:
         assert go.wait(20)
@@ -179,7 +183,7 @@ def test_frames_wait_for_the_one_before_them_and_their_sender_does_not() -> None
     def made(kind: str) -> Frame:
         return Frame(0, 0.0, "http", "server", kind, b"", None, 1)
 
-    log = Deferred(Log(Writer(), print))
+    log = Deferred(Log(writer, print))
     log.built(lambda: made("before"))
     assert written == ["before"]  # at once
     log.later(slow)
@@ -190,44 +194,6 @@ def test_frames_wait_for_the_one_before_them_and_their_sender_does_not() -> None
     assert written == ["before", "slow", "after"]
     log.built(lambda: made("last"))
     assert written == ["before", "slow", "after", "last"]
-
-
-class Bytewise(Offsets):
-    """The offsets, found by feeding each byte alone."""
-
-    def __init__(self, raw: bytes) -> None:
-        self.ended = self.passed = self.chunk = self._at = 0
-        parser = httptools.HttpRequestParser(self)
-        try:
-            for self._at in range(1, len(raw) + 1):
-                parser.feed_data(raw[self._at - 1 : self._at])
-        except httptools.HttpParserError:
-            pass
-
-
-def test_offsets_in_blocks_are_those_of_single_bytes() -> None:
-    source = random.Random(1)
-    chunked = b"POST /c HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n" + b"5\r\nhello\r\n" * 300 + b"0\r\n\r\n"
-    wholes = [post(b"x" * 5000), post(b"y"), chunked, b"nonsense", post(b"z" * 3000)[:-100], b"GET / HTTP/1.1\r\nhost: h\r\n\r\n"]
-    for _ in range(60):
-        raw = b"".join(source.choice(wholes) for _ in range(source.randint(1, 5)))
-        found, expected = Offsets(raw), Bytewise(raw)
-        assert (found.ended, found.passed, found.chunk) == (expected.ended, expected.passed, expected.chunk)
-
-
-class Counting(Offsets):
-    """Counts the bytes of the bodies that the parser reports one by one."""
-
-    singles = 0
-
-    def on_body(self, data: bytes) -> None:
-        super().on_body(data)
-        Counting.singles += len(data) == 1
-
-
-def test_a_long_body_is_not_fed_byte_by_byte() -> None:
-    Counting(post(b"x" * 1_000_000) + b"nonsense")
-    assert 0 < Counting.singles < 10_000
 
 
 def test_what_a_client_sends_before_the_server_is_reached_comes_first_and_whole(tmp_path: Path) -> None:
@@ -303,6 +269,7 @@ def test_what_waits_for_the_server_goes_before_what_comes_when_it_is_reached() -
 
     class Seen:
         client_ended, refused, asked = False, None, ()
+        log = Deferred(Log(Writer(), print))
 
         def client(self, data: bytes) -> bytes:
             return data

@@ -47,3 +47,10 @@ def test_a_signal_ends_the_command_too(tmp_path: Path) -> None:
 def test_arguments_that_do_not_fit(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert inserting.main(argv) == 2
     assert capsys.readouterr().err.startswith("Give a file and a command: python -m codex_replay.shell.rpc.inserting")
+
+
+def test_a_line_with_one_of_the_texts_waits() -> None:
+    seen: list[bytes] = []
+    late = inserting.delayed([b"a\n", b"bx\n", b"c\n", b"dy\n"], [b"x", b"y"], lambda: seen.append(b"wait "))
+    inserting.pass_on(late, seen.append, b"", b"")
+    assert b"".join(seen) == b"a\nwait bx\nc\nwait dy\n"

@@ -32,6 +32,9 @@ class Live:
         if "method" in self.sent[-1]:
             self._came += self._answers(self.sent[-1])
 
+    def end_input(self) -> None:
+        self.sent.append("the end of the input")
+
     def wait(self, what: str, matches: Callable[[Any], bool], timeout: float) -> Any:
         for message in self._came:
             if matches(message):
@@ -115,3 +118,77 @@ def test_what_comes_again_is_waited_for_again() -> None:
 def test_a_request_that_did_not_come_is_not_answered() -> None:
     live, _ = play(refused)
     assert [message.get("id") for message in live.sent] == [1, 7]
+
+
+def test_a_line_without_a_line_end_is_ended_by_the_end_of_the_input() -> None:
+    live = Live(lambda request: [{"id": request["id"], "result": {}}])
+    frames = [frame(1, "client", {"id": 1, "method": "a"}), frame(2, "client", {"id": 2, "method": "b"})]
+    frames[1].raw = frames[1].raw.rstrip(b"\n")
+    frames.append(frame(3, "server", {"id": 2, "result": {}}))
+    assert Player(cast(Client, live), {}).play(frames) is None
+    assert live.sent == [{"id": 1, "method": "a"}, {"id": 2, "method": "b"}, "the end of the input"]
+
+
+def test_the_first_piece_of_each_output_is_waited_for_and_no_further_one() -> None:
+    """A client that interrupts a command after its first output is not to interrupt it before."""
+    piece = {"method": "item/commandExecution/outputDelta", "params": {"itemId": "call_1", "delta": "a"}}
+    other = {**piece, "params": {**piece["params"], "itemId": "call_2"}}
+    live = Live(lambda request: [piece])
+    frames = [frame(1, "client", {"id": 1, "method": "a"}), *(frame(n, "server", piece) for n in (2, 3))]
+    assert Player(cast(Client, live), {}).play(frames) is None
+    failure = Player(cast(Client, Live(lambda request: [piece])), {}).play([*frames, frame(4, "server", other)])
+    assert failure is not None
+    assert failure.startswith("item/commandExecution/outputDelta (frame 4 of the recording) did not come")
+
+
+def test_requests_that_come_in_the_other_order_are_told_apart_by_their_calls() -> None:
+    def asks(n: int, call: str) -> dict[str, Any]:
+        return {"id": n, "method": "item/tool/call", "params": {"callId": call, "arguments": {}}}
+
+    live = Live(lambda request: [asks(5, "call_1"), asks(6, "call_2")])
+    frames = [
+        frame(1, "client", {"id": 1, "method": "a"}),
+        frame(2, "server", asks(0, "call_2")),
+        frame(3, "server", asks(1, "call_1")),
+    ]
+    frames += [frame(4, "client", {"id": 0, "result": "two"}), frame(5, "client", {"id": 1, "result": "one"})]
+    assert Player(cast(Client, live), {}).play(frames) is None
+    assert live.sent[1:] == [{"id": 6, "result": "two"}, {"id": 5, "result": "one"}]
+
+
+def test_a_request_for_a_call_of_another_name_is_the_recorded_one_too() -> None:
+    live = Live(lambda request: [{"id": 5, "method": "item/tool/call", "params": {"callId": "other"}}])
+    asked = {"id": 0, "method": "item/tool/call", "params": {"callId": "call_1"}}
+    frames = [frame(1, "client", {"id": 1, "method": "a"}), frame(2, "server", asked), frame(3, "client", {"id": 0, "result": 1})]
+    assert Player(cast(Client, live), {}).play(frames) is None
+    assert (live.sent[1:], live.vain) == ([{"id": 5, "result": 1}], [BRIEF])
+
+
+def test_the_next_page_is_asked_for_by_the_live_cursor() -> None:
+    def page(n: int, day: str) -> dict[str, Any]:
+        return {"id": n, "result": {"data": [], "nextCursor": f"2026-11-{day}|x", "backwardsCursor": None}}
+
+    live = Live(lambda request: [page(request["id"], "25")])
+    asked = [{"id": 1, "method": "thread/list"}, {"id": 2, "method": "thread/list", "params": {"cursor": "2026-11-20|x"}}]
+    frames = [frame(1, "client", asked[0]), frame(2, "server", page(1, "20")), frame(3, "client", asked[1])]
+    assert Player(cast(Client, live), {}).play(frames) is None
+    assert live.sent[1]["params"] == {"cursor": "2026-11-25|x"}
+
+
+def test_what_the_recorded_server_repeated_by_chance_is_waited_for_once() -> None:
+    """0.169.0 sometimes says `notLoaded` twice; two other statuses that are equal are two."""
+
+    def replayed(status: str, version: str) -> list[float]:
+        changed = {"method": "thread/status/changed", "params": {"threadId": "th", "status": {"type": status}}}
+        said = [
+            ("client", {"id": 1, "method": "thread/archive", "params": {"threadId": "th"}}),
+            ("server", {**changed, "emittedAtMs": 5}),
+            ("server", {**changed, "emittedAtMs": 6}),
+        ]
+        live = Live(lambda _: [changed])
+        Player(cast(Client, live), {}, version).play([frame(n, *each) for n, each in enumerate(said, 1)])
+        return live.vain
+
+    assert replayed("notLoaded", "0.169.0") == []
+    assert replayed("idle", "0.169.0") == [10.0]
+    assert replayed("notLoaded", "0.92.0") == [10.0]

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tests.strength.defects.table import ABLE, DEFECTS, DIALECTS, PROXIES, Defect, command
 
@@ -32,11 +33,20 @@ def failures(proxy: str, planted: tuple[Defect, ...], app_server: str, chosen: b
     """
     if isinstance(chosen, bool):
         chosen = cases(planted) if chosen else "not test_tool_calls"
+    able = f"tool_calls = {json.dumps(DIALECTS)}\n"
+    able += "" if proxy == "reference" else f"capabilities = {json.dumps(ABLE)}\n"
+    found = run(proxy, command(proxy, planted), chosen, app_server, able)
+    return [(case["id"], f"{case['message']}\n{case['details']}") for case in found if case["outcome"] == "failed"]
+
+
+def run(proxy: str, words: list[str], chosen: str, app_server: str = "fake", able: str = "") -> list[dict[str, Any]]:
+    """Run the cases of works-on-0.92 that `chosen` (pytest's -k) takes on a proxy; return them as the report has them.
+
+    `able` is more of the proxy's table in the configuration.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        able = f"tool_calls = {json.dumps(DIALECTS)}\n"
-        able += "" if proxy == "reference" else f"capabilities = {json.dumps(ABLE)}\n"
-        line = json.dumps(shlex.join(command(proxy, planted)))
+        line = json.dumps(shlex.join(words))
         (folder / "pyproject.toml").write_text(f"[tool.codex-replay.proxy.{proxy}]\ncommand = {line}\n{able}", encoding="utf-8")
         argv = [str(PROGRAM), "run", "proxy", f"--proxy={proxy}", "--profile=works-on-0.92", "--plain", "-n", "1"]
         argv += ["--app-server", app_server, "--report=contract", "-k", chosen]
@@ -46,8 +56,8 @@ def failures(proxy: str, planted: tuple[Defect, ...], app_server: str, chosen: b
             raise SystemExit(
                 f"{shlex.join(argv)} ended with status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
             )
-        found = json.loads(report.read_text(encoding="utf-8"))["cases"]
-    return [(case["id"], f"{case['message']}\n{case['details']}") for case in found if case["outcome"] == "failed"]
+        found: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["cases"]
+        return found
 
 
 def cases(planted: tuple[Defect, ...]) -> str:

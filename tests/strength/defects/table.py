@@ -65,7 +65,7 @@ DEFECTS = (
     Defect(
         "partial-block",
         "partial-blocks-of-another-dialect-shown",
-        r"markup of a call that is not whole \(dialect use_tool\)|dialect use_tool: A call that the end cuts off is no text",
+        r"markup of a call that is not whole \(dialect use_tool\)|dialect use_tool: A call that the end of the stream cuts off",
         "test_the_calls and use_tool and cut-off",
     ),
     Defect(
@@ -78,7 +78,7 @@ DEFECTS = (
     Defect(
         "repeated-deltas",
         "repeated-starts-lost",
-        r"Text is lost, or comes twice, where a delta begins with",
+        r"Text is lost or doubled if a delta begins with",
         "test_deltas_that_repeat",
     ),
     Defect(

@@ -284,6 +284,13 @@ def tools_reach_the_model_without_schemas() -> None:
 
 
 @variant
+def tools_reach_the_model_without_descriptions() -> None:
+    from codex_replay.reference.proxy.asking.tools import Tools
+
+    after(Tools, "dynamic", lambda found, _: [{**each, "description": ""} for each in found])
+
+
+@variant
 def native_calls_answered_by_the_proxy() -> None:
     drop("thread/start", "experimentalRawEvents")
     old = AppServer._line

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 from codex_replay.reference.proxy import app, errors
-from codex_replay.reference.proxy.answering import events
+from codex_replay.reference.proxy.answering import chat, events, responses
 from codex_replay.reference.proxy.answering.dialect import DialectParser
 from codex_replay.reference.proxy.answering.events import AgentMessage, Delta
 from codex_replay.reference.proxy.app import App
@@ -15,7 +16,7 @@ from codex_replay.reference.proxy.exchange import Exchange
 from codex_replay.reference.proxy.wire import app_server
 from codex_replay.reference.proxy.wire.app_server import AppServer
 from codex_replay.reference.proxy.wire.http import Answer
-from tests.strength.proxy_variants.patching import in_call, in_params, variant
+from tests.strength.proxy_variants.patching import after, in_call, in_params, variant
 
 
 def _to_the_newest() -> None:
@@ -132,6 +133,80 @@ def never_healthy() -> None:
 @variant
 def images_lost_that_works() -> None:
     in_params("turn/start", lambda params, *_: params.update(input=[i for i in params["input"] if i["type"] != "image"]))
+
+
+@variant
+def only_the_first_image_that_works() -> None:
+    def first(params: Any, *_: Any) -> None:
+        images = [item for item in params["input"] if item["type"] == "image"]
+        params.update(input=[item for item in params["input"] if item not in images[1:]])
+
+    in_params("turn/start", first)
+
+
+@variant
+def retries_are_failures() -> None:
+    def failed(params: Any) -> Any:
+        error = params.get("error") or {}
+        return events.Failed(errors.from_codex(str(error.get("message")), error.get("codexErrorInfo")))
+
+    events.V2["error"] = failed
+
+
+@variant
+def calls_from_the_requests_alone() -> None:
+    events.V2.pop("rawResponseItem/completed")
+
+
+@variant
+def one_client_at_a_time() -> None:
+    old, lock = Exchange.events, asyncio.Lock()
+
+    async def held(self: Exchange) -> AsyncIterator[Any]:
+        async with lock:
+            async for event in old(self):
+                yield event
+
+    Exchange.events = held
+
+
+@variant
+def one_thread_for_all_clients() -> None:
+    old = AppServer.request
+
+    async def request(self: AppServer, method: str, params: Any, *more: Any) -> Any:
+        if method != "thread/start":
+            return await old(self, method, params, *more)
+        if not hasattr(self, "shared"):
+            self.shared = await old(self, method, params, *more)
+        else:
+            more[0](self.shared)
+        return self.shared
+
+    AppServer.request = request
+
+
+@variant
+def more_choices_forgotten() -> None:
+    for name in ("chat_request", "responses_request"):
+        after(app, name, lambda asked, *_: asked._replace(choices=None))
+
+
+@variant
+def answers_with_one_id() -> None:
+    for module, own in ((chat, "chatcmpl-"), (responses, "resp_")):
+        old = module.new_id
+        module.new_id = lambda prefix, old=old, own=own: f"{prefix}1" if prefix == own else old(prefix)
+
+
+@variant
+def an_early_hang_up_goes_on() -> None:
+    old = Exchange._begin_v2
+
+    async def begin(self: Exchange) -> None:
+        await asyncio.shield(asyncio.ensure_future(old(self)))
+
+    Exchange._begin_v2 = begin
 
 
 def _without(lost: Any) -> None:

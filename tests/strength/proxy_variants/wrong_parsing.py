@@ -375,6 +375,21 @@ def call_ids_by_name() -> None:
 
 
 @variant
+def call_ids_start_again() -> None:
+    old = chunks._Sorter._sorted
+
+    def sorted_(self: Any, parsed: list[Any]) -> Iterable[Any]:
+        for piece in old(self, parsed):
+            if isinstance(piece, chunks.Call):
+                self.number = getattr(self, "number", -1) + 1
+                yield chunks.Call(f"call_{self.number}", piece.name, piece.arguments)
+            else:
+                yield piece
+
+    chunks._Sorter._sorted = sorted_
+
+
+@variant
 def call_ids_empty() -> None:
     old = chunks._Sorter._sorted
 

@@ -55,6 +55,23 @@ def developer_texts_lost() -> None:
 
 
 @variant
+def system_texts_are_the_users() -> None:
+    def flat(body: Any) -> Any:
+        changed = {name: value for name, value in body.items() if name != "instructions"}
+        given = body.get("messages", body.get("input"))
+        given = given if isinstance(given, list) else [{"role": "user", "content": given}]
+        if body.get("instructions"):
+            given = [{"role": "system", "content": body["instructions"]}, *given]
+        roles = ("system", "developer")
+        own = [{**m, "role": "user"} if isinstance(m, dict) and m.get("role") in roles else m for m in given]
+        return changed | {"messages" if "messages" in body else "input": own}
+
+    for name in ("chat_request", "responses_request"):
+        old = getattr(app, name)
+        setattr(app, name, lambda body, settings, old=old: old(flat(body), settings))
+
+
+@variant
 def system_texts_in_parts_lost() -> None:
     after(normalise, "_text_of", lambda found, content, where: "" if isinstance(content, list) else found)
 

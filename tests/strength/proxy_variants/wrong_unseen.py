@@ -1,15 +1,21 @@
-"""Mistakes that were thought up from the documents alone, and that the checks of their day did not find."""
+"""Mistakes that the checks of their day did not find: thought up from the documents alone, or seen in real proxies."""
 
 from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 from codex_replay.reference.proxy import app
+from codex_replay.reference.proxy.answering.events import AgentMessage, Delta, Native
 from codex_replay.reference.proxy.asking import normalise, payloads
 from codex_replay.reference.proxy.asking.normalise import Transcript
-from tests.strength.proxy_variants.patching import in_params, variant
+from codex_replay.reference.proxy.asking.tools import Tools
+from codex_replay.reference.proxy.errors import ProxyError
+from codex_replay.reference.proxy.exchange import Exchange
+from codex_replay.reference.proxy.wire import app_server
+from tests.strength.proxy_variants.patching import after, in_params, variant
 
 
 @variant
@@ -91,3 +97,90 @@ def one_image_a_message() -> None:
         old(role, parts, where, transcript)
 
     normalise._content = content
+
+
+# -- seen in real proxies --------------------------------------------------------------------------------------------------
+
+
+@variant
+def every_command_approved() -> None:
+    for method, answer in app_server.ANSWERS.items():
+        if "decision" in answer:
+            answer["decision"] = "accept" if method.startswith("item/") else "approved"
+
+
+@variant
+def failed_turns_submitted_again() -> None:
+    old = Exchange.events
+
+    async def events(self: Exchange) -> AsyncIterator[Any]:
+        try:
+            async for event in old(self):
+                yield event
+        except ProxyError:
+            async for event in old(self):
+                yield event
+
+    Exchange.events = events
+
+
+@variant
+def gives_up_after_five_seconds() -> None:
+    old = Exchange._next
+
+    async def following(self: Exchange, seconds: float, *more: Any) -> Any:
+        return await old(self, min(seconds, 5.0), *more)
+
+    Exchange._next = following
+
+
+@variant
+def text_before_a_native_call_lost() -> None:
+    old = Exchange.events
+
+    async def events(self: Exchange) -> AsyncIterator[Any]:
+        found = [event async for event in old(self)]
+        called = any(isinstance(event, Native) for event in found)
+        for event in found:
+            if not (called and isinstance(event, Delta | AgentMessage)):
+                yield event
+
+    Exchange.events = events
+
+
+@variant
+def speakers_unsaid() -> None:
+    old = normalise._content
+
+    def content(role: str, parts: Any, where: str, transcript: Any) -> None:
+        old("user", parts, where, transcript)
+
+    normalise._content = content
+
+
+@variant
+def functions_lost_beside_a_built_in_tool() -> None:
+    old = app.responses_request
+
+    def request(body: Any, settings: Any) -> Any:
+        tools = body.get("tools") or []
+        built_in = any(tool.get("type") != "function" for tool in tools)
+        return old({key: value for key, value in body.items() if not (built_in and key == "tools")}, settings)
+
+    app.responses_request = request
+
+
+@variant
+def built_in_tools_become_functions() -> None:
+    old = app.responses_request
+    names: list[str] = []
+
+    def request(body: Any, settings: Any) -> Any:
+        tools = body.get("tools") or []
+        functions = [tool for tool in tools if tool.get("type") == "function"]
+        names[:] = [tool["type"] for tool in tools if tool not in functions]
+        return old({**body, "tools": functions}, settings)
+
+    app.responses_request = request
+    more = {"description": "Built in.", "inputSchema": {"type": "object"}}
+    after(Tools, "dynamic", lambda found, _: [*found, *({"name": name, **more} for name in names)])

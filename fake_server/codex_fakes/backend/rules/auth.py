@@ -1,9 +1,8 @@
 """The rules on identity headers: bearer, account and the other headers of the Codex backend.
 
-The session's auth mode decides which of them apply; in the mode "auto" a path of the ChatGPT backend
-(`.../backend-api/codex/...`) asks for the headers of LITE-24 to LITE-29, and any other path asks for nothing, because the
-real client with a provider of its own sends no bearer at all (REAL-24).
-"""
+The session's auth mode decides which of these rules apply. In the mode "auto", a path of the ChatGPT backend
+(`.../backend-api/codex/...`) requires the headers of LITE-24 to LITE-29. Other paths have no rules, because the real client
+sends no bearer token to a custom provider (REAL-24)."""
 
 from __future__ import annotations
 
@@ -22,17 +21,31 @@ RuleFinding = tuple[str | None, str]
 
 
 class Asked:
-    """A request as the rules see it: path, headers by name, the raw body, and the decoded one once `not_json` has looked."""
+    """The parts of a request that the rules use: path, headers by name, the raw body, and the decoded body after the check of
+    `not_json`, which uses `known` if that is given.
 
-    __slots__ = ("account", "bearer", "body", "calls", "data", "header", "items", "mode", "pairs", "path", "state")
+    If `counted` is False, the request does not count as a use of its token.
+    """
 
-    def __init__(self, path: str, header: Callable[[str], str | None], data: bytes, tokens: Tokens) -> None:
+    __slots__ = ("account", "bearer", "body", "calls", "data", "header", "items", "known", "mode", "pairs", "path", "state")
+
+    def __init__(
+        self,
+        path: str,
+        header: Callable[[str], str | None],
+        data: bytes,
+        tokens: Tokens,
+        known: dict[str, Any] | None = None,
+        *,
+        counted: bool = True,
+    ) -> None:
         self.path = path
+        self.known = known
         self.header = header
         self.data = data
         self.body: dict[str, Any] = {}
-        #: The items of `input` with their places, and those among them that are calls or outputs of calls.
-        self.items: list[tuple[int, Any]] = []
+        #: The items of `input` with their places and types (None: no text), and those among them that are calls or their outputs.
+        self.items: list[tuple[int, Any, str | None]] = []
         self.calls: list[tuple[int, Any]] = []
         self.pairs: set[tuple[str, str]] | None = None
         self.account = tokens.account_id
@@ -42,16 +55,16 @@ class Asked:
         given = header("authorization") or ""
         self.bearer = given[7:].strip() if given[:7].lower() == "bearer " else ""
         #: The state of the bearer: None if valid (or not checked), else "expired", "revoked" or "wrong".
-        self.state = tokens.check_bearer(self.bearer, self.mode) if self.bearer and self.mode != "none" else None
+        self.state = tokens.check_bearer(self.bearer, self.mode, counted) if self.bearer and self.mode != "none" else None
 
     @property
     def chatgpt_path(self) -> bool:
-        """True for the ChatGPT backend's own base path."""
+        """Return True for the base path of the ChatGPT backend."""
         return CHATGPT_PATH in self.path
 
 
 def bearer_missing(asked: Asked) -> RuleFinding | None:
-    """No `Authorization: Bearer` under an auth mode that needs one."""
+    """Find a missing `Authorization: Bearer` if the auth mode requires a bearer token."""
     if asked.mode == "none" or asked.bearer:
         return None
     given = asked.header("authorization")
@@ -63,27 +76,27 @@ def bearer_missing(asked: Asked) -> RuleFinding | None:
 
 
 def bearer_expired(asked: Asked) -> RuleFinding | None:
-    """An access token whose time is over."""
+    """Find an expired access token."""
     if asked.state != "expired":
         return None
-    return "authorization", "The access token has expired. Refresh it at the token URL and send the new one."
+    return "authorization", "The access token has expired. Refresh it at the token URL and send the new token."
 
 
 def bearer_revoked(asked: Asked) -> RuleFinding | None:
-    """An access token that was revoked."""
+    """Find a revoked access token."""
     return ("authorization", "The access token was revoked. Log in again.") if asked.state == "revoked" else None
 
 
 def bearer_wrong(asked: Asked) -> RuleFinding | None:
-    """A bearer that this session did not issue."""
+    """Find a bearer token that this session did not issue."""
     if asked.state != "wrong":
         return None
     what = "API key" if asked.mode == "api_key" else "access token"
-    return "authorization", f"The {what} is unknown. Send the one that was issued last."
+    return "authorization", f"The {what} is unknown. Send the token that was issued last."
 
 
 def account_missing(asked: Asked) -> RuleFinding | None:
-    """No account under ChatGPT auth."""
+    """Find a missing account header with a ChatGPT login."""
     if asked.mode != "chatgpt" or asked.header("chatgpt-account-id"):
         return None
     return "chatgpt-account-id", (
@@ -93,7 +106,7 @@ def account_missing(asked: Asked) -> RuleFinding | None:
 
 
 def account_wrong(asked: Asked) -> RuleFinding | None:
-    """The account is not that of the session; checked only if the session names one."""
+    """Find an account that is not the session's; checked only if the session names one."""
     given = asked.header("chatgpt-account-id")
     if asked.mode != "chatgpt" or asked.account is None or given == asked.account:
         return None
@@ -101,21 +114,21 @@ def account_wrong(asked: Asked) -> RuleFinding | None:
 
 
 def account_under_key(asked: Asked) -> RuleFinding | None:
-    """An account header next to an API key."""
+    """Find an account header next to an API key."""
     if asked.mode != "api_key" or asked.header("chatgpt-account-id") is None:
         return None
     return "chatgpt-account-id", 'The header "chatgpt-account-id" is for ChatGPT auth only: leave it out with an API key.'
 
 
 def originator_missing(asked: Asked) -> RuleFinding | None:
-    """No originator on the ChatGPT path."""
+    """Find a missing originator on the ChatGPT path."""
     if not _codex_headers(asked) or asked.header("originator"):
         return None
     return "originator", 'The header "originator" is required: send "codex_cli_rs" or a name of your own.'
 
 
 def session_id(asked: Asked) -> RuleFinding | None:
-    """No session id, or one that is not a uuid, on the ChatGPT path."""
+    """Find a missing or invalid session id (not a uuid) on the ChatGPT path."""
     if not _codex_headers(asked):
         return None
     given = asked.header("session_id")
@@ -127,15 +140,15 @@ def session_id(asked: Asked) -> RuleFinding | None:
 
 
 def user_agent_missing(asked: Asked) -> RuleFinding | None:
-    """No user agent on the ChatGPT path."""
+    """Find a missing user agent on the ChatGPT path."""
     if not _codex_headers(asked) or asked.header("user-agent"):
         return None
     return "user-agent", 'The header "User-Agent" is required: send "codex_cli_rs/<version>".'
 
 
 def _codex_headers(asked: Asked) -> bool:
-    """Return True where the headers of Codex are required: on the path of the ChatGPT backend, with a key as well (LITE-29).
+    """Return True if the headers of Codex are required: on the path of the ChatGPT backend, also with a key (LITE-29).
 
-    An SDK that has a key for the API, at any other path, does not know them.
+    An SDK with an API key, at any other path, does not send these headers.
     """
     return asked.mode in ("chatgpt", "api_key") and asked.chatgpt_path

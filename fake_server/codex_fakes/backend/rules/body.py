@@ -1,4 +1,4 @@
-"""The rules on the request body: its members, its tools, and the conversation in `input`."""
+"""The rules for the request body: its members, its tools, and the conversation in `input`."""
 
 from __future__ import annotations
 
@@ -72,22 +72,24 @@ ITEM_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
 
 
 def not_json(asked: Asked) -> RuleFinding | None:
-    """A body that is not a JSON object; a good one is decoded here for all later rules."""
+    """Find a body that is not a JSON object; a valid body is decoded here for all later rules."""
     try:
-        value = read(asked.data)
+        value = read(asked.data) if asked.known is None else asked.known
     except NotJson as error:
         return None, f"The body is not JSON: {error}. Send one JSON object."
     if not isinstance(value, dict):
         return None, f"The body must be a JSON object, not {_name(value)}."
     asked.body = value
     given = value.get("input")
-    asked.items = list(enumerate(given)) if isinstance(given, list) else []
-    asked.calls = [(i, item) for i, item in asked.items if isinstance(item, dict) and _text(item, "type") in ITEM_FIELDS]
+    items = given if isinstance(given, list) else []
+    kinds = [item.get("type") if type(item) is dict else None for item in items]
+    asked.items = [(i, items[i], kind if type(kind) is str else None) for i, kind in enumerate(kinds)]
+    asked.calls = [(i, item) for i, item, kind in asked.items if kind in ITEM_FIELDS]
     return None
 
 
 def model_missing(asked: Asked) -> RuleFinding | None:
-    """No model, and no stored prompt that has one."""
+    """Find a missing model; a stored prompt may contain the model instead."""
     return (
         None
         if "model" in asked.body or isinstance(asked.body.get("prompt"), dict)
@@ -103,7 +105,7 @@ def input_missing(asked: Asked) -> RuleFinding | None:
 
 
 def wrong_type(asked: Asked) -> RuleFinding | None:
-    """A known parameter of a type that it cannot have."""
+    """Find a known parameter with a value of a wrong type."""
     for key, value in asked.body.items():
         types = PARAMETERS.get(key)
         if types is None or (value is None and key not in NOT_NULL) or _is(value, types):
@@ -114,7 +116,7 @@ def wrong_type(asked: Asked) -> RuleFinding | None:
 
 
 def unknown_parameter(asked: Asked) -> RuleFinding | None:
-    """A parameter that the API does not have."""
+    """Find a parameter that the API does not have."""
     for key in asked.body:
         if key not in PARAMETERS:
             return key, f'Unknown parameter: "{key}". Leave it out.'
@@ -122,7 +124,7 @@ def unknown_parameter(asked: Asked) -> RuleFinding | None:
 
 
 def previous_response(asked: Asked) -> RuleFinding | None:
-    """`previous_response_id` on the ChatGPT path."""
+    """Find `previous_response_id` on the ChatGPT path."""
     if not asked.chatgpt_path or asked.body.get("previous_response_id") is None:
         return None
     return "previous_response_id", (
@@ -131,21 +133,21 @@ def previous_response(asked: Asked) -> RuleFinding | None:
 
 
 def store_not_false(asked: Asked) -> RuleFinding | None:
-    """`store` must be false on the ChatGPT path."""
+    """Check that `store` is false on the ChatGPT path."""
     if not asked.chatgpt_path or asked.body.get("store") is False:
         return None
     return "store", 'The parameter "store" must be false on the ChatGPT backend.'
 
 
 def stream_not_true(asked: Asked) -> RuleFinding | None:
-    """`stream` must be true on the ChatGPT path."""
+    """Check that `stream` is true on the ChatGPT path."""
     if not asked.chatgpt_path or asked.body.get("stream") is True:
         return None
     return "stream", 'The parameter "stream" must be true on the ChatGPT backend.'
 
 
 def tool_type(asked: Asked) -> RuleFinding | None:
-    """A tool without a type, or of a type that does not exist."""
+    """Find a tool without a type, or of an unknown type."""
     for i, tool in enumerate(asked.body.get("tools") or ()):
         if not isinstance(tool, Mapping):
             return f"tools[{i}]", f"tools[{i}] must be an object, not {_name(tool)}."
@@ -156,7 +158,7 @@ def tool_type(asked: Asked) -> RuleFinding | None:
 
 
 def tool_name(asked: Asked) -> RuleFinding | None:
-    """A function or custom tool without a name. (A schema that cannot be one is ignored instead: edge case 1.)"""
+    """Find a function or custom tool without a name. (An invalid schema is ignored instead: edge case 1.)"""
     for i, tool in enumerate(asked.body.get("tools") or ()):
         name = tool.get("name")
         if tool["type"] in ("function", "custom") and not (isinstance(name, str) and name):
@@ -167,7 +169,7 @@ def tool_name(asked: Asked) -> RuleFinding | None:
 
 
 def tool_choice(asked: Asked) -> RuleFinding | None:
-    """A choice that does not exist, or names a tool that is not declared."""
+    """Find a choice that does not exist, or that names an undeclared tool."""
     choice = asked.body.get("tool_choice")
     if isinstance(choice, str) and choice not in ("none", "auto", "required"):
         return "tool_choice", f'tool_choice must be "none", "auto", "required" or an object, not "{choice}".'
@@ -179,11 +181,13 @@ def tool_choice(asked: Asked) -> RuleFinding | None:
 
 
 def item_type(asked: Asked) -> RuleFinding | None:
-    """An input item that is not an object, or of a type that does not exist; a message may leave its type out."""
-    for i, item in asked.items:
+    """Find an input item that is not an object, or of an unknown type; a message may omit its type."""
+    for i, item, kind in asked.items:
+        if kind in _ITEM_TYPES:
+            continue
         if not isinstance(item, dict):
             return f"input[{i}]", f"input[{i}] must be an object, not {_name(item)}."
-        if _text(item, "type") in _ITEM_TYPES or ("type" not in item and "role" in item) or _reference(item):
+        if ("type" not in item and "role" in item) or _reference(item):
             continue
         given = f"{_shown(item['type'])} is not a type of item" if "type" in item else "its type is missing"
         return f"input[{i}].type", f"input[{i}]: {given}. The types are {', '.join(ITEM_TYPES[:7])} and others."
@@ -191,7 +195,7 @@ def item_type(asked: Asked) -> RuleFinding | None:
 
 
 def item_fields(asked: Asked) -> RuleFinding | None:
-    """A call or an output that lacks a required member."""
+    """Find a call or an output that lacks a required member."""
     for i, item in asked.calls:
         kind = item["type"]
         for field, types in ITEM_FIELDS[kind].items():
@@ -203,10 +207,12 @@ def item_fields(asked: Asked) -> RuleFinding | None:
 
 
 def message_content(asked: Asked) -> RuleFinding | None:
-    """A message with a role or a part that does not exist."""
-    for i, item in asked.items:
+    """Find a message with an unknown role or part."""
+    for i, item, kind in asked.items:
+        if kind != "message" and (kind is not None or not isinstance(item, dict) or "type" in item):
+            continue
         role = _text(item, "role")
-        if item.get("type", "message") != "message" or (role not in _ROLES and _reference(item)):
+        if role not in _ROLES and _reference(item):
             continue
         if role not in _ROLES:
             return f"input[{i}].role", f"input[{i}]: the role must be one of {', '.join(ROLES)}, not {_shown(item.get('role'))}."
@@ -224,14 +230,18 @@ def message_content(asked: Asked) -> RuleFinding | None:
 
 
 def _pairs(asked: Asked) -> set[tuple[str, str]]:
-    """The type and call id of every call and output; made once for the two rules that need it."""
+    """Return the type and call id of every call and output; computed once for the two rules that need it."""
     if asked.pairs is None:
         asked.pairs = {(item["type"], item["call_id"]) for _, item in asked.calls}
+        # Codex runs the command of a local_shell_call, and its output is that of a function.
+        shells = [item for _, item, kind in asked.items if kind == "local_shell_call"]
+        asked.pairs.update(("function_call", str(item.get("call_id"))) for item in shells)
     return asked.pairs
 
 
 def output_without_call(asked: Asked) -> RuleFinding | None:
-    """An output whose call is not in `input` (edge case 3); a previous response may contain it, where that is supported."""
+    """Find an output whose call is not in `input` (edge case 3); a previous response may contain the call, where that is
+    supported."""
     if asked.body.get("previous_response_id") is not None or asked.body.get("conversation") is not None:
         return None
     calls = _pairs(asked)
@@ -246,7 +256,7 @@ def output_without_call(asked: Asked) -> RuleFinding | None:
 
 
 def call_without_output(asked: Asked) -> RuleFinding | None:
-    """A call in `input` that nothing answers."""
+    """Find a call in `input` without an output."""
     outputs = _pairs(asked)
     for i, item in asked.calls:
         output = OUTPUT_OF.get(item["type"])
@@ -259,13 +269,13 @@ def call_without_output(asked: Asked) -> RuleFinding | None:
 
 
 def _text(item: Mapping[str, object], key: str) -> str | None:
-    """Return a member that names something; None where it is not a string, which no name is."""
+    """Return a member that is a name; None if it is not a string."""
     value = item.get(key)
     return value if type(value) is str else None
 
 
 def _shown(value: object) -> str:
-    """Return a name from the client, or a description of another value."""
+    """Return a text of the client in quotes, or the name of the type of any other value."""
     return f'"{shortened(value, SHOWN)}"' if isinstance(value, str) else _name(value)
 
 

@@ -1,4 +1,8 @@
-"""The rules for the body of a request to the token URL (LITE-13 to LITE-16). Pure: it needs no request."""
+"""The rules for the body of a request to the token URL (LITE-13 to LITE-16). This module is pure, and needs no request.
+
+A body without `scope` is accepted and has the scope of the login (RFC 6749, section 6). Codex 0.116.0 to 0.169.0 sends no
+`scope`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ SCOPE = "openid profile email"
 
 
 def violation(fields: Any) -> Violation | None:
-    """Return the first violation of the decoded body of a refresh, or None. `fields` that are no mapping are one."""
+    """Return the first violation of the decoded body of a refresh, or None. `fields` that are not a mapping are a violation."""
     if not isinstance(fields, Mapping) or fields.get("grant_type") != GRANT or not isinstance(fields.get("refresh_token"), str):
         problem = 'The body must be JSON, or a form, with "grant_type": "refresh_token" and a "refresh_token".'
         return Violation("refresh-body", 400, "invalid_request", problem)
@@ -21,7 +25,7 @@ def violation(fields: Any) -> Violation | None:
         ("refresh-client", "client_id", "invalid_client", CLIENT_ID),
         ("refresh-scope", "scope", "invalid_scope", SCOPE),
     ):
-        if fields.get(name) != expected:
+        if fields.get(name) != expected and not (name == "scope" and name not in fields):
             had = f"is {fields[name]!r}" if name in fields else "is missing"
             return Violation(rule, 400, code, f'The "{name}" of the body must be "{expected}"; it {had}.', name)
     return None

@@ -1,30 +1,28 @@
 """The table of rules for every request, independent of its client and of the script.
 
-Each rule has an id, a source, the answer that a violation gets, and a function that finds violations. The sources are statements
-of docs/contract, or "known of the real service" for what the service is known to do but no spec states; nothing here was
-recorded from it. The table is applied from top to bottom and the first violation is answered, in the error shape of the OpenAI
-API, with a message that has the fix. A script can switch rules off by id.
+Each rule has an id, a source, the answer to a violation, and a function that finds violations. The sources are statements of
+docs/contract, or "known behaviour of the real service" for what is known but no specification states; nothing was recorded
+from the real service. The table is applied from top to bottom, and the first violation is answered in the error shape of the
+OpenAI API, with a message that contains the fix. A script can switch rules off by id.
 
-What is *not* refused is as much the contract (LITE-63 to LITE-68): an invalid tool schema (1),
-arguments that are not JSON (2), no tools (4), outputs of 20,000 characters (5), outputs in another order than their calls (6).
-"""
+The requests that are *not* refused are part of the contract, too (LITE-63 to LITE-68): an invalid tool schema (1), arguments that
+are not JSON (2), no tools (4), outputs of 20,000 characters (5), outputs in another order than their calls (6)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Any
 
 from codex_fakes.backend.rules import auth, body
 from codex_fakes.backend.rules.auth import Asked, RuleFinding
+from codex_replay.core.value import Value
 
-KNOWN = "known of the real service"
+KNOWN = "known behaviour of the real service"
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A request that is refused: by which rule, and the answer it gets."""
+class Violation(Value):
+    """A refused request: the rule that it breaks, and its answer."""
 
     rule: str
     status: int
@@ -39,8 +37,7 @@ class Violation:
         return json.dumps({"error": error}, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Value):
     """One row of the table; `find` returns a finding (param, sentence) or None."""
 
     id: str

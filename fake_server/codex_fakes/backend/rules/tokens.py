@@ -1,12 +1,10 @@
 """The tokens of one session: the state of a bearer, and the result of a refresh.
 
-Refresh tokens rotate: each is valid once, and using it again is an error of its own. Pure: a script, not a clock, decides
-what has expired. The codes are those that the real client distinguishes (REAL-16 to REAL-20).
-"""
+Refresh tokens rotate: each is valid once, and a second use is a separate error. Tokens do not depend on a clock: the script
+decides which tokens have expired. The codes are those that the real client distinguishes (REAL-16 to REAL-20)."""
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +16,11 @@ REFRESH_ERRORS = {
     "revoked": ("refresh_token_invalidated", "The refresh token was revoked. Log in again."),
     "unknown": (
         "refresh_token_unknown",
-        "This backend did not issue the refresh token. Send the one that the last refresh returned.",
+        "This backend did not issue the refresh token. Send the refresh token that the last refresh returned.",
     ),
 }
+#: The account of a session that names none.
+ACCOUNT = "account-1"
 MODES = ("auto", "none", "api_key", "chatgpt")
 ACCESS_STATES = ("valid", "expired", "revoked")
 #: Key of a script's "auth" object -> what it must be, for the message, and the test of it.
@@ -31,7 +31,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "refresh_token": ("a string", lambda v: isinstance(v, str)),
     "account_id": ("a string", lambda v: isinstance(v, str)),
     "access": (f"one of {', '.join(ACCESS_STATES)}", lambda v: v in ACCESS_STATES),
-    "access_uses": ("a whole number from 1", lambda v: isinstance(v, int) and not isinstance(v, bool) and v > 0),
+    "access_uses": ("a whole number, 1 or more", lambda v: isinstance(v, int) and not isinstance(v, bool) and v > 0),
     "refresh": (
         f"one of valid, {', '.join(REFRESH_ERRORS)}",
         lambda v: v == "valid" or (isinstance(v, str) and v in REFRESH_ERRORS),
@@ -40,6 +40,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "rotate": ("true or false", lambda v: isinstance(v, bool)),
     "email": ("a string", lambda v: isinstance(v, str)),
     "plan": ("a string", lambda v: isinstance(v, str)),
+    "user_id": ("a string", lambda v: isinstance(v, str)),
 }
 
 
@@ -57,8 +58,8 @@ def auth_error(auth: Mapping[str, Any]) -> str | None:
 class Tokens:
     """The access and refresh tokens that a session has issued, and the state of each.
 
-    A session without configured tokens accepts every token; one with an access token, or a state for all, accepts only valid
-    ones.
+    A session without configured tokens accepts every token. If a script sets an access token, or a state for all tokens, only
+    valid tokens are accepted.
     """
 
     def __init__(self, auth: Mapping[str, Any]) -> None:
@@ -68,6 +69,9 @@ class Tokens:
         self.rotate: bool = auth.get("rotate", True)
         self.email: str = auth.get("email", "user@example.com")
         self.plan: str = auth.get("plan", "pro")
+        #: Codex 0.169.0 compares the user before and after a refresh: another one, or none, is a change of the account, and the
+        #: turn ends.
+        self.user_id: str = auth.get("user_id", "user-1")
         self.access_uses: int | None = auth.get("access_uses")
         #: What the token URL answers whatever it is asked, as {"status", "body"}; None: it does its work.
         self.refresh_answer: Mapping[str, Any] | None = auth.get("refresh_answer")
@@ -80,19 +84,19 @@ class Tokens:
         self._refresh = {auth["refresh_token"]: state} if "refresh_token" in auth else {}
         self._uses: dict[str, int] = {}
 
-    def check_bearer(self, bearer: str, mode: str) -> str | None:
-        """Judge a bearer, and count its use: None when it is good, else "expired", "revoked" or "wrong"."""
+    def check_bearer(self, bearer: str, mode: str, counted: bool = True) -> str | None:
+        """Return None if a bearer token is valid, otherwise "expired", "revoked" or "wrong"; count its use if `counted`."""
         if mode == "api_key":
             return None if self.api_key is None or bearer == self.api_key else "wrong"
         state = self._access.get(bearer, self._any_access)
-        if state == "valid" and self.access_uses is not None:
+        if state == "valid" and self.access_uses is not None and counted:
             self._uses[bearer] = self._uses.get(bearer, 0) + 1
             if self._uses[bearer] > self.access_uses:
                 return "expired"
         return {"valid": None, "unknown": "wrong"}.get(state, state)
 
     def use_refresh(self, token: str) -> dict[str, str] | tuple[str, str]:
-        """Spend a refresh token: the new tokens, or (code, message) of the refusal."""
+        """Use up a refresh token; return the new tokens, or (code, message) of the refusal."""
         state = self._refresh.get(token, self._any_refresh)
         if state != "valid":
             return REFRESH_ERRORS[state]
@@ -107,13 +111,19 @@ class Tokens:
         return {"access_token": access, "refresh_token": fresh, "id_token": self.id_token()}
 
     def id_token(self) -> str:
-        """Return an id token that parses as a JWT (its signature is not one), with the claims that Codex reads."""
+        """Return an id token that parses as a JWT (without a real signature), with the claims that Codex reads."""
         claims = {
             "email": self.email,
-            "https://api.openai.com/auth": {"chatgpt_plan_type": self.plan, "chatgpt_account_id": self.account_id or "account-1"},
+            "https://api.openai.com/auth": {
+                "chatgpt_plan_type": self.plan,
+                "chatgpt_account_id": self.account_id or ACCOUNT,
+                "chatgpt_user_id": self.user_id,
+            },
         }
         return ".".join(_base64(part) for part in (b'{"alg":"none","typ":"JWT"}', json.dumps(claims).encode(), b"signature"))
 
 
 def _base64(data: bytes) -> str:
+    import base64  # only for a refresh: it would slow every start
+
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -1,1 +1,1 @@
-"""What the documented service keeps between requests: responses and conversations."""
+"""Data that the documented service keeps between requests: responses and conversations."""

@@ -1,4 +1,4 @@
-"""The routes of what is kept: stored responses, conversations, a compacted conversation, and the count of a request's tokens.
+"""The routes for kept data: stored responses, conversations, a compacted conversation, and the count of a request's tokens.
 
 Sources: API reference, "Responses" (get, delete, cancel, input items, input token counts, compact) and "Conversations".
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qs, unquote
 
-from codex_fakes.backend.answers import refuse, respond_json
+from codex_fakes.backend.answers import refuse, request_id, respond_json
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.ledger import Entry
 from codex_fakes.backend.play import STREAM_TYPE
@@ -23,6 +22,7 @@ from codex_fakes.backend.state.stored import Stored
 from codex_replay.core.text.whole_number import whole_number
 from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
+from codex_replay.core.wire.percent import query_values, unquoted
 from codex_replay.protocol.responses.items import CREATED_AT, reply
 from codex_replay.protocol.responses.steps import Send, event_bytes
 from codex_replay.protocol.script.expect import input_items
@@ -42,36 +42,38 @@ ROUTES = (
 
 
 async def answer(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> bool:
-    """Answer a request about something that is kept; return False if there is no such route."""
-    method, options = exchange.request.method, {key: values[0] for key, values in parse_qs(query).items()}
+    """Answer a request for kept data; return False if there is no such route."""
+    method, given = exchange.request.method, query_values(query)
+    options = {key: values[0] for key, values in given.items()}
     if found := _RESPONSE.search(path):
         asked = (method, found[2] or "")
         if asked not in (("GET", ""), ("DELETE", ""), ("POST", "/cancel"), ("GET", "/input_items")):
             return False
         if _may(exchange, session, entry):
-            id_ = unquote(found[1])
+            id_ = unquoted(found[1])
             if (stored := session.responses.get(id_)) is None:
                 refuse(exchange, entry, Violation("stored", 404, None, f"Response with id '{id_}' not found."))
             else:
-                _response(exchange, session, entry, stored, id_, asked, options)
+                include = [*given.get("include", ()), *given.get("include[]", ())]
+                await _response(exchange, session, entry, stored, id_, asked, options, include)
         return True
     if found := _CONVERSATION.search(path):
         asked = (method, found[2] or "")
         if asked not in _ON_CONVERSATION if found[3] is None else method not in ("GET", "DELETE"):
             return False
         if _may(exchange, session, entry):
-            id_ = unquote(found[1])
+            id_ = unquoted(found[1])
             if (conversation := session.conversations.get(id_)) is None:
                 refuse(exchange, entry, _no_conversation(id_))
             elif found[3] is not None:
-                _item(exchange, entry, conversation, unquote(found[3]))
+                _item(exchange, entry, conversation, unquoted(found[3]))
             else:
                 _conversation(exchange, session, entry, conversation, asked, options)
         return True
     return False
 
 
-def _response(
+async def _response(
     exchange: Exchange,
     session: Session,
     entry: Entry,
@@ -79,6 +81,7 @@ def _response(
     id_: str,
     asked: tuple[str, str],
     options: Mapping[str, str],
+    include: Sequence[str],
 ) -> None:
     if asked == ("DELETE", ""):
         session.responses.delete(id_)
@@ -97,11 +100,13 @@ def _response(
         asked_for = whole_number(options.get("starting_after", ""))
         after = -1 if asked_for is None else asked_for
         entry.answer, entry.status = "route", 200
-        exchange.start(200, [STREAM_TYPE, ("cache-control", "no-cache")])
-        exchange.write([event_bytes(event) for event in stored.events() if event.get("sequence_number", after + 1) > after])
+        exchange.start(200, [STREAM_TYPE, ("cache-control", "no-cache"), *request_id(exchange, f"n{entry.n}")])
+        await exchange.wait_for(stored.settled())
+        events = stored.events(include)
+        exchange.write([event_bytes(event) for event in events if event.get("sequence_number", after + 1) > after])
         exchange.end()
     else:
-        respond_json(exchange, entry, 200, stored.response())
+        respond_json(exchange, entry, 200, stored.response(include))
 
 
 _ON_CONVERSATION = (("GET", ""), ("POST", ""), ("DELETE", ""), ("GET", "/items"), ("POST", "/items"))
@@ -145,7 +150,7 @@ def _item(exchange: Exchange, entry: Entry, conversation: Conversation, id_: str
 
 
 async def new_conversation(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    """Begin a conversation, with items or without."""
+    """Create a conversation, with or without items."""
     if _may(exchange, session, entry) and (body := _body(exchange, entry)) is not None:
         conversation = session.conversations.create(body.get("metadata") or {})
         conversation.add(_objects(body.get("items")))
@@ -154,7 +159,7 @@ async def new_conversation(exchange: Exchange, session: Session, entry: Entry, p
 
 
 async def input_tokens(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    """Count the tokens of a request, with those of the conversation that it continues."""
+    """Count the tokens of a request, including those of the conversation that it continues."""
     if _may(exchange, session, entry) and (body := _body(exchange, entry)) is not None:
         if (wrong := lost(session, body)) is not None:
             refuse(exchange, entry, wrong)
@@ -164,7 +169,7 @@ async def input_tokens(exchange: Exchange, session: Session, entry: Entry, path:
 
 
 async def compact(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    """Compact a conversation: its messages of the user stay, a compaction item stands for the rest."""
+    """Compact a conversation: the user's messages are kept, and a compaction item replaces the rest."""
     if _may(exchange, session, entry) and (body := _body(exchange, entry)) is not None:
         if (wrong := lost(session, body)) is not None:
             refuse(exchange, entry, wrong)
@@ -187,7 +192,7 @@ async def compact(exchange: Exchange, session: Session, entry: Entry, path: str,
 
 
 def lost(session: Session, body: Mapping[str, Any]) -> Violation | None:
-    """Return what is wrong if the request continues something that is not there, or answers a call that was not made."""
+    """Return an error if the request continues an unknown response or conversation, or contains the output of an unknown call."""
     previous, conversation = body.get("previous_response_id"), _named(body)
     if previous is not None and conversation is not None:
         message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Give one of them."
@@ -207,8 +212,15 @@ def lost(session: Session, body: Mapping[str, Any]) -> Violation | None:
     return None
 
 
+def unanswered(body: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> Violation | None:
+    """Return an error sentence if the conversation that a request continues has a call without an output."""
+    if not earlier or (call := responses.unanswered_call(body, earlier)) is None:
+        return None
+    return Violation("call-without-output", 400, None, f"No tool output found for function call {call}.", "input")
+
+
 def earlier(session: Session, body: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the items of the conversation that a request continues by an id, in their order."""
+    """Return the items of the conversation that a request continues by an id, in order."""
     named = _named(body)
     if named is not None:
         conversation = session.conversations.get(named)
@@ -240,7 +252,7 @@ def _no_conversation(id_: str) -> Violation:
 
 
 def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
-    """Return True if the client has the login that the script asks for; refuse the request otherwise."""
+    """Return True if the client has the login that the script requires; otherwise refuse the request."""
     off = session.script.rules_off if session.script is not None else ()
     refused = first_violation(Asked("/v1", exchange.request.header, b"", session.tokens), AUTH_RULES, off)
     if refused is not None:
@@ -249,7 +261,7 @@ def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
 
 
 def _body(exchange: Exchange, entry: Entry) -> dict[str, Any] | None:
-    """Return the JSON object of a request, empty without a body; refuse another one and return None."""
+    """Return the JSON object in a request (empty if there is no body); refuse any other body, and return None."""
     try:
         body = read(entry.body) if entry.body else {}
     except NotJson as error:

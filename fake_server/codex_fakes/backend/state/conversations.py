@@ -45,12 +45,12 @@ class Conversation:
         return added
 
     def item(self, id_: str) -> dict[str, Any] | None:
-        """Return an item, None if it is not there."""
+        """Return an item; None if it does not exist."""
         return next((item for item in self.items if item["id"] == id_), None)
 
 
 class Conversations:
-    """The conversations of a session by id."""
+    """The conversations of a session, by id."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Conversation] = OrderedDict()
@@ -63,15 +63,15 @@ class Conversations:
         return made
 
     def get(self, id_: str) -> Conversation | None:
-        """Return a conversation, None if it is not kept."""
+        """Return a conversation; None if it is not kept."""
         return self._kept.get(id_)
 
     def delete(self, id_: str) -> bool:
-        """Forget a conversation; return whether it was there."""
+        """Delete a conversation; return True if it existed."""
         return self._kept.pop(id_, None) is not None
 
     def trim(self) -> None:
-        """Forget the oldest conversations while there is too much."""
+        """Drop the oldest conversations while they need too much memory."""
         while len(self._kept) > COUNT or (len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > BYTES):
             self._kept.popitem(last=False)
 
@@ -94,7 +94,8 @@ def listed(item: Mapping[str, Any], id_: str) -> dict[str, Any]:
 
 
 def page(items: Sequence[Mapping[str, Any]], options: Mapping[str, str]) -> dict[str, Any]:
-    """Return the page of a list that the query asks for: `order` (newest first), `after` (an id), `limit` (1 to 100, else 20)."""
+    """Return the page of a list that the query requests: `order` (newest first), `after` (an id), `limit` (1 to 100, otherwise
+    20)."""
     data = list(items) if options.get("order") == "asc" else list(reversed(items))
     ids = [item["id"] for item in data]
     if options.get("after") in ids:

@@ -1,15 +1,15 @@
-"""The responses that a session keeps, as the documented service does: to read, stream again, poll, cancel, delete and continue.
+"""The responses that a session keeps, as the documented service does: clients can read, stream again, poll, cancel, delete and
+continue them.
 
 Sources: API reference, "Responses" (get, delete, cancel, list input items, input token counts) and the guide on background mode.
-A response is kept unless its request has `"store": false`. It is built anew when it is asked for: what is kept is the turn and
-the request.
-"""
+A response is kept unless its request has `"store": false`. The response is built again for each request; only the turn and the
+request of the response are stored."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from codex_replay.core.wire.client_json import read
@@ -19,12 +19,14 @@ from codex_replay.protocol.responses.steps import Send
 from codex_replay.protocol.script.expect import input_items, input_texts
 from codex_replay.protocol.script.script import Turn
 
+#: Calls that the client has to answer.
+CLIENT_CALLS = ("function_call", "custom_tool_call")
 #: How many responses a session keeps, and how many bytes of their requests; the oldest go first.
 COUNT, BYTES = 1000, 16 * 1024 * 1024
 
 
 class Stored:
-    """One response: its turn, its request, and how far it is if it is made in the background."""
+    """One response: its turn, its request, and its progress if it is made in the background."""
 
     def __init__(self, turn: Turn, data: bytes, label: str) -> None:
         self._turn = turn
@@ -35,30 +37,43 @@ class Stored:
 
     @property
     def body(self) -> dict[str, Any]:
-        """The body of its request."""
+        """The body of the request of this response."""
         found: dict[str, Any] = read(self.data)
         return found
 
-    def events(self) -> list[Mapping[str, Any]]:
-        """Return the events of its stream."""
-        return [step.event for step in reply(self._turn, self.body, self._label, True) if isinstance(step, Send)]
+    def events(self, include: Sequence[str] = ()) -> list[Mapping[str, Any]]:
+        """Return the events of the stream of a response, with the parts that `include` names in a request."""
+        body = self.body
+        if include:
+            body["include"] = [*(body.get("include") or ()), *include]
+        return [step.event for step in reply(self._turn, body, self._label, True) if isinstance(step, Send)]
 
-    def response(self) -> Mapping[str, Any]:
-        """Return the response as it is now."""
-        found = [event["response"] for event in self.events() if "response" in event]
-        if self.status is None:
-            return found[-1] if found else {}
-        return {**found[0], "status": self.status}
+    def response(self, include: Sequence[str] = ()) -> Mapping[str, Any]:
+        """Return the response in its current state."""
+        events = self.events(include)
+        found: list[Mapping[str, Any]] = [event["response"] for event in events if "response" in event]
+        if not found:
+            return {}
+        if self.status is not None:
+            return {**found[0], "status": self.status}
+        if events[-1]["type"] == "error":
+            return {**found[-1], "status": "failed", "error": {key: events[-1][key] for key in ("code", "message")}}
+        return found[-1]
+
+    async def settled(self) -> None:
+        """Wait until the response is complete or cancelled."""
+        if self.background is not None:
+            await asyncio.wait([self.background])
 
     async def finish(self, waiting: Iterable[Any]) -> None:
-        """Make it in the background: wait, then be done."""
+        """Complete the response in the background, after its waits."""
         self.status = "in_progress"
         for each in waiting:
             await each
         self.status = None
 
     def cancel(self) -> None:
-        """End it, if it is not done."""
+        """Cancel the response, unless it is complete."""
         if self.background is not None and not self.background.done():
             self.background.cancel()
             self.status = "cancelled"
@@ -72,7 +87,7 @@ class Responses:
         self._size = 0
 
     def keep(self, turn: Turn, data: bytes, label: str) -> Stored:
-        """Keep a response; one with the same id is replaced."""
+        """Store a response; it replaces a response with the same id."""
         id_ = turn.response_id or f"resp_{label}"
         self.delete(id_)
         stored = self._kept[id_] = Stored(turn, data, label)
@@ -82,11 +97,11 @@ class Responses:
         return stored
 
     def get(self, id_: str) -> Stored | None:
-        """Return a response, None if it is not kept."""
+        """Return a response; None if it is not kept."""
         return self._kept.get(id_)
 
     def delete(self, id_: str) -> bool:
-        """Forget a response; return whether it was there."""
+        """Delete a response; return True if it existed."""
         stored = self._kept.pop(id_, None)
         if stored is None:
             return False
@@ -128,7 +143,15 @@ def unknown_call(body: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) 
     return next((call for call in wanted if call not in called), None)
 
 
+def unanswered_call(body: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return the call id of the first unanswered call in the earlier conversation, or None."""
+    before = [*earlier]
+    answered = {str(item.get("call_id")) for item in (*before, *input_items(body)) if "output" in item}
+    calls = [str(item.get("call_id")) for item in before if item.get("type") in CLIENT_CALLS]
+    return next((call for call in calls if call not in answered), None)
+
+
 def input_tokens(body: Mapping[str, Any]) -> int:
-    """Return the tokens of a request's texts: four characters each, as everywhere here."""
+    """Return the number of tokens in a request's texts: one per four characters, as everywhere in this backend."""
     texts = [str(body.get("instructions") or ""), *input_texts(body)]
     return max(1, -(-sum(map(len, texts)) // TOKEN))

@@ -1,8 +1,7 @@
 """Accounts: the login comes from the script (`account`) and from requests of the client; it is kept in memory only.
 
-No credentials are read: a fake in a user's own home must not read, and cannot reveal, the user's tokens. A login by
-ChatGPT returns an address without a server; it can be cancelled, and never completes by itself.
-"""
+No credentials are read: a fake in a user's own home must not read, and cannot reveal, the user's tokens. A ChatGPT login returns
+a URL without a server; it can be cancelled, and never completes by itself."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def read(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def status(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """getAuthStatus: the token only if it is asked for."""
+    """getAuthStatus: return the token only on request."""
     account, wanted = session.account if needed(session) else None, needed(session)
     method = None if account is None else account["type"].lower()
     token = account.get("token") if account is not None and params.get("includeToken") else None
@@ -44,7 +43,7 @@ def status(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def user_info(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """userInfo: the address of a login by ChatGPT."""
+    """userInfo: return the e-mail address of a ChatGPT login."""
     session.answer(request, {"allegedUserEmail": (session.account or {}).get("email")})
 
 
@@ -73,9 +72,10 @@ def _window(window: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def login(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """account/login/start: by key at once; by ChatGPT an id and an address."""
+    """account/login/start: complete at once with a key; for ChatGPT, return an id and a URL."""
     kind = params["type"]
     if kind == "apiKey":
+        _allow_key(session)
         session.account = {"type": "apiKey", "token": params["apiKey"]}
         session.answer(request, {"type": "apiKey"})
         session.send({"method": "account/login/completed", "params": {"loginId": None, "success": True, "error": None}})
@@ -84,9 +84,26 @@ def login(session: Session, request: Any, params: dict[str, Any]) -> None:
         session.answer(request, {"type": "chatgpt", **_begun(session, "v2")})
 
 
+def _allow_key(session: Session) -> None:
+    """Refuse an API key where the configuration demands another login."""
+    if session.config.get("forced_login_method") == "chatgpt":
+        raise Refused("API key login is disabled. Use ChatGPT login instead.")
+
+
+def _ended(session: Session, login: tuple[str, str], error: str) -> None:
+    """Report that a login ended without success."""
+    method = "account/login/completed" if login[1] == "v2" else "loginChatGptComplete"
+    session.send({"method": method, "params": {"loginId": login[0], "success": False, "error": error}})
+
+
 def _begun(session: Session, api: str) -> dict[str, str]:
     from binascii import b2a_base64
     from posix import urandom
+
+    if session.config.get("forced_login_method") == "api":
+        raise Refused("ChatGPT login is disabled. Use API key login instead.")
+    if session.login is not None:
+        _ended(session, session.login, "Login server error: Login cancelled")
 
     def secret() -> str:
         return b2a_base64(urandom(32), newline=False).decode().rstrip("=").replace("+", "-").replace("/", "_")
@@ -101,12 +118,11 @@ def _begun(session: Session, api: str) -> dict[str, str]:
 
 
 def cancel(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """account/login/cancel: a login that is under way ends without success."""
+    """account/login/cancel: end a pending login without success."""
     found = _cancelled(session, params["loginId"])
     session.answer(request, {"status": "canceled" if found else "notFound"})
     if found:
-        ended = {"loginId": params["loginId"], "success": False, "error": _NOT_COMPLETED}
-        session.send({"method": "account/login/completed", "params": ended})
+        _ended(session, (params["loginId"], "v2"), _NOT_COMPLETED)
 
 
 def _cancelled(session: Session, login_id: str) -> bool:
@@ -114,7 +130,7 @@ def _cancelled(session: Session, login_id: str) -> bool:
 
     error = uuid_error(login_id)
     if error is not None:
-        raise Refused(f"invalid login id: {error}")
+        raise Refused(f"invalid login id: {login_id}")
     found = session.login is not None and session.login[0] == login_id
     if found:
         session.login = None
@@ -133,13 +149,14 @@ def logout(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 def login_key_v1(session: Session, request: Any, params: dict[str, Any]) -> None:
     """loginApiKey: store the key of the client."""
+    _allow_key(session)
     session.account = {"type": "apiKey", "token": params["apiKey"]}
     session.answer(request, {})
     session.send({"method": "authStatusChange", "params": {"authMethod": "apikey"}})
 
 
 def login_v1(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """loginChatGpt: an id and an address."""
+    """loginChatGpt: return an id and a URL."""
     session.answer(request, _begun(session, "v1"))
 
 
@@ -148,8 +165,7 @@ def cancel_v1(session: Session, request: Any, params: dict[str, Any]) -> None:
     if not _cancelled(session, params["loginId"]):
         raise Refused(f"login id not found: {params['loginId']}")
     session.answer(request, {})
-    ended = {"loginId": params["loginId"], "success": False, "error": _NOT_COMPLETED}
-    session.send({"method": "loginChatGptComplete", "params": ended})
+    _ended(session, (params["loginId"], "v1"), _NOT_COMPLETED)
 
 
 def logout_v1(session: Session, request: Any, params: dict[str, Any]) -> None:

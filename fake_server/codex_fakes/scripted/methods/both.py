@@ -6,6 +6,8 @@ from time import gmtime, strftime
 
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.state.thread import beginning
+from codex_fakes.scripted.turns.request import given
 from codex_fakes.scripted.turns.turn import Turn
 from codex_replay.protocol.turn.frames import fill
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def stored(session: Session, text: str, word: str = "thread") -> Thread:
-    """Find a thread that is kept, loaded or not, but not archived; it is kept even before its first message."""
+    """Find a thread that is kept and not archived, loaded or not; a thread is kept even before its first message."""
     error = uuid_error(text)
     if error is not None:
         raise Refused(f"invalid thread id: {error}")
@@ -31,7 +33,14 @@ def stored(session: Session, text: str, word: str = "thread") -> Thread:
 
 
 def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
-    """Send the notifications of a new thread: deprecated or unstable settings, raw items, MCP's start."""
+    """Send the notifications of a new thread: on deprecated or unstable settings, raw items, and the start of MCP servers."""
+    notices(session, thread, params)
+    thread.open_raw()
+    thread.emit("mcp-startup-complete")
+
+
+def notices(session: Session, thread: Thread, params: dict[str, Any]) -> None:
+    """Report deprecated settings, and features that are unstable."""
     config = thread.settings.config
     for key, notice in session.table["notices"].items():
         given: Any = config
@@ -46,14 +55,13 @@ def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
     if unstable:
         values = {"features": ", ".join(unstable), "home": session.home}
         thread.emit("warning", {"message": fill(session.table["sentences"]["unstable"], values)})
-    thread.open_raw()
-    thread.emit("mcp-startup-complete")
 
 
 def settings_again(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Settings:
-    """Return the settings of a stored thread that is loaded again.
+    """Return the settings of a stored thread that is loaded a second time.
 
-    They come from the configuration and from this request, not from the earlier settings of the thread. Only the directory and
+    The settings come from the configuration and from this request, not from the earlier settings of the thread. Only the
+    directory and
     the base instructions of the thread are kept.
     """
     settings = session.settings({**params, "cwd": params.get("cwd") or thread.cwd}, api)
@@ -63,9 +71,9 @@ def settings_again(session: Session, thread: Thread, params: dict[str, Any], api
 
 
 def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Thread:
-    """Load a thread again: its count restarts, and only the kept part remains; on a refusal nothing changes.
+    """Load a thread a second time: its turn numbers restart, and only the stored part remains; a refusal changes nothing.
 
-    A turn that runs goes on beside the loaded thread, which knows nothing of what comes in it.
+    A running turn continues separately from the loaded thread, which does not get its events.
     """
     settings = settings_again(session, thread, params, api)
     if session.store is not None:
@@ -83,11 +91,23 @@ def take(session: Session, thread: Thread, settings: Settings) -> None:
     thread.dynamic_tools, thread.approved, thread.limits = [], set(), None
     thread.loaded = True
     thread.restart()
+    _open_compacted(thread)
     thread.open()
 
 
+def _open_compacted(thread: Thread) -> None:
+    """Replace the opening of a compacted history by one for the current settings of the thread."""
+    if thread.lead:
+        opening = beginning(thread.settings)
+        thread.history[: thread.lead] = opening
+        thread.lead = len(opening)
+
+
 def loaded(session: Session, thread: Thread, fork: bool = False) -> None:
-    """Send the notifications of a loaded thread: another model (if it is not a fork), raw items, MCP's start."""
+    """Send the notifications of a loaded thread: on its settings, another model (except for a fork), raw items, and the start of
+    MCP servers.
+    """
+    notices(session, thread, {})
     if not fork and thread.model not in (None, thread.settings.model):
         values = {"old": thread.model, "new": thread.settings.model}
         message = fill(session.table["sentences"]["other-model"], values)
@@ -102,12 +122,24 @@ def copy(session: Session, source: Thread, settings: Settings) -> Thread:
     thread.preview, thread.history, thread.turns = source.preview, [*source.history, *thread.history], list(source.turns)
     thread.said = list(source.said)
     thread.asked = source.asked
-    thread.total, thread.last, thread.model = source.total, source.last, source.model
+    thread.total, thread.last, thread.window, thread.model = source.total, source.last, source.window, source.model
+    thread.lead = source.lead
+    _open_compacted(thread)
+    return thread
+
+
+def remember(session: Session, settings: Settings, history: list[dict[str, Any]]) -> Thread:
+    """Make a thread from a history that the client gives; the thread then shows no turns."""
+    thread = session.new_thread(settings)
+    thread.history = [*given(history), *thread.history]
+    for item in history:
+        if item.get("role") == "user" and not thread.preview:
+            thread.preview = "".join(part.get("text", "") for part in item.get("content", []))
     return thread
 
 
 def archive(thread: Thread) -> None:
-    """Archive a thread: end it and unload it, so that it uses little memory."""
+    """Archive a thread: end and unload it, so that it uses little memory."""
     thread.interrupt()
     if thread.loaded:
         thread.emit("shutdown-complete", {"turn": thread.submit()})
@@ -116,13 +148,15 @@ def archive(thread: Thread) -> None:
 
 
 def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema: Any) -> Turn:
-    """Make a turn of the user's input; the turn takes the number of the next submission."""
+    """Make a turn from the user's input, with the number of the next submission."""
     thread.updated = session.now
     return Turn(thread, session.model, session.table, items, schema)
 
 
-def begin(thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Any = None, number: str | None = None) -> None:
-    """Start the turn, or give its input to the one that runs; `before` and `number` as in `told_of`."""
+def begin(
+    thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Settings | None = None, number: str | None = None
+) -> None:
+    """Start the turn, or pass its input to the running turn; `before` and `number` have the same meaning as in `told_of`."""
     told_of(thread, before, number, turn)
     if not items:
         thread.emit("task-complete", {"turn": turn.id, "lastMessage": None, "status": "completed", "error": None})
@@ -132,29 +166,30 @@ def begin(thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Any =
         thread.begin(turn)
 
 
-def told_of(thread: Thread, before: Any, number: str | None, turn: Turn) -> None:
-    """Send the model's input on changed settings as raw items: after the overrides, and again in the next turn.
+def told_of(thread: Thread, before: Settings | None, number: str | None, turn: Turn) -> None:
+    """Send the model's input about changed settings as raw items: after the overrides, and a second time in the next turn.
 
-    `number` is the submission of the overrides, if they have one, and `before` are the settings before them.
+    `number` is the submission number of the overrides, if any, and `before` are the earlier settings.
     """
-    if number is not None:
-        thread.tell_changes(before, number)
+    if number is not None and before is not None:
+        thread.tell_changes(before.model_view(), number)
+        thread.tell_mode(before, number)
     if thread.turn is None:  # a turn that is steered begins nothing
         thread.tell_changes(thread.told, turn.id)
         thread.told = thread.settings.model_view()
 
 
 def interrupt(thread: Thread, request: Any, api: str) -> None:
-    """Abort what runs; the request is answered with the abort, and not before."""
+    """Abort the running turn; the request is answered once the turn is aborted."""
     thread.submit()
     thread.interrupts.append((request, api))
     thread.interrupt_soon()
 
 
 def spoken(session: Session, providers: Any = None, sources: Any = None) -> list[Thread]:
-    """Return the threads that are kept and have been spoken in, the latest first.
+    """Return the kept threads with at least one message, the latest first.
 
-    `providers` and `sources` select some; without sources those of `codex exec` are left out.
+    `providers` and `sources` select threads; without `sources`, those of `codex exec` are left out.
     """
     wanted = sources or ("cli", "vscode")
     kept = [thread for thread in reversed(session.threads.values()) if thread.asked and not thread.ephemeral]
@@ -163,7 +198,7 @@ def spoken(session: Session, providers: Any = None, sources: Any = None) -> list
 
 
 def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) -> tuple[list[Any], str | None]:
-    """Return one page of a list, and the cursor of the next: the name of its last entry, after which it begins."""
+    """Return one page of a list, and the cursor of the next page: the name of this page's last entry."""
     start = 0
     if cursor is not None:
         # The id decides: two threads may have the same second.
@@ -171,10 +206,64 @@ def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) 
         if cursor.rpartition("|")[2] not in names:
             raise Refused(f"invalid cursor: {cursor}")
         start = names.index(cursor.rpartition("|")[2]) + 1
-    end = start + limit if isinstance(limit, int) and limit > 0 else len(data)
+    end = start + max(limit, 1) if isinstance(limit, int) else len(data)
     return data[start:end], named(data[end - 1]) if end < len(data) else None
 
 
 def stamp(thread: Thread) -> str:
-    """Return the cursor of a thread: the second of its creation, and its id."""
+    """Return the cursor of a thread: its creation time in seconds, and its id."""
     return strftime("%Y-%m-%dT%H-%M-%S", gmtime(thread.created)) + f"|{thread.id}"
+
+
+def as_v2(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:
+    """Return the thread as v2 shows it, with its turns if the request asks for them."""
+    if thread.clock:
+        return _as_later(session, thread, turns)
+    return {
+        "id": thread.id,
+        "preview": "" if thread.ephemeral else thread.preview,  # it is read from the file
+        "modelProvider": thread.settings.provider,
+        "createdAt": int(thread.created),
+        "updatedAt": int(thread.updated),
+        "path": thread.path,
+        "cwd": thread.cwd,
+        "cliVersion": session.version,
+        "source": thread.source,
+        "gitInfo": thread.git,
+        "turns": _turns_v2(thread) if turns else [],
+    }
+
+
+def _as_later(session: Session, thread: Thread, turns: bool) -> dict[str, Any]:
+    state = (
+        {"type": "active", "activeFlags": []} if thread.turn is not None else {"type": "systemError" if thread.failed else "idle"}
+    )
+    place = [{"environmentId": "local", "cwd": thread.cwd, "runtimeWorkspaceRoots": [thread.cwd]}]
+    values = {
+        **{name: getattr(thread, name) for name in ("id", "preview", "ephemeral", "path", "cwd", "name", "git")},
+        "provider": thread.settings.provider,
+        "model": thread.settings.model,
+        "effort": thread.settings.effort,
+        "forkedFrom": thread.forked_from,
+        "created": int(thread.created),
+        "updated": int(thread.updated),
+        "status": state if thread.loaded else {"type": "notLoaded"},
+        "environments": place if thread.loaded else None,
+        "accepts": True if thread.loaded else None,
+        "version": session.version,
+        "client": session.client_name,
+        "turns": [turn["shown"] for turn in thread.turns if "shown" in turn] if turns else [],
+    }
+    shown: dict[str, Any] = fill(session.table["shapes"]["thread"], values)
+    return shown
+
+
+def _turns_v2(thread: Thread) -> list[dict[str, Any]]:
+    shown, number = [], 0
+    for count, turn in enumerate(thread.turns, 1):
+        items = []
+        for item in turn["items"]:
+            number += 1
+            items.append({"type": item["type"], "id": f"item-{number}", **{k: v for k, v in item.items() if k != "type"}})
+        shown.append({"id": f"turn-{count}", "items": items, "status": turn["status"], "error": turn["error"]})
+    return shown

@@ -1,17 +1,17 @@
-"""The configuration that the client reads and writes: in memory only, independent of config.toml and its place.
+"""The configuration that the client reads and writes: it is kept only in memory, independent of config.toml.
 
-A written value applies until the process ends and to every later thread; no file is touched. The layers are
-those of the real server: the user's file and the system's, which counts as empty. Versions are the real server's too:
-SHA-256 over the layer as JSON with sorted keys (seen in recordings of config/read).
-"""
+A written value applies to every later thread until the process ends; no file is changed. The layers are those of the real
+server: the user's file and the system's file, which counts as empty. Version strings have the form of the real server: the
+SHA-256 of the layer as JSON with sorted keys (seen in recordings of config/read)."""
 
 from __future__ import annotations
 
-from codex_fakes.scripted.state.form import wrong_setting
+from codex_fakes.scripted.state.config_forms import wrong_setting
 from codex_fakes.scripted.state.refused import Refused
-from codex_fakes.scripted.state.settings import put
+from codex_fakes.scripted.state.settings import merged, put
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.data_tables import load
+from codex_replay.protocol.turn.frames import camel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ _TOLD = (
     "profile", "profiles", "instructions", "developer_instructions", "compact_prompt", "model_reasoning_effort",
     "model_reasoning_summary", "model_verbosity", "analytics",
 )  # fmt: skip
+#: The members that config/read always returns of some tables.
+_PROFILE = dict.fromkeys(
+    ("model", "model_provider", "approval_policy", "model_reasoning_effort", "model_reasoning_summary", "model_verbosity",
+     "web_search", "chatgpt_base_url")
+)  # fmt: skip
+_TOOLS: dict[str, Any] = {"web_search": None, "view_image": None}
+_WRITABLE: dict[str, Any] = {
+    "writable_roots": [], "network_access": False, "exclude_tmpdir_env_var": False, "exclude_slash_tmp": False,
+}  # fmt: skip
 _SYSTEM = "/etc/codex/config.toml"
 
 
@@ -42,24 +51,36 @@ def _sorted(value: Any) -> Any:
     return [_sorted(item) for item in value] if type(value) is list else value
 
 
-def _layer(session: Session) -> dict[str, Any]:
-    return {"name": {"type": "user", "file": f"{session.home}/config.toml"}, "version": version(session.config)}
+def _layers(session: Session) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the layers that have settings, each as its name and its configuration; the first layer takes precedence."""
+    user = {"name": {"type": "user", "file": f"{session.home}/config.toml"}, "version": version(session.user_config)}
+    flags = {"name": {"type": "sessionFlags"}, "version": version(session.flags)}
+    return [*([(flags, session.flags)] if session.flags else []), (user, session.user_config)]
 
 
 def read(session: Session, request: Any, params: dict[str, Any]) -> None:
     """config/read: the settings in force, the source of each and, on request, the layers."""
+    if session.file.read_error is not None:
+        raise Refused(session.file.read_error, code=-32603)
     config = session.config
     report: dict[str, Any] = {key: config.get(key) for key in _TOLD}
-    report["profiles"] = config.get("profiles") or {}
-    if isinstance(report["tools"], dict):
-        report["tools"] = {"web_search": None, "view_image": None, **report["tools"]}
+    report["profiles"] = {name: _whole(_PROFILE, profile) for name, profile in (config.get("profiles") or {}).items()}
+    for name, members in (("tools", _TOOLS), ("sandbox_workspace_write", _WRITABLE)):
+        if isinstance(report[name], dict):
+            report[name] = _whole(members, report[name])
     report |= {key: value for key, value in config.items() if key not in report}
-    layer = _layer(session)
-    result: dict[str, Any] = {"config": report, "origins": dict.fromkeys(_leaves(config), layer)}
+    layers = _layers(session)
+    origins = {leaf: layer for layer, given in reversed(layers) for leaf in _leaves(given)}
+    result: dict[str, Any] = {"config": report, "origins": {leaf: origins[leaf] for leaf in _leaves(config)}}
     if params.get("includeLayers"):
         system = {"name": {"type": "system", "file": _SYSTEM}, "version": version({}), "config": {}}
-        result["layers"] = [{**layer, "config": _sorted(config)}, system]
+        result["layers"] = [*({**layer, "config": _sorted(given)} for layer, given in layers), system]
     session.answer(request, result)
+
+
+def _whole(members: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return a table with all of its members; missing members get their defaults."""
+    return {**members, **given}
 
 
 def _leaves(config: Any, prefix: str = "") -> list[str]:
@@ -82,21 +103,36 @@ def batch_write(session: Session, request: Any, params: dict[str, Any]) -> None:
 def _write(session: Session, request: Any, params: dict[str, Any], edits: list[dict[str, Any]]) -> None:
     from copy import deepcopy
 
+    if session.file.edit_error is not None:
+        raise Refused(session.file.load_error or "", code=-32603)
     file = f"{session.home}/config.toml"
     if params.get("filePath") not in (None, file):
         raise _refused("configLayerReadonly", "Only writes to the user config are allowed")
     wanted = params.get("expectedVersion")
-    if wanted is not None and wanted != version(session.config):
+    if wanted is not None and wanted != version(session.user_config):
         text = "Configuration was modified since last read. Fetch latest version and retry."
         raise _refused("configVersionConflict", text)
-    config = deepcopy(session.config)
+    config = deepcopy(session.user_config)
     for edit in edits:
         _edit(config, edit["keyPath"], edit["value"], edit["mergeStrategy"])
     if (wrong := wrong_setting(config, load("forms", session.version)["settings"])) is not None:
-        raise _refused("configValidationError", f"Invalid configuration: {wrong}")
-    session.config = config
-    result = {"status": "ok", "version": version(config), "filePath": file, "overriddenMetadata": None}
-    session.answer(request, result)
+        raise _refused("configValidationError", f"Invalid configuration: {wrong.text}")
+    session.file.corrected()
+    session.write_config(config)
+    over = next((found for edit in edits if (found := _overridden(session, edit["keyPath"])) is not None), None)
+    status = "ok" if over is None else "okOverridden"
+    session.answer(request, {"status": status, "version": version(config), "filePath": file, "overriddenMetadata": over})
+
+
+def _overridden(session: Session, path: str) -> dict[str, Any] | None:
+    """Return the report about a key that the command line also sets."""
+    value: Any = session.flags
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    if value is None:
+        return None
+    layer = {"name": {"type": "sessionFlags"}, "version": version(session.flags)}
+    return {"message": "Overridden by session flags", "overridingLayer": layer, "effectiveValue": value}
 
 
 def _refused(code: str, message: str) -> Refused:
@@ -105,30 +141,38 @@ def _refused(code: str, message: str) -> Refused:
 
 def _edit(config: dict[str, Any], path: str, value: Any, strategy: str) -> None:
     """Set, merge or (with null) delete one key."""
+    if not path:
+        raise _refused("configValidationError", "keyPath must not be empty")
     *tables, last = path.split(".")
+    if value is not None and _has_null(value):
+        raise _refused("configValidationError", "invalid value: invalid type: null, expected any valid TOML value")
+    parent: Any = config
+    for name in tables:
+        parent = parent.get(name) if isinstance(parent, dict) else None
     if value is None:
-        for name in tables:
-            config = config.get(name) or {}
-        config.pop(last, None)
+        if not isinstance(parent, dict):
+            raise _refused("configPathNotFound", "Path not found")
+        parent.pop(last, None)
         return
-    old: Any = config
-    for name in (*tables, last):
-        old = old.get(name) if isinstance(old, dict) else None
-    both = strategy == "upsert" and isinstance(old, dict) and isinstance(value, dict)
-    put(config, path, _merged(old, value) if both else value)
+    if parent is not None and not isinstance(parent, dict):
+        raise _refused("configValidationError", "cannot set value on non-table parent")
+    old = None if parent is None else parent.get(last)
+    if strategy == "upsert" and isinstance(old, dict) and isinstance(value, dict):
+        value = merged(old, value)
+    put(config, path, value)
 
 
-def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(old)
-    for key, value in new.items():
-        both = isinstance(value, dict) and isinstance(old.get(key), dict)
-        merged[key] = _merged(old[key], value) if both else value
-    return merged
+def _has_null(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_has_null, value.values() if isinstance(value, dict) else value))
+    return value is None
 
 
 def saved(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """getUserSavedConfig: v1's form of it."""
-    config = session.config
+    """getUserSavedConfig: return v1's form of the configuration."""
+    if session.file.load_error is not None:
+        raise Refused(session.file.load_error, code=-32603)
+    config = session.user_config
     names = (
         ("approvalPolicy", "approval_policy"), ("sandboxMode", "sandbox_mode"), ("sandboxSettings", "sandbox_workspace_write"),
         ("forcedChatgptWorkspaceId", "forced_chatgpt_workspace_id"), ("forcedLoginMethod", "forced_login_method"),
@@ -136,14 +180,27 @@ def saved(session: Session, request: Any, params: dict[str, Any]) -> None:
         ("modelReasoningSummary", "model_reasoning_summary"), ("modelVerbosity", "model_verbosity"), ("tools", "tools"),
         ("profile", "profile"),
     )  # fmt: skip
-    report = {name: config.get(key) for name, key in names}
-    session.answer(request, {"config": {**report, "profiles": config.get("profiles") or {}}})
+    report: dict[str, Any] = {name: config.get(key) for name, key in names}
+    for name, members in (("sandboxSettings", _WRITABLE), ("tools", _TOOLS)):
+        if isinstance(report[name], dict):
+            report[name] = _cased(members, report[name])
+    known = {key: value for key, value in _PROFILE.items() if key != "web_search"}
+    profiles = {name: _cased(known, profile) for name, profile in (config.get("profiles") or {}).items()}
+    session.answer(request, {"config": {**report, "profiles": profiles}})
+
+
+def _cased(members: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the known members of a table under their names in v1."""
+    return {camel(key): given.get(key, default) for key, default in members.items()}
 
 
 def default_model(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """setDefaultModel: model and effort of every conversation to come."""
+    """setDefaultModel: set the model and effort of every later conversation."""
+    if session.file.edit_error is not None:
+        raise Refused(f"failed to persist model selection: {session.file.edit_error}", code=-32603)
     for key, name in (("model", "model"), ("model_reasoning_effort", "reasoningEffort")):
-        _edit(session.config, key, params.get(name), "replace")
+        _edit(session.user_config, key, params.get(name), "replace")
+    session.write_config(session.user_config)
     session.answer(request, {})
 
 

@@ -1,13 +1,14 @@
-"""The methods whose answer lies in the machine that the real server runs on: commands, files, git, skills, MCP servers.
+"""The methods whose answers depend on the machine of the real server: commands, files, git, skills, MCP servers.
 
-The fake runs no command and reads no file, so the script has their results (`answers`, `git`; docs/fake-codex.md). Without
-an entry in the script each has one documented default, which is the real server's answer if there is nothing: a command
-that prints nothing, a search that finds nothing, a directory that is not a repository.
-"""
+The fake runs no command and reads no file, so the script has their results (`answers`, `git`; docs/fake-codex.md). Without an
+entry in the script, each method has one documented default, which is the real server's answer on an empty machine: a command
+without output, a search without results, a directory that is not a repository."""
 
 from __future__ import annotations
 
 from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.state.settings import Settings, sandbox_v2
+from codex_replay.protocol.turn.frames import fill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +20,18 @@ INTERNAL = -32603
 
 
 def command(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """command/exec and execOneOffCommand: nothing runs; the command succeeds without output unless the script has another
-    result."""
+    """command/exec and execOneOffCommand: run nothing; without a sandbox the command succeeds without output.
+
+    The real 0.92.0 finds no program for its sandbox here, so it refuses each command that needs one.
+    """
     if not params["command"]:
         raise Refused("command must not be empty")
+    if params.get("sandboxPolicy") is not None:
+        sandbox = sandbox_v2(params["sandboxPolicy"])
+    else:
+        sandbox = Settings(session.config, session.cwd, session.home, session.table["settings"], session.version).sandbox
+    if sandbox["type"] in ("readOnly", "workspaceWrite"):
+        raise Refused("exec failed: codex-linux-sandbox was required but not provided", INTERNAL)
     session.answer(request, {"exitCode": 0, "stdout": "", "stderr": ""})
 
 
@@ -34,19 +43,50 @@ def git_diff(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """skills/list: an entry for each directory, without skills."""
+    """skills/list: return an entry for each directory, with the skills that Codex itself puts into every home."""
     cwds = params.get("cwds") or [session.cwd]
-    session.answer(request, {"data": [{"cwd": cwd, "skills": [], "errors": []} for cwd in cwds]})
+    skills = fill(session.answers["skills"], {"home": session.home})
+    if session.file.refusal is not None:
+        errors = [{"path": cwd, "message": session.file.refusal} for cwd in cwds]
+        entries = [{"cwd": error["path"], "skills": [], "errors": [error]} for error in errors]
+        session.answer(request, {"data": entries})
+        return
+    shown = [{**skill, "enabled": session.skills.get(skill["path"], True)} for skill in skills]
+    session.answer(request, {"data": [{"cwd": cwd, "skills": shown, "errors": []} for cwd in cwds]})
 
 
 def skills_write(session: Session, request: Any, params: dict[str, Any]) -> None:
     """skills/config/write: keep the setting in memory."""
+    if session.file.edit_error is not None:
+        raise Refused(f"failed to update skill settings: {session.file.edit_error}", INTERNAL)
     session.skills[params["path"]] = params["enabled"]
     session.answer(request, {"effectiveEnabled": params["enabled"]})
 
 
+def mcp_status(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """mcpServerStatus/list: the configured servers, none of which runs, so that they offer nothing."""
+    _reload(session)
+    names = sorted(session.config.get("mcp_servers") or {})
+    cursor, limit = params.get("cursor"), params.get("limit")
+    start = 0
+    if cursor is not None:
+        from codex_replay.core.text.whole_number import whole_number
+
+        number = whole_number(cursor)
+        if number is None:
+            raise Refused(f"invalid cursor: {cursor}")
+        if number > len(names):
+            raise Refused(f"cursor {number} exceeds total MCP servers {len(names)}")
+        start = number
+    end = min(start + max(limit, 1), len(names)) if limit is not None else len(names)
+    offers: dict[str, Any] = {"tools": {}, "resources": [], "resourceTemplates": [], "authStatus": "unsupported"}
+    data = [{"name": name, **offers} for name in names[start:end]]
+    session.answer(request, {"data": data, "nextCursor": str(end) if end < len(names) else None})
+
+
 def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """mcpServer/oauth/login: no server is started; servers that do not support it are refused as in the real one."""
+    """mcpServer/oauth/login: start no server; servers that do not support it are refused as in the real one."""
+    _reload(session)
     name = params["name"]
     servers = session.config.get("mcp_servers")
     server = servers.get(name) if isinstance(servers, dict) else None
@@ -59,7 +99,21 @@ def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
     )
 
 
+def mcp_reload(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """config/mcpServer/reload: nothing runs, so nothing changes."""
+    _reload(session)
+    session.answer(request, {})
+
+
+def _reload(session: Session) -> None:
+    """Refuse a request that reads the configuration again if the configuration cannot be used."""
+    if session.file.refusal is not None:
+        raise Refused(f"failed to reload config: {session.file.refusal}", INTERNAL)
+
+
 METHODS: dict[str, Method] = {
+    "config/mcpServer/reload": mcp_reload,
+    "mcpServerStatus/list": mcp_status,
     "command/exec": command,
     "execOneOffCommand": command,
     "gitDiffToRemote": git_diff,

@@ -1,12 +1,11 @@
-"""The methods of later versions, whose threads have paginated histories: no v1, ids that are uuids, threads with a status.
+"""The methods of later versions, whose threads have paginated histories, uuids as ids and a status; there is no v1.
 
-One function a method, as recorded from 0.169.0; what they share with 0.92 is in `both`, constant answers are data (answers.json).
-A method without either is refused by name.
-"""
+There is one function per method, as recorded from 0.169.0; functions shared with 0.92 are in `both`, constant answers are data
+(answers.json). A method without a function and without a constant answer is refused by name."""
 
 from __future__ import annotations
 
-from codex_fakes.scripted.methods.both import copy, page, settings_again, spoken, stamp, stored, submit
+from codex_fakes.scripted.methods.both import as_v2, copy, page, remember, settings_again, spoken, stamp, stored, submit
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import rfc3339
@@ -29,7 +28,7 @@ def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, 
     settings = thread.settings
     closed = settings.sandbox["type"] == "readOnly"
     values = {
-        "threadObject": thread.as_v2(turns),
+        "threadObject": as_v2(session, thread, turns),
         "model": settings.model,
         "provider": settings.provider,
         "cwd": settings.cwd,
@@ -48,13 +47,16 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     thread.dynamic_tools = params.get("dynamicTools") or []
     thread.reads = session.experimental
     session.answer(request, _opened(session, thread))
-    session.listen(thread, "v2")
-    thread.emit("thread-started", {"threadObject": thread.as_v2()})
+    session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
+    thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Load a thread again, and show where it stands; one that is loaded stays as it is."""
-    thread = stored(session, params["threadId"])
+    """Load a thread again, and show its state; a loaded thread stays unchanged. A client's history becomes a new thread."""
+    if params.get("history") is not None:
+        _from_elsewhere(session, request, params)
+        return
+    thread = _recorded(session, params["threadId"])
     if not thread.loaded:
         thread.settings = settings_again(session, thread, params, "v2")
         thread.loaded = True
@@ -62,32 +64,65 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
     if not thread.listeners:
         session.listen(thread, "v2")
     whole = _whole(session, thread, params)
-    opened = _opened(session, thread, turns=whole)
-    chosen = {"model": thread.settings.model, "reasoning_effort": thread.settings.effort, "developer_instructions": None}
-    mode = opened.pop("multiAgentMode")
-    opened |= {"collaborationMode": {"mode": "default", "settings": chosen}, "multiAgentMode": mode, "initialTurnsPage": None}
-    opened |= {"turnsBackwardsCursor": None, "itemsBackwardsCursor": None}
-    session.answer(request, opened)
+    session.answer(request, _resumed(session, thread, turns=whole))
     if whole:
         _usage(session, thread)
     session.send({"method": "thread/goal/cleared", "params": {"threadId": thread.id}})
+    session.ask_again(thread)
+
+
+def _recorded(session: Session, text: str) -> Thread:
+    """Find a thread that has had a turn, or started with a history: the real server keeps no other threads."""
+    thread = session.threads.get(text.lower())
+    if thread is not None and thread.archived:
+        raise Refused(f"session {thread.id} is archived. Run `codex unarchive {thread.id}` to unarchive it first.")
+    thread = stored(session, text)
+    if not thread.turns and not thread.given:
+        raise Refused(f"no rollout found for thread id {text}")
+    return thread
+
+
+def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Make a thread from the client's history, even if the client names a thread; the new thread shows no turns."""
+    named = session.threads.get(params["threadId"].lower())
+    if named is not None and named.loaded:
+        raise Refused(f"cannot resume thread {named.id} with history while it is already running")
+    if not params["history"]:
+        raise Refused("history must not be empty")
+    thread = remember(session, session.settings(params, "v2"), params["history"])
+    thread.reads, thread.preview = session.experimental, thread.preview.strip()
+    session.listen(thread, "v2")
+    _status(session, thread, "idle")
+    session.answer(request, _resumed(session, thread))
+    thread.preview, thread.given = "", True  # only the response has the preview
+    session.send({"method": "thread/goal/cleared", "params": {"threadId": thread.id}})
+
+
+def _resumed(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:
+    """Return the response to thread/resume."""
+    opened = _opened(session, thread, turns=turns)
+    chosen = {"model": thread.settings.model, "reasoning_effort": thread.settings.effort, "developer_instructions": None}
+    mode = opened.pop("multiAgentMode")
+    opened |= {"collaborationMode": {"mode": "default", "settings": chosen}, "multiAgentMode": mode, "initialTurnsPage": None}
+    return {**opened, "turnsBackwardsCursor": None, "itemsBackwardsCursor": None}
 
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a thread with the history of another."""
-    source = stored(session, params["threadId"])
-    thread = copy(session, source, settings_again(session, source, params, "v2"))
+    source = _recorded(session, params["threadId"])
+    kept = {"approvalPolicy": source.settings.policy, **params}  # the one setting that a fork keeps
+    thread = copy(session, source, settings_again(session, source, kept, "v2"))
     thread.forked_from, thread.reads, thread.name = source.id, source.reads, source.name
     session.listen(thread, "v2")
     whole = _whole(session, thread, params)
     session.answer(request, _opened(session, thread, turns=whole))
     if whole:
         _usage(session, thread)
-    thread.emit("thread-started", {"threadObject": thread.as_v2()})
+    thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
 
 
 def _whole(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
-    """Return True if the client wants all turns in the response, which is deprecated and reported as such."""
+    """Return True if the client wants all turns in the response, which is deprecated, so a notification reports it."""
     if params.get("excludeTurns"):
         return False
     thread.emit("deprecated", {"summary": session.table["sentences"]["full-history"], "details": None})
@@ -100,29 +135,34 @@ def _usage(session: Session, thread: Thread) -> None:
         return
     names = session.table["shapes"]["tokens"]
     values = usage_values(thread.total, thread.last, thread.settings.window(), None, names)
-    thread.emit("usage", {"turn": thread.turns[-1]["shown"]["id"] if thread.turns else "", **values})
+    ended = [turn["shown"]["id"] for turn in thread.turns if "shown" in turn]
+    thread.emit("usage", {"turn": ended[-1] if ended else "", **values})
 
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Show a thread, with its turns if they are wanted."""
+    """Show a thread, with its turns if the request asks for them."""
     kept = session.threads.get(params["threadId"].lower())
-    if kept is None or kept.archived:
+    if kept is None:
         kept = session.thread(params["threadId"], missing="thread not loaded:")
     turns = bool(params.get("includeTurns"))
     if turns and kept.ephemeral:
         raise Refused("ephemeral threads do not support includeTurns")
-    if turns and not kept.turns:
+    if turns and not kept.turns and not kept.given:
         raise Refused("list_turns is not supported yet", _METHOD_NOT_SUPPORTED)
     if turns:
         kept.emit("deprecated", {"summary": session.table["sentences"]["full-history-read"], "details": None})
-    session.answer(request, {"thread": kept.as_v2(turns), "readState": kept.read_state})
+    session.answer(request, {"thread": as_v2(session, kept, turns), "readState": kept.read_state})
 
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the threads that have been spoken in, the latest first, each with what is unread of it."""
-    data = [t for t in spoken(session, params.get("modelProviders")) if t.archived == bool(params.get("archived"))]
+    """List the threads that have messages, the latest first, each with its first unread turn."""
+    data = [
+        t
+        for t in spoken(session, params.get("modelProviders"), params.get("sourceKinds"))
+        if t.archived == bool(params.get("archived"))
+    ]
     shown, cursor = page(data, params.get("limit"), params.get("cursor"), stamp)
-    listed = [{**thread.as_v2(), "canAcceptDirectInput": None, "forkedFromId": None} for thread in shown]
+    listed = [{**as_v2(session, thread), "canAcceptDirectInput": None, "forkedFromId": None} for thread in shown]
     states = {thread.id: thread.read_state for thread in shown}
     first = rfc3339(shown[0].updated, milliseconds=True) if shown else None
     session.answer(request, {"data": listed, "readStates": states, "nextCursor": cursor, "backwardsCursor": first})
@@ -136,7 +176,7 @@ def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -
 
 
 def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Put a thread away and unload it."""
+    """Archive a thread and unload it."""
     thread = stored(session, params["threadId"])
     thread.interrupt()
     if thread.loaded:
@@ -147,14 +187,16 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
 
 
 def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Take a thread back; it is not loaded by that."""
+    """Unarchive a thread, without loading it."""
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
     thread = session.threads.get(params["threadId"].lower())
+    if thread is not None and thread.loaded and not thread.archived:
+        raise Refused(f"thread {thread.id} already has an active writer")
     if thread is None or not thread.archived:
         raise Refused(f"no archived rollout found for thread id {params['threadId']}")
     thread.archived = False
-    session.answer(request, {"thread": thread.as_v2()})
+    session.answer(request, {"thread": as_v2(session, thread)})
     session.send({"method": "thread/unarchived", "params": {"threadId": thread.id}})
 
 
@@ -180,7 +222,7 @@ def _status(session: Session, thread: Thread, status: str) -> None:
 
 
 def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn; in mid-turn, steer the one that runs, whose id is returned."""
+    """Start a turn; while a turn is running, steer that turn, whose id is returned."""
     thread = session.thread(params["threadId"])
     running = thread.turn
     thread.settings = thread.settings.copy()  # the turn that runs keeps its own
@@ -209,16 +251,18 @@ def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Abort the running turn of this id; the request is answered with the abort, and not before."""
+    """Abort the running turn with this id; the request is answered once the turn is aborted."""
     thread = session.thread(params["threadId"])
-    if thread.turn is None or thread.turn.id != params["turnId"]:
+    if thread.turn is None:
         raise Refused("no active turn to interrupt")
+    if thread.turn.id != params["turnId"]:
+        raise Refused(f"expected active turn id {params['turnId']} but found {thread.turn.id}")
     thread.interrupts.append((request, "v2"))
     thread.interrupt()
 
 
 def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List no skills: those that the real binary brings along are files of its own."""
+    """List no skills, because the skills of the real binary are files of that binary."""
     places = params.get("cwds") or [session.cwd]
     session.answer(request, {"data": [{"cwd": place, "skills": [], "errors": []} for place in places]})
 
@@ -242,5 +286,5 @@ METHODS: dict[str, Method] = {
 
 
 def handler_of(method: str) -> Method | None:
-    """Return the function of a method; None for one whose answer is constant (answers.json) or that the fake does not have."""
+    """Return the function of a method; None if its answer is constant (answers.json) or if the fake does not have the method."""
     return METHODS.get(method)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from codex_fakes.scripted.state.config_file import ConfigFile
 from codex_fakes.scripted.state.model import Model
 from codex_fakes.scripted.state.settings import Settings
 from codex_fakes.scripted.state.store import Store
@@ -23,6 +24,9 @@ class Session(Protocol):
     home: str
     cwd: str
     config: dict[str, Any]
+    user_config: dict[str, Any]
+    flags: dict[str, Any]
+    file: ConfigFile
     skills: dict[str, bool]
     login: tuple[str, str] | None
     account: dict[str, Any] | None
@@ -53,11 +57,17 @@ class Session(Protocol):
     def send(self, frame: dict[str, Any]) -> None:
         """Send a notification."""
 
+    def ask_again(self, thread: Thread) -> None:
+        """Send the open requests of a thread's turn again."""
+
     def settings(self, params: dict[str, Any], api: str) -> Settings:
         """Return the settings of a new thread."""
 
+    def write_config(self, user: dict[str, Any]) -> None:
+        """Replace the user's layer of the configuration."""
+
     def leave(self, thread: Thread) -> Thread:
-        """Return a thread that is loaded again in mid-turn."""
+        """Return the copy of a thread that is loaded a second time during a turn."""
 
     def new_thread(self, settings: Settings) -> Thread:
         """Make a thread."""

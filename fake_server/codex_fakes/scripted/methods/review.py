@@ -1,8 +1,8 @@
-"""review/start: which review begins, in which thread, with which words; the review itself is `scripted.turns.review`."""
+"""review/start: choose the kind of review, its thread and its texts; the review itself is `scripted.turns.review`."""
 
 from __future__ import annotations
 
-from codex_fakes.scripted.methods.both import copy, settings_again
+from codex_fakes.scripted.methods.both import as_v2, copy, settings_again
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.turns.review import Review
 from codex_replay.protocol.refusals import type_name
@@ -37,18 +37,19 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
         thread = copy(session, thread, settings_again(session, thread, {"cwd": session.cwd}, "v2"))
         session.listen(thread, "v2")
         thread.emit("mcp-startup-complete")
-        thread.emit("thread-started", {"threadObject": thread.as_v2()})
+        thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
     base = session.model.git.get("mergeBase") or session.model.git.get("sha")
     prompt = fill(row.get(f"prompt-{form}", row["prompt"]), {**given, "base": base})
     review = Review(thread, session.model, session.table, shown, prompt, hint)
     item = {"type": "userMessage", "id": review.id, "content": [{"type": "text", "text": hint, "text_elements": []}]}
     turn = {"id": review.id, "items": [item], "status": "inProgress", "error": None}
     session.answer(request, {"turn": turn, "reviewThreadId": thread.id})
-    thread.emit("review-started", {"turnObject": turn})
+    thread.announce("review-started", {"turnObject": turn})
     if row.get("git") and base is None:
         # The turn of a review that cannot begin never ends, in the real server too.
         message = f'"{thread.settings.cwd}" is not a git repository'
-        thread.emit("error", {"turn": review.id, "message": message, "info": "other", "error": error_v2(message, "other")})
+        thread.stray = error_v2(message, "other")  # the end of the next turn has it
+        thread.emit("error", {"turn": review.id, "message": message, "info": "other", "error": thread.stray})
         return
     thread.replace()
     thread.begin(review)

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 METHODS = {**v2.METHODS}
 #: Modules of methods that few clients call, each loaded at the first of its own; so is v1, whose methods have no slash.
 _SELDOM = {
+    "mcpServerStatus/list": "machine",
     "review/start": "review", "command/exec": "machine", "execOneOffCommand": "machine", "gitDiffToRemote": "machine",
+    "config/mcpServer/reload": "machine",
     "skills/list": "machine", "skills/config/write": "machine", "mcpServer/oauth/login": "machine", "config/read": "config",
     "config/value/write": "config", "config/batchWrite": "config", "getUserSavedConfig": "config", "setDefaultModel": "config",
     "account/read": "account", "account/rateLimits/read": "account", "account/login/start": "account",
@@ -21,7 +23,7 @@ _SELDOM = {
 
 
 def handler_of(method: str) -> Method | None:
-    """Return the function of a method; None for one whose answer is constant (answers.json)."""
+    """Return the function of a method; None if its answer is constant (answers.json)."""
     if method not in METHODS and (method in _SELDOM or "/" not in method):
         name = _SELDOM.get(method, "v1")
         if name == "v1":

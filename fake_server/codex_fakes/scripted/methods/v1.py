@@ -1,7 +1,6 @@
-"""The methods of v1 that do something: conversations, listeners, messages; in shapes and order as recorded.
+"""The methods of v1 that are not constant: conversations, listeners, messages; with the recorded shapes and order.
 
-The other half of the table is `v2`, which has v2; what both do alike is in `both`.
-"""
+`v2` is the other half of the table; functions shared by both are in `both`."""
 
 from __future__ import annotations
 
@@ -14,13 +13,14 @@ from codex_fakes.scripted.methods.both import (
     load,
     loaded,
     page,
+    remember,
     settings_again,
     spoken,
     stamp,
     stored,
     submit,
 )
-from codex_fakes.scripted.state.ids import uuid4
+from codex_fakes.scripted.state.ids import uuid4, uuid_error
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import rfc3339
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def new_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Open a conversation; what happens in it waits for a listener."""
+    """Open a conversation; its events wait for a listener."""
     thread = session.new_thread(session.settings(params, "v1"))
     session.answer(request, _opened_v1(thread))
     begun(session, thread, params)
@@ -47,6 +47,10 @@ def _opened_v1(thread: Thread) -> dict[str, Any]:
 
 def resume_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Load a conversation again."""
+    if params.get("history"):
+        thread = remember(session, session.settings(params.get("overrides") or {}, "v1"), params["history"])
+        _told_again(session, request, thread)
+        return
     if params.get("path") is None and params.get("conversationId") is None:
         raise Refused("either path, conversation id or non empty history must be provided")
     thread = _named_v1(session, params)
@@ -80,7 +84,10 @@ def _named_v1(session: Session, params: dict[str, Any]) -> Thread:
         for thread in session.threads.values():
             if thread.path == path:
                 return thread
-        raise Refused(f"no rollout found at {path}")
+        if "rolloutPath" in params:
+            why = f"failed to load conversation summary from {path}: No such file or directory (os error 2)"
+            raise Refused(why, code=-32603)
+        raise Refused(f"failed to load rollout `{path}`: No such file or directory (os error 2)")
     return stored(session, params.get("conversationId") or "", "conversation")
 
 
@@ -104,7 +111,7 @@ def remove_listener(session: Session, request: Any, params: dict[str, Any]) -> N
 
 
 def send_user_message(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn, or steer the one that runs; the answer comes first."""
+    """Start a turn, or steer the running one; the answer is sent before the notifications."""
     items = [_item_v2(item) for item in params["items"]]
     thread = session.thread(params["conversationId"], "v1")
     turn = submit(session, thread, items, None)
@@ -118,6 +125,7 @@ def send_user_turn(session: Session, request: Any, params: dict[str, Any]) -> No
     thread = session.thread(params["conversationId"], "v1")
     thread.settings = thread.settings.copy()  # the turn that runs keeps its own
     thread.settings.change(params, "v1")
+    thread.settings.effort = params.get("effort")  # without one it is the model's own
     turn = submit(session, thread, items, params.get("outputSchema"))
     session.answer(request, {})
     begin(thread, turn, items)
@@ -139,7 +147,7 @@ def interrupt_conversation(session: Session, request: Any, params: dict[str, Any
 
 
 def archive_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Put a conversation away."""
+    """Archive a conversation."""
     path, name = params["rolloutPath"], params["conversationId"]
     if path not in [thread.path for thread in session.threads.values() if not thread.archived and not thread.ephemeral]:
         raise Refused(f"rollout path `{path}` must be in sessions directory")  # so too where nothing is
@@ -150,14 +158,16 @@ def archive_conversation(session: Session, request: Any, params: dict[str, Any])
 
 
 def conversation_summary(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Show a conversation in short."""
-    if not any(type(params.get(name)) is str for name in ("rolloutPath", "conversationId")):
+    """Answer with the summary of a conversation."""
+    if type(params.get("rolloutPath")) is not str and (
+        type(params.get("conversationId")) is not str or uuid_error(params["conversationId"]) is not None
+    ):
         raise Refused("Invalid request: data did not match any variant of untagged enum GetConversationSummaryParams")
     session.answer(request, {"summary": _summary(session, _named_v1(session, params))})
 
 
 def list_conversations(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the conversations that have been spoken in, the latest first."""
+    """List the conversations with at least one message, the latest first."""
     items = [thread for thread in spoken(session, params.get("modelProviders")) if not thread.archived]
     items, cursor = page(items, params.get("pageSize"), params.get("cursor"), stamp)
     session.answer(request, {"items": [_summary(session, thread) for thread in items], "nextCursor": cursor})
@@ -179,7 +189,7 @@ def _summary(session: Session, thread: Thread) -> dict[str, Any]:
 
 
 def user_agent(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Repeat what initialize answered."""
+    """Answer with the user agent, as to initialize."""
     session.answer(request, {"userAgent": session.user_agent})
 
 

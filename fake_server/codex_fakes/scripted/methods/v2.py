@@ -1,20 +1,22 @@
-"""The methods of v2 that do something: threads and turns; in shapes and order as recorded.
+"""The methods of v2 that are not constant: threads and turns; with the recorded shapes and order.
 
-One function a method, in a table; v1 has its own (`v1`), what both do alike is in `both`, and
-constant answers are data (answers.json).
-"""
+A table has one function per method; v1 has its own table (`v1`), shared functions are in `both`, and constant answers are data
+(answers.json)."""
 
 from __future__ import annotations
 
 from codex_fakes.scripted.methods.both import (
     archive,
+    as_v2,
     begin,
     begun,
     copy,
     interrupt,
     load,
     loaded,
+    notices,
     page,
+    remember,
     settings_again,
     spoken,
     stamp,
@@ -24,6 +26,7 @@ from codex_fakes.scripted.methods.both import (
 from codex_fakes.scripted.state import input_schema
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.turns.estimate import context_tokens
 from codex_fakes.scripted.turns.request import is_prompt
 from codex_replay.protocol.turn.frames import usage_values
 
@@ -35,17 +38,13 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.state.thread import Thread
 
 
-#: No tokens at all.
-NOTHING = dict.fromkeys(("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"), 0)
-
-
 # -- v2: threads ----------------------------------------------------------------------------------------------------------
 
 
-def _opened(thread: Thread, turns: bool = False) -> dict[str, Any]:
+def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:
     settings = thread.settings
     return {
-        "thread": thread.as_v2(turns),
+        "thread": as_v2(session, thread, turns),
         "model": settings.model,
         "modelProvider": settings.provider,
         "cwd": settings.cwd,
@@ -63,10 +62,10 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     thread = session.new_thread(session.settings(params, "v2"))
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.dynamic_tools = tools
-    session.answer(request, _opened(thread))
+    session.answer(request, _opened(session, thread))
     session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
     begun(session, thread, params)
-    thread.emit("thread-started", {"threadObject": thread.as_v2()})
+    thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -76,7 +75,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
         return
     thread = _wanted(session, params)
     thread = load(session, thread, params, "v2")
-    session.answer(request, _opened(thread, turns=True))
+    session.answer(request, _opened(session, thread, turns=True))
     if not thread.listeners:
         session.listen(thread, "v2")
     # A request for raw items ends when the thread is loaded again.
@@ -85,31 +84,28 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
 
 
 def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a thread from the client's history; it has no turns to show."""
+    """Make a thread from the client's history; the thread then shows no turns."""
     if not params["history"]:
         raise Refused("history must not be empty")
-    thread = session.new_thread(session.settings(params, "v2"))
-    thread.history = [*params["history"], *thread.history]
-    for item in params["history"]:
-        if item.get("role") == "user" and not thread.preview:
-            thread.preview = "".join(part.get("text", "") for part in item.get("content", []))
+    thread = remember(session, session.settings(params, "v2"), params["history"])
     session.listen(thread, "v2")
     begun(session, thread, params)
-    session.answer(request, _opened(thread))
+    session.answer(request, _opened(session, thread))
 
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a thread with the history of another."""
     source = _wanted(session, params)
     thread = copy(session, source, settings_again(session, source, params, "v2"))
-    session.answer(request, _opened(thread, turns=True))
+    session.answer(request, _opened(session, thread, turns=True))
     session.listen(thread, "v2")
+    notices(session, thread, {})
     thread.emit("mcp-startup-complete")
-    thread.emit("thread-started", {"threadObject": thread.as_v2(turns=True)})
+    thread.emit("thread-started", {"threadObject": as_v2(session, thread, turns=True)})
 
 
 def _wanted(session: Session, params: dict[str, Any]) -> Thread:
-    """Find the thread that is to be loaded: by the path where it would be kept, if one is given, else by its id."""
+    """Find the thread to load: by the path where it would be stored, if one is given, otherwise by its id."""
     path = params.get("path")
     if path is None:
         return stored(session, params["threadId"])
@@ -120,7 +116,7 @@ def _wanted(session: Session, params: dict[str, Any]) -> Thread:
 
 
 def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Put a thread away and unload it."""
+    """Archive a thread and unload it."""
     thread = stored(session, params["threadId"])
     archive(thread)
     session.answer(request, {})
@@ -135,7 +131,7 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
         raise Refused(f"no archived rollout found for thread id {params['threadId']}")
     thread.archived = False
     thread.unpack()
-    session.answer(request, {"thread": thread.as_v2()})
+    session.answer(request, {"thread": as_v2(session, thread)})
 
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -146,14 +142,11 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread = kept
     if thread.ephemeral and params.get("includeTurns"):
         raise Refused("ephemeral threads do not support includeTurns")
-    session.answer(request, {"thread": thread.as_v2(bool(params.get("includeTurns")))})
+    session.answer(request, {"thread": as_v2(session, thread, bool(params.get("includeTurns")))})
 
 
 def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Remove the last turns from the list of turns and from the model's input.
-
-    The real server estimates the tokens left in the context from texts that the fake does not have: it sends 0.
-    """
+    """Remove the last turns from the list of turns and from the model's input, and estimate the tokens that are left."""
     thread, count = session.thread(params["threadId"]), params["numTurns"]
     if type(count) is not int or count < 1:
         raise Refused("numTurns must be >= 1")
@@ -167,32 +160,34 @@ def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> N
         users = [i for i, item in enumerate(thread.history) if is_prompt(item)]
         if users:
             del thread.history[users[-1] :]
-    thread.total, thread.last = thread.total or NOTHING, NOTHING
-    usage = usage_values(thread.total, thread.last, thread.settings.window(), thread.limits)
+    thread.set_estimate(context_tokens(thread, thread.settings), thread.settings.window())
+    usage = usage_values(thread.total, thread.last, thread.window, thread.limits)
     thread.emit("usage", {"turn": number, **usage})
     thread.emit("thread-rolled-back", {"turn": number, "count": count})
-    session.answer(request, {"thread": thread.as_v2(turns=True)})
+    if thread.ephemeral:
+        raise Refused("thread has no persisted rollout")  # it is rolled back all the same
+    session.answer(request, {"thread": as_v2(session, thread, turns=True)})
 
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the threads that have been spoken in, the latest first."""
+    """List the threads with at least one message, the latest first."""
     kept = spoken(session, params.get("modelProviders"), params.get("sourceKinds"))
     data = [thread for thread in kept if thread.archived == bool(params.get("archived"))]
     order = params.get("sortKey") == "updated_at"
     data = sorted(data, key=lambda t: t.updated, reverse=True) if order else data
     shown, cursor = page(data, params.get("limit"), params.get("cursor"), stamp)
-    session.answer(request, {"data": [thread.as_v2() for thread in shown], "nextCursor": cursor})
+    session.answer(request, {"data": [as_v2(session, thread) for thread in shown], "nextCursor": cursor})
 
 
 def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -> None:
     """List the ids of the loaded threads, in the order of their ids."""
     data = sorted(thread.id for thread in session.threads.values() if thread.loaded)
-    data, cursor = page(data, params.get("limit"), params.get("cursor"), str)
+    data, cursor = page(data, params.get("limit"), params.get("cursor"), str) if data else ([], None)
     session.answer(request, {"data": data, "nextCursor": cursor})
 
 
 def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the models that 0.92 brings along; the cursor is the number of those before the page."""
+    """List the built-in models of 0.92; the cursor is the number of models before the page."""
     data = session.answers["results"]["model/list"]["result"]["data"]
     cursor, limit = params.get("cursor"), params.get("limit")
     start = 0
@@ -213,18 +208,18 @@ def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn, or steer the one that runs."""
+    """Start a turn; if a turn is running, steer it."""
     thread = session.thread(params["threadId"])
-    before = thread.settings.model_view()
-    thread.settings = thread.settings.copy()  # the turn that runs keeps its own
+    before = thread.settings
+    thread.settings = before.copy()  # the turn that runs keeps its own
     number = thread.submit() if thread.settings.change(params, "v2") else None  # the overrides are a submission of their own
     turn = submit(session, thread, params["input"], params.get("outputSchema"))
     session.answer(request, {"turn": {"id": turn.id, "items": [], "status": "inProgress", "error": None}})
     if params["input"]:
-        thread.emit("turn-started", {"turn": turn.id})
+        thread.announce("turn-started", {"turn": turn.id})
     begin(thread, turn, params["input"], before, number)
     if not params["input"]:
-        thread.emit("turn-started", {"turn": turn.id})  # nothing to do: it is confirmed first
+        thread.announce("turn-started", {"turn": turn.id})  # nothing to do: it is confirmed first
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:

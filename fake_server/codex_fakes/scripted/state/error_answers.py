@@ -1,4 +1,4 @@
-"""Answers of the model with another status than 200: what the real server reads of them."""
+"""Parse answers of the model with a status other than 200 as the real server does."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _REASONS = {
 
 
 def answered(turn: Turn, url: str) -> tuple[list[Any], dict[str, Any] | None]:
-    """Return the acts of such an answer, or the cause of its failure as `turn.failure` takes it."""
+    """Return the acts of an answer with an error status, or the cause of its failure in the form for `turn.failure`."""
     if 200 <= turn.status < 300:
         return [], None  # read as a stream, in which no event ends the reply
     headers = {name.lower(): value for name, value in turn.headers}
     body = "" if turn.status == 304 else _body(turn)
-    return [], status_cause(turn.status, body, url, headers.get("x-request-id") or headers.get("cf-ray"))
+    return [], status_cause(turn.status, body, url, headers.get("cf-ray") or headers.get("x-request-id"))
 
 
 def status_cause(status: int, body: str, url: str, request: str | None = None) -> dict[str, Any]:
-    """Return the cause that a status with this body is."""
+    """Return the failure cause for a status with this body."""
     reason = _REASONS.get(status, "<unknown status code>")
     shown = f", request id: {request}" if request else ""
     if status == 429 and (limit := _usage_limit(body)) is not None:
@@ -48,7 +48,7 @@ def status_cause(status: int, body: str, url: str, request: str | None = None) -
 
 
 def _usage_limit(body: str) -> dict[str, Any] | None:
-    """Return the cause that a 429 answer is that reports a usage limit; None for any other."""
+    """Return the failure cause for a 429 answer that reports a usage limit; None for any other answer."""
     try:
         error = loads(body.encode("utf-8", "surrogatepass"))["error"]
         kind = error["type"]
@@ -64,7 +64,7 @@ def _usage_limit(body: str) -> dict[str, Any] | None:
 
 
 def _moment(at: int) -> str:
-    """Return a time (seconds since the epoch) as the real server writes it: with its day unless that is today."""
+    """Return a time (seconds since the epoch) as the real server writes it: with the day unless it is today."""
     then = localtime(at)
     hour = f"{then.tm_hour % 12 or 12}:{strftime('%M %p', then)}"
     if then[:3] == localtime(time())[:3]:

@@ -1,8 +1,7 @@
-"""The real server's errors for params of a wrong form, which it checks first.
+"""The real server's errors for params of a wrong form; it checks the form first.
 
-Of which kind each member is is in forms.json. The words were found by sending each form to the real binary
-(tests/data/refusals.ndjson); `codex_replay.protocol.refusals` has the errors of every method.
-"""
+forms.json has the type of each member. The messages were found by sending each form to the real binary
+(tests/data/refusals.ndjson); `codex_replay.protocol.refusals` has the errors of every method."""
 
 from __future__ import annotations
 
@@ -16,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def malformed(request: Mapping[str, Any], methods: Mapping[str, str]) -> str | None:
-    """Return the message that refuses a request for the form of its params; `methods` is `refusals.load_methods`."""
+    """Return the message that refuses a request because of the form of its params; `methods` comes from
+    `refusals.load_methods`."""
     params = request.get("params")
     if params is None:
         return None
@@ -60,35 +60,65 @@ _WORDS: dict[str, tuple[type, str]] = {
 _NUMBERS = {"u32": 0xFFFFFFFF, "u64": 0xFFFFFFFFFFFFFFFF, "usize": 0xFFFFFFFFFFFFFFFF, "i64": 0x7FFFFFFFFFFFFFFF}
 
 
+def misread(request: Mapping[str, Any], version: str) -> str | None:
+    """Return the message that refuses a request because of a member of its params, or None."""
+    from codex_replay.protocol.data_tables import load
+    from codex_replay.protocol.refusals import load_methods
+
+    method, forms, answers = request["method"], load("forms", version), load("answers", version)
+    params = {} if request.get("params") is None else request["params"]
+    elements = answers["elements"].get(method)
+    wrong = misshapen_params(params, method, forms)
+    if wrong is None and type(params) is list and elements is not None and len(params) < elements:
+        form = load_methods(version)[method].removeprefix("option ")
+        what = f"{form} with {elements} element{'s' if elements > 1 else ''}"
+        wrong = f"invalid length {len(params)}, expected {what}"
+    if wrong is None and type(params) is dict:
+        wrong = misshapen(params, forms["methods"].get(method, {}), forms)
+        missing = next((name for name in answers["required"].get(method, ()) if name not in params), None)
+        wrong = wrong or (f"missing field `{missing}`" if missing is not None else None)
+    return None if wrong is None else f"Invalid request: {wrong}"
+
+
 def misshapen(members: Mapping[str, Any], kinds: Mapping[str, str], forms: Mapping[str, Any]) -> str | None:
     """Return the real server's error for the first member of a wrong type; `forms` is forms.json.
 
-    The real server reads the members in their order and ignores unknown ones. It checks for missing members afterwards.
+    The real server reads the members in their order and ignores unknown ones. The real server checks for missing members
+    afterwards.
     """
     for name, value in members.items():
-        if name in kinds and (wrong := _wrong(value, kinds[name], forms)) is not None:
+        if name in kinds and (wrong := wrong_value(value, kinds[name], forms)) is not None:
             return wrong
     return None
 
 
-def _wrong(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
+def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
+    """Return the error for a value that does not have the expected type, or None."""
     if kind[-1] == "?" and value is None:
         return None
     kind = kind.removesuffix("?")
     if kind[0] == "[":
         if type(value) is not list:
-            return _unlike(value, "a sequence")
-        return next((wrong for one in value if (wrong := _wrong(one, kind[1:-1], forms)) is not None), None)
+            return unlike(value, "a sequence")
+        return next((wrong for one in value if (wrong := wrong_value(one, kind[1:-1], forms)) is not None), None)
     if kind in _WORDS:
         wanted, words = _WORDS[kind]
         if type(value) is not wanted:
-            return _unlike(value, words)
+            return unlike(value, words)
         if kind == "UUID" and (error := uuid_error(str(value))) is not None:
             return f"UUID parsing failed: {error}"
         return None
+    if kind == "absolute":
+        if type(value) is not str:
+            return unlike(value, "path string")
+        return None if value.startswith(("/", "~")) else "AbsolutePathBuf deserialized without a base path"
+    if kind == "ThreadId":
+        return uuid_error(value) if type(value) is str else unlike(value, "a string")
+    if kind == "f64":
+        return None if type(value) in (int, float) else unlike(value, "f64")
     if kind in _NUMBERS:
         if type(value) is not int:
-            return _unlike(value, kind)
+            return unlike(value, kind)
         fits = (-_NUMBERS[kind] - 1 if kind[0] == "i" else 0) <= value <= _NUMBERS[kind]
         return None if fits else f"invalid value: {type_name(value)}, expected {kind}"
     if kind in forms["enums"]:
@@ -96,7 +126,7 @@ def _wrong(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
     name = kind.rstrip("2")
     if kind in forms["structs"]:
         if type(value) is not dict:
-            return _no_list(value, forms["structs"][kind], name) if type(value) is list else _unlike(value, f"struct {name}")
+            return _no_list(value, forms["structs"][kind], name) if type(value) is list else unlike(value, f"struct {name}")
         return misshapen(value, forms["structs"][kind], forms) or _missing(value, forms["structs"][kind])
     if kind in forms["tagged"]:
         return _tagged(value, name, forms["tagged"][kind], forms)
@@ -108,101 +138,70 @@ def misshapen_params(params: Any, method: str, forms: Mapping[str, Any]) -> str 
     kind = forms["params"].get(method)
     if kind is not None and kind.startswith("untagged enum "):
         return None if type(params) is dict else f"data did not match any variant of {kind}"
-    return None if kind is None else _wrong(params, kind, forms)
-
-
-def wrong_setting(config: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
-    """Return the real server's error for the first key of a configuration with a value of a wrong kind.
-
-    It reads the keys in their alphabetical order.
-    """
-    for key in sorted(config.keys() & kinds.keys()):
-        value, kind = config[key], kinds[key]
-        if value is None:
-            continue
-        if type(kind) is list:
-            wrong = _no_setting(value, kind)
-        elif kind.startswith("struct "):
-            wrong = None if type(value) in (dict, list) else _unlike(value, kind)
-        elif kind[0] == "{":
-            for name, inner in value.items() if type(value) is dict else ():
-                if type(inner) is not dict:
-                    return f"{_unlike(inner, f'struct {kind[1:-1]}')}\nin `{key}.{name}`\n"
-            wrong = None if type(value) is dict else _unlike(value, "a map")
-        else:
-            wrong = _wrong(value, kind, {})
-        if wrong is not None:
-            return f"{wrong}\nin `{key}`\n"
-    return None
-
-
-def _no_setting(value: Any, words: Collection[str]) -> str | None:
-    """Check a setting with few values, which TOML may also write as a table of one key."""
-    if type(value) is dict and len(value) == 1:
-        (value,) = value
-        return _unlike(None, "unit") if value in words else f"unknown variant `{value}`, {_one_of(words)}"
-    if type(value) is not str:
-        return "invalid type: unit variant, expected string only"
-    return None if value in words else f"unknown variant `{value}`, {_one_of(words)}"
+    return None if kind is None else wrong_value(params, kind, forms)
 
 
 def _missing(members: Mapping[str, Any], kinds: Mapping[str, str]) -> str | None:
     return next((f"missing field `{name}`" for name in kinds if name not in members and kinds[name][-1] not in "?]"), None)
 
 
-def _unlike(value: Any, expected: str) -> str:
+def unlike(value: Any, expected: str) -> str:
+    """Return the error for a value of another type."""
     return f"invalid type: {type_name(value)}, expected {expected}"
 
 
-def _one_of(words: Collection[str]) -> str:
+def one_of(words: Collection[str]) -> str:
+    """Return the words in the form of an error message."""
     quoted = [f"`{word}`" for word in words]
     return f"expected {' or '.join(quoted)}" if len(quoted) < 3 else "expected one of " + ", ".join(quoted)
 
 
 def _no_word(value: Any, words: Collection[str]) -> str | None:
-    """Judge one of a few words, which may also be the one key of an object."""
+    """Check a value that must be one of a few words, or an object with such a word as its only key."""
     if type(value) is dict:
         if len(value) != 1:
             return "invalid value: map, expected map with a single key"
         ((value, within),) = value.items()
         if value in words:
-            return None if within is None else _unlike(within, "unit variant")
+            return None if within is None else unlike(within, "unit variant")
     elif type(value) is not str:
-        return _unlike(value, "string or map")
-    return None if value in words else f"unknown variant `{value}`, {_one_of(words)}"
+        return unlike(value, "string or map")
+    return None if value in words else f"unknown variant `{value}`, {one_of(words)}"
 
 
 def _no_list(value: list[Any], members: Collection[str], name: str) -> str:
-    """Refuse a list in place of an object (the real server takes one that is long enough, which no client sends)."""
+    """Refuse a list in place of an object (the real server accepts a list that is long enough, but no client sends one)."""
     return f"invalid length {len(value)}, expected struct {name} with {len(members)} elements"
 
 
 def _tagged(value: Any, name: str, rows: Mapping[str, Any], forms: Mapping[str, Any]) -> str | None:
     """Check an object whose `type` names its kind."""
     if type(value) not in (dict, list):
-        return _unlike(value, f"internally tagged enum {name}")
+        return unlike(value, f"internally tagged enum {name}")
     if not value or (type(value) is dict and "type" not in value):
         return "missing field `type`"
     kind = value["type"] if type(value) is dict else value[0]
     if type(kind) is int:
         return f"invalid value: {type_name(kind)}, expected variant index 0 <= i < {len(rows)}"
     if type(kind) is not str:
-        return _unlike(kind, "variant identifier")
+        return unlike(kind, "variant identifier")
     if kind not in rows:
-        return None if "other" in rows else f"unknown variant `{kind}`, {_one_of(rows)}"
+        return None if "other" in rows else f"unknown variant `{kind}`, {one_of(rows)}"
     if type(value) is list:
         return _no_list(value, rows[kind], f"variant {name}::{kind}")
     if (wrong := misshapen(value, rows[kind], forms)) is not None:
         return wrong
+    if name == "ResponseItem":
+        return next((f"missing field `{each}`" for each in forms["needs"].get(kind, ()) if each not in value), None)
     return _missing(value, rows[kind]) if name in ("UserInput", "LoginAccountParams") else None
 
 
 def _item_v1(value: Any, forms: Mapping[str, Any]) -> str | None:
-    """Judge an item of v1's input, whose `data` is apart from its `type`."""
+    """Check an item of v1's input, whose `data` is separate from its `type`."""
     if type(value) is list:
         return f"invalid length {len(value)}, expected adjacently tagged enum InputItem"
     if type(value) is not dict:
-        return _unlike(value, "adjacently tagged enum InputItem")
+        return unlike(value, "adjacently tagged enum InputItem")
     kinds = {"text": {"text": "string"}, "image": {"image_url": "string"}, "localImage": {"path": "path"}}
     if "type" not in value:
         return "missing field `type`"
@@ -212,7 +211,7 @@ def _item_v1(value: Any, forms: Mapping[str, Any]) -> str | None:
     if "data" not in value:
         return "missing field `data`"
     if type(value["data"]) is not dict:
-        return _unlike(value["data"], f"struct variant InputItem::{kind[0].upper()}{kind[1:]}")
+        return unlike(value["data"], f"struct variant InputItem::{kind[0].upper()}{kind[1:]}")
     if (wrong := misshapen(value["data"], kinds[kind], forms)) is not None:
         return wrong
     return _missing(value["data"], kinds[kind])

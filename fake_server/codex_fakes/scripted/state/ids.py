@@ -1,4 +1,4 @@
-"""Ids as the real server makes them: version 7 for threads (they sort by time), version 4 for items and subscriptions."""
+"""Ids in the form of the real server: version 7 for threads (they sort by time), version 4 for items and subscriptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ _latest = 0  # the first eight bytes of the latest version 7 uuid, as a number
 
 
 def uuid7(now: float) -> str:
-    """Return a version 7 uuid of this moment (seconds since the epoch); those of one millisecond sort as they were made."""
+    """Return a version 7 uuid of this moment (seconds since the epoch); uuids of one millisecond sort in the order of their
+    creation."""
     global _latest
     _latest = max(int(now * 1000) << 16 | urandom(1)[0], _latest + 1)
     return _dashed(_latest.to_bytes(8, "big") + urandom(8), 0x70)

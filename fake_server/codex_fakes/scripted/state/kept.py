@@ -1,7 +1,7 @@
-"""What is kept of one thread in the state folder, as lines that each describe a change.
+"""The stored part of one thread in the state folder, as lines that each describe a change.
 
-A line is an object: `meta` (changed members, all of them in the first line), `drop` (how many of the last items of the history
-and of v1's events are gone), `history`, `said` (added), `turns` (pairs of key and turn, added or replaced), `gone` (keys).
+A line is an object: `meta` (changed members, all of them in the first line), `drop` (how many items at the end of the history and
+of v1's events were removed), `history`, `said` (added), `turns` (pairs of key and turn, added or replaced), `gone` (keys).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _PLAIN = (
-    "created", "updated", "preview", "asked", "archived", "cwd", "model", "git", "total", "last", "source",
+    "created", "updated", "preview", "asked", "archived", "cwd", "model", "git", "total", "last", "window", "lead",
+    "source",
     "name", "forked_from", "failed", "unread", "revision",
 )  # fmt: skip
 _LATEST = 2  # the last turns may still change: a review adds two at once
@@ -34,12 +35,12 @@ def _meta(thread: Thread) -> dict[str, Any]:
 
 
 def _begun(thread: Thread) -> list[dict[str, Any]]:
-    """Return the turns of a thread that have their prompt; a process that dies before that has begun none."""
+    """Return the turns of a thread that have a prompt; a process that dies before it stores the prompt has begun no turn."""
     return [turn for turn in thread.turns if turn["items"]]
 
 
 class Kept:
-    """How far the file of a thread is read (`offset` in bytes, `lines`), and what it has of the thread."""
+    """How much of a thread's file is read (`offset` in bytes, `lines`), and the part of the thread that it contains."""
 
     def __init__(self) -> None:
         self.offset = self.lines = 0
@@ -50,7 +51,7 @@ class Kept:
         self._turns: list[tuple[str, Any, bytes]] = []  # key, turn, and its text in the file
 
     def changed(self, thread: Thread) -> bool:
-        """Return True if the file lacks something of the thread."""
+        """Return True if the file lacks a change of the thread."""
         if self._meta != _meta(thread) or len(self._turns) != len(_begun(thread)):
             return True
         if len(self._history) != len(thread.history) or len(self._said) != len(thread.said):
@@ -60,7 +61,7 @@ class Kept:
     # -- writing ----------------------------------------------------------------------------------------------------------
 
     def entry(self, thread: Thread, key: Callable[[], str]) -> dict[str, Any]:
-        """Return the line for what has changed, and count it as written; `key` makes the key of a new turn."""
+        """Return the line for the changes, and count it as written; `key` makes the key of a new turn."""
         meta = _meta(thread)
         changed = {name: value for name, value in meta.items() if name not in self._meta or self._meta[name] != value}
         history, events = _shared(self._history, thread.history), _shared(self._said, thread.said)
@@ -89,7 +90,7 @@ class Kept:
     # -- reading ----------------------------------------------------------------------------------------------------------
 
     def apply(self, thread: Thread, entry: dict[str, Any]) -> None:
-        """Apply a line of the file; what another process adds to the input of the model is not for a thread that is loaded."""
+        """Apply a line of the file; for a loaded thread, the model's input of another process is ignored."""
         meta = entry["meta"]
         if meta.get("format", FORMAT) != FORMAT:
             raise Broken
@@ -113,7 +114,7 @@ class Kept:
         self._apply_turns(thread, dict(entry["turns"]), set(entry["gone"]))
 
     def _apply_to_loaded(self, thread: Thread, meta: dict[str, Any]) -> None:
-        """Copy the values that a list shows. The thread keeps its other values, and writes them when they change."""
+        """Copy the values that a list shows. The thread keeps its other values, and stores them when they change."""
         own = _meta(thread)
         shown = ("archived",) if thread.asked else ("archived", "asked", "preview")
         for name, value in meta.items():
@@ -139,7 +140,7 @@ class Kept:
 
 
 def _shared(one: list[Any], other: list[Any]) -> int:
-    """Return how many items two lists share at their beginning."""
+    """Return the number of equal items at the beginning of two lists."""
     if other[: len(one)] == one:
         return len(one)
     return next(i for i, item in enumerate(one) if i >= len(other) or other[i] != item)

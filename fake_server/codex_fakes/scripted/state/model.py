@@ -1,9 +1,8 @@
 """The model of the scripted fake: choose the turn that answers, run its steps, and keep the ledger of requests.
 
-The script is the backend's own (`codex_replay.protocol.script.script`), read and chosen from by the same rules, so that one file
-serves the
-fake backend and the fake Codex. The heavy modules are imported at the first need, after the client's first answer is out.
-"""
+The script has the backend's format (`codex_replay.protocol.script.script`) and is read by the same rules, so that one file serves
+the fake backend and the fake Codex. The heavy modules are imported when they are first needed, after the client's first
+answer."""
 
 from __future__ import annotations
 
@@ -22,9 +21,9 @@ GREETING = "Hello from fake-codex."
 
 
 class Reply:
-    """The result of one request to the model: `failure` (a cause as `turn.failure` takes it), or `acts` and the item results.
+    """The result of one request to the model: `failure` (a cause in the form for `turn.failure`), or `acts` and the item results.
 
-    `limits` are the rate limits in the answer's headers (`turn.limits.limits_of`); `wait_ms` is the time before a failure.
+    `limits` are the rate limits in the answer's headers (`turn.limits.limits_of`); `before` are the waits before the answer.
     """
 
     def __init__(
@@ -33,17 +32,17 @@ class Reply:
         results: dict[str, Any],
         failure: dict[str, Any] | None = None,
         limits: dict[str, Any] | None = None,
-        wait_ms: float = 0,
+        before: list[tuple[str, Any]] | None = None,
     ) -> None:
-        self.acts, self.results, self.failure, self.limits, self.wait_ms = acts, results, failure, limits or {}, wait_ms
+        self.acts, self.results, self.failure, self.limits, self.before = acts, results, failure, limits or {}, before or []
 
 
 class Model:
-    """The script, how far it is used, and the ledger.
+    """The script, its position, and the ledger.
 
-    `path` is the script (None: every request gets the same greeting), `text` its content if it is already read (a pipe can
-    be read once); `ledger` is a file that gets one line of JSON a request. Raises `ValueError` with a sentence for a ledger
-    that cannot be written, and `load` for a script that cannot be used.
+    `path` is the script (None: every request gets the same greeting), `text` its content if it was already read (a pipe can be
+    read only once); `ledger` is a file that gets one line of JSON per request. Raises `ValueError` with a sentence for a ledger
+    that cannot be written; `load` raises it for an invalid script.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class Model:
             self._share(store)
 
     def _share(self, store: Store) -> None:
-        """Share the position in the script, and the ledger, with the other processes of a state folder."""
+        """Share the position in the script, and the ledger, with the other processes that use the state folder."""
         from codex_fakes.scripted.state.position import Position
 
         if self._path is not None and self._text is None:
@@ -81,7 +80,7 @@ class Model:
                 self._ledger.truncate(0)
 
     def position(self) -> dict[str, Any]:
-        """Return how far the script is used, as `go_on` takes it."""
+        """Return the position in the script, in the form for `go_on`."""
         return {
             "asked": self._asked,
             "defaults": self._defaults,
@@ -90,14 +89,14 @@ class Model:
         }
 
     def go_on(self, position: dict[str, Any]) -> None:
-        """Go on from a position; an empty one is the beginning."""
+        """Continue from a position; an empty one is the beginning."""
         self._asked, self._defaults = int(position.get("asked", 0)), int(position.get("defaults", 0))
         self._answered = {method: set(used) for method, used in position.get("answered", {}).items()}
         if self._turns is not None:
             self._turns.go_on({int(index): int(uses) for index, uses in position.get("used", {}).items()})
 
     def load(self) -> None:
-        """Read the script, unless that is done."""
+        """Read the script, unless it was already read."""
         if self._loaded or self._path is None:
             return
         from codex_replay.protocol.script.choose import Choice
@@ -111,7 +110,7 @@ class Model:
             self._script = parse(loads(self._text))
             self._check_faults(self._script)
             if self._script.otherwise == "ask":
-                raise ValueError('"otherwise" is "ask", which only the backend does. Use "miss" or "default"')
+                raise ValueError('"otherwise" is "ask", which only the fake backend supports. Use "miss" or "default"')
             self._turns = Choice(self._script.turns)
         except ValueError as error:
             raise ValueError(f"the script {self._path} cannot be used: {error}") from None
@@ -123,19 +122,19 @@ class Model:
             from codex_fakes.model.faults import fault_error
 
             for i, turn in enumerate(script.turns):
-                if turn.fault is not None and (wrong := fault_error(turn.fault, f"turns[{i}]")):
+                if wrong := fault_error(turn.fault, f"turns[{i}]"):
                     raise ValueError(wrong)
 
     # -- the machine in the script (docs/fake-codex.md) --------------------------------------------------------
 
     @property
     def git(self) -> dict[str, Any]:
-        """The repository that threads are in: sha, branch, originUrl, mergeBase; empty without one."""
+        """The git repository of the threads: sha, branch, originUrl, mergeBase; empty if there is none."""
         return dict(self._script.git) if self._script is not None else {}
 
     @property
     def account(self) -> Any:
-        """The account that is logged in at the start."""
+        """The account with which the server starts."""
         return self._script.account if self._script is not None else None
 
     @property
@@ -144,9 +143,9 @@ class Model:
         return self._script.rate_limits if self._script is not None else None
 
     def answer(self, method: str, params: Any) -> dict[str, Any] | None:
-        """Return the script's answer to a request: the first that is left whose `params` are among the request's.
+        """Return the script's answer to a request: the first unused one whose `params` are part of the request's.
 
-        A list is used up from its beginning; an object that stands alone answers always.
+        The answers of a list are used one by one; a single object answers every request.
         """
         given = self._script.answers.get(method) if self._script is not None else None
         if given is None:
@@ -197,7 +196,7 @@ class Model:
         return reply
 
     def _unauthorized(self) -> str | None:
-        """Return why the script's backend would refuse this client: spent tokens that cannot be refreshed."""
+        """Return the reason why the script's backend would refuse this client: expired tokens that cannot be refreshed."""
         auth = self._script.auth if self._script is not None else {}
         account = self._script.account if self._script is not None else None
         if account == "chatgpt" or (isinstance(account, dict) and account.get("type") == "chatgpt"):
@@ -209,10 +208,10 @@ class Model:
         return None
 
     def _choose(self, body: dict[str, Any]) -> tuple[int | None, Turn | None, str, str | None]:
-        """Return the turn's index (None for a default), the turn (None if no turn matches), the label for its ids, and the reason
-        if no turn matches.
+        """Return the turn's index (None for a default), the turn (None if no turn matches), the label for the ids in the reply,
+        and the reason if no turn matches.
 
-        There are no HTTP headers here, so expectations on headers are ignored.
+        A request of the scripted fake has no HTTP headers, so expectations on headers are ignored.
         """
         from codex_replay.protocol.script.expect import mismatch
         from codex_replay.protocol.script.script import Turn
@@ -257,8 +256,8 @@ class Model:
             from codex_fakes.scripted.state.error_answers import answered
 
             acts, cause = answered(turn, url)
-            return turn.status, Reply(acts, {}, cause, limits, turn.first_delay_ms or 0)
-        return 200, Reply(_acts(turn, body, label), _results(turn, label), limits=limits)
+            return turn.status, Reply(acts, {}, cause, limits, _before(turn))
+        return 200, Reply(_acts(turn, body, label), _results(turn, label), limits=limits, before=_before(turn))
 
     def close(self) -> None:
         """Close the ledger."""
@@ -281,6 +280,12 @@ def _results(turn: Turn, label: str) -> dict[str, Any]:
     return results
 
 
+def _before(turn: Turn) -> list[tuple[str, Any]]:
+    """Return the waits before the headers of the answer."""
+    waits: list[tuple[str, Any]] = [("wait", turn.first_delay_ms)] if turn.first_delay_ms else []
+    return waits if turn.gate is None else [*waits, ("gate", turn.gate)]
+
+
 def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
     """Return the reply as events (dicts) and acts (("wait", ms), ("gate", name), ("end", how))."""
     from codex_fakes.model.faults import Cut, Idle, Reset, apply
@@ -288,9 +293,7 @@ def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
     from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait, event_bytes
 
     steps = apply(turn.fault, reply(turn, body, label))
-    acts: list[Any] = [("wait", turn.first_delay_ms)] if turn.first_delay_ms else []
-    if turn.gate is not None:
-        acts.append(("gate", turn.gate))
+    acts: list[Any] = []
     decoder = None
     if any(isinstance(step, Raw) for step in steps):
         from codex_replay.core.wire.sse import Decoder
@@ -316,7 +319,7 @@ def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
 
 
 def _decoded(events: Any) -> list[Any]:
-    """Return the JSON values of SSE events; other values than JSON objects are ignored, as Codex ignores them."""
+    """Return the JSON values of SSE events; values that are not JSON objects are ignored, as Codex ignores them."""
     found = []
     for event in events:
         try:

@@ -1,7 +1,6 @@
-"""TOML, of which most configurations use little: that little is read here, all else by the standard `tomllib`.
+"""Parse TOML. Most configurations use only a small part of TOML, which this module parses; `tomllib` parses all others.
 
-`tomllib` brings `re`, `typing` and `datetime`, which take longer than all else that a start of fake-codex does.
-"""
+`tomllib` imports `re`, `typing` and `datetime`, which take longer than everything else at the start of fake-codex."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ _SPACE = " \t"
 
 
 def loads(text: str) -> dict[str, Any]:
-    """Parse a TOML document; raises `ValueError` (`tomllib.TOMLDecodeError`) for another text."""
+    """Parse a TOML document; raises `ValueError` (`tomllib.TOMLDecodeError`) for any other text."""
     found = plain(text)
     if found is None:
         import tomllib
@@ -25,7 +24,7 @@ def loads(text: str) -> dict[str, Any]:
 def plain(text: str) -> dict[str, Any] | None:
     """Parse a document that has only `[tables]`, and a string, a whole number or a boolean under each bare key.
 
-    None for any other text, TOML or not.
+    Return None for any other text, TOML or not.
     """
     document: dict[str, Any] = {}
     table, heads = document, set()

@@ -1,4 +1,4 @@
-"""How far a script is used, kept in the state folder: the turns and the answers, and how many requests there were."""
+"""The position in a script, kept in the state folder: the used turns and answers, and the number of requests."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.state.store import Store
 
     class Scripted(Protocol):
-        """The model, as far as its position goes."""
+        """The part of the model that a position uses."""
 
         def position(self) -> dict[str, Any]:
-            """Return how far the script is used."""
+            """Return the current position in the script."""
 
         def go_on(self, position: dict[str, Any]) -> None:
-            """Go on from a position."""
+            """Continue from a position."""
 
 
 class Position:
-    """The position of a model in its script: `with position:` takes it over from other processes, and keeps what changes."""
+    """The position of a model in its script: `with position:` reads it from the state folder, and stores changes."""
 
     def __init__(self, model: Scripted, store: Store, text: bytes | None) -> None:
         self._model, self._store = model, store
@@ -27,7 +27,7 @@ class Position:
         self._before: Any = None
 
     def __enter__(self) -> None:
-        """Lock the folder, and go on where the last process stopped."""
+        """Lock the folder, and continue where the last process stopped."""
         self._store.__enter__()
         kept = self._store.read(self._name)
         try:
@@ -39,7 +39,7 @@ class Position:
         self._before = self._model.position()
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Keep the position, and unlock the folder."""
+        """Store the position, and unlock the folder."""
         now = self._model.position()
         if error is None and now != self._before:
             self._store.write(self._name, now)

@@ -1,7 +1,6 @@
 """The interfaces of a thread's session and turn, for the modules below them.
 
-Loaded by type checkers only: `typing` is not on the start-up path.
-"""
+Only type checkers load it: `typing` is not imported at start-up."""
 
 from __future__ import annotations
 
@@ -16,13 +15,12 @@ class State(Protocol):
     """The state folder, as a thread sees it."""
 
     def allow(self, prefix: list[str]) -> None:
-        """Keep a command prefix that needs no approval any more."""
+        """Store a command prefix that no longer needs an approval."""
 
 
 class Out(Protocol):
     """The session, as a thread sees it."""
 
-    version: str
     table: dict[str, Any]
     rules: list[list[str]]
 
@@ -30,21 +28,17 @@ class Out(Protocol):
     def store(self) -> State | None:
         """The state folder, if there is one."""
 
-    @property
-    def client_name(self) -> str:
-        """The name that the client gave itself."""
-
     def send(self, frame: dict[str, Any]) -> None:
         """Send a notification."""
 
     def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
-        """Number a request, send it, and give its reply to the ticket."""
+        """Number a request, send it, and store its reply in the ticket."""
 
     def answer(self, request_id: Any, result: Any) -> None:
         """Answer a request of the client."""
 
     def delay_output(self, name: str) -> None:
-        """Leave a gap of the real server before the next output."""
+        """Wait for a gap of the real server before the next output."""
 
     def gap(self, name: str) -> Iterator[Any]:
         """Yield the wait for a gap of the real server, if there is one."""

@@ -1,14 +1,14 @@
 """Raw items: the input and output of the model, item by item, for a listener that requests them (`experimentalRawEvents`).
 
-The items are those of the history, with the members that the real server writes here and not in its requests. The texts that
-open a thread (permissions, instructions, environment) are data in opening.json. The file is read when the first thread begins
-whose raw items have a listener, or may get one. Order and texts are those of the real binary (recordings; the differential
-test's "raw items").
-"""
+The items are those of the history, with the members that the real server writes in raw items but not in its requests. The texts
+that open a thread (permissions, instructions, environment) are data in opening.json. The file is read when the first thread
+begins that has, or may get, a listener for raw items. Order and texts are those of the real binary (recordings; the differential
+test's "raw items")."""
 
 from __future__ import annotations
 
 from posix import environ
+from time import time
 
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.data_tables import load
@@ -16,6 +16,7 @@ from codex_replay.protocol.turn.frames import fill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from codex_fakes.scripted.state.settings import Settings
@@ -38,7 +39,7 @@ def opening(settings: Settings) -> list[Item]:
     """Return the model's input before a thread's first turn: permissions, the developer's and the user's instructions, the
     environment.
 
-    The user's instructions are only the skills that Codex itself puts into every home: the fake reads no file.
+    The user's instructions contain only the skills that Codex itself puts into every home, because the fake reads no file.
     """
     developer = settings.developer_instructions
     words = [_message("developer", developer)] if developer else []
@@ -52,7 +53,7 @@ def opening(settings: Settings) -> list[Item]:
 
 
 def changes(told: Any, settings: Settings) -> list[Item]:
-    """Return the model's input on settings that differ from the known ones (`Settings.model_view`)."""
+    """Return the model's input about settings that differ from the known ones (`Settings.model_view`)."""
     cwd, *rights = told
     new_cwd, *new_rights = settings.model_view()
     items = [_environment(settings)] if cwd != new_cwd else []
@@ -60,7 +61,7 @@ def changes(told: Any, settings: Settings) -> list[Item]:
 
 
 def review_told(settings: Settings, text: str, interrupted: bool) -> Item:
-    """Return the input of a reviewed thread's model about the review, whose result is `text`."""
+    """Return the input that tells the model of a reviewed thread about the review, whose result is `text`."""
     return _message("user", fill(_texts(settings)["reviews"]["interrupted" if interrupted else "done"], {"text": text}))
 
 
@@ -117,7 +118,57 @@ def raw(item: Item) -> Item:
     return item
 
 
+#: What a later version puts before the uuid that it gives to an item.
+_PREFIXES = {"message": "msg_", "function_call_output": "fco_", "custom_tool_call_output": "ctco_"}
+_MADE = ("function_call_output", "custom_tool_call_output")
+#: The order in which a later version writes the members of an item of the model.
+_ORDER = {
+    "message": ("type", "status", "id", "role", "content"),
+    "reasoning": ("type", "id", "summary", "content", "encrypted_content"),
+    "web_search_call": ("type", "id", "status", "action"),
+    "function_call": ("type", "status", "id", "name", "arguments", "call_id"),
+    "custom_tool_call": ("type", "id", "status", "call_id", "name", "input"),
+}
+_PASSED_ON = "internal_chat_message_metadata_passthrough"
+
+
+def later_raw(item: Item, turn: str, new_id: Callable[[], str]) -> Item:
+    """Return an item of a later version as a raw item: each item has an id, its turn, and its author.
+
+    An item of the model is unchanged; an item of the user or of a tool also has the time.
+    """
+    if item["type"] in _MADE or item.get("role") == "user":
+        passed: Item = {"turn_id": turn, "create_time": time()}
+        if item["type"] == "message":
+            parts = item["content"]
+            passed["content_item_kinds"] = ["user.image" if part["type"] == "input_image" else "user.text" for part in parts]
+            passed["content_item_metadata"] = [{"provenance": {"type": "user"}} for _ in parts]
+        return {"type": item["type"], "id": _PREFIXES[item["type"]] + new_id(), **item, _PASSED_ON: passed}
+    passed = {"turn_id": turn}
+    if item["type"] == "message":
+        passed["content_item_kinds"] = ["unknown"] * len(item["content"])
+    if item["type"] == "reasoning":
+        item = {"content": None, "encrypted_content": None, **item}
+    names = _ORDER.get(item["type"], ("type", "id"))
+    return {**{name: item[name] for name in names if name in item}, **item, _PASSED_ON: passed}
+
+
+def response_values(response: Item, usage: dict[str, int] | None, names: dict[str, str]) -> Item:
+    """Return the values of the event "raw-response": the id of a response, its usage as Codex counts it, and its usage as
+    received.
+    """
+    counted = None if usage is None else {name: usage.get(count, 0) for name, count in names.items()}
+    given = response.get("usage")
+    metadata = None if given is None else {"amount": None, "metadata": _sorted(given)}
+    return {"responseId": response["id"], "usage": counted, "usageMetadata": metadata}
+
+
+def _sorted(value: Any) -> Any:
+    return {key: _sorted(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
+
+
 def structured(output: str, exit_code: int, milliseconds: int) -> str:
-    """Return what a command printed as the real server keeps it for all calls but shell_command's, whose output is plain text."""
+    """Return a command's output as the real server stores it for all calls except those of shell_command, whose output is plain
+    text."""
     seconds = float(round(milliseconds / 1000, 1))
     return dumps({"output": output, "metadata": {"exit_code": exit_code, "duration_seconds": seconds}}).decode()

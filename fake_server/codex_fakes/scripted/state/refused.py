@@ -1,4 +1,4 @@
-"""The one exception by which a method of the scripted fake refuses a request."""
+"""The exception that a method of the scripted fake raises to refuse a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ INVALID_REQUEST = -32600
 
 
 class Refused(Exception):
-    """A request that gets an error; `code`, the text and `data` go to the client."""
+    """A request that gets an error; `code`, the text and `data` are sent to the client."""
 
     def __init__(self, message: str, code: int = INVALID_REQUEST, data: Any = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The file of a script, as bytes. On the start-up path of a fake-codex with a script."""
+"""The file of a script, as bytes. A fake-codex with a script loads this module at start-up."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
 """The settings of a thread of the scripted fake: the defaults of 0.92, the user's config.toml, `-c` options, and the request.
 
-Only settings that show on the wire are read: model, provider, approval policy, sandbox, effort, retries.
-"""
+Only settings that are visible on the wire are read: model, provider, approval policy, sandbox, effort, retries."""
 
 from __future__ import annotations
 
 from time import gmtime, localtime, strftime
 
-from codex_fakes.scripted.state.form import wrong_setting
+from codex_fakes.scripted.state.config_forms import wrong_setting
 from codex_replay.protocol.data_tables import load
 
 TYPE_CHECKING = False
@@ -25,20 +24,45 @@ _PROVIDERS = ("openai", "ollama", "ollama-chat", "lmstudio")  # those that 0.92 
 
 
 class Settings:
-    """The settings of one thread. `config` is the merged configuration, nested like config.toml."""
+    """The settings of one thread. `config` is the merged configuration, nested like config.toml.
 
-    def __init__(self, config: Mapping[str, Any], cwd: str, home: str, limits: Mapping[str, Any], version: str) -> None:
+    `profile` is the profile that a request names; it replaces the profile of the configuration.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        cwd: str,
+        home: str,
+        limits: Mapping[str, Any],
+        version: str,
+        profile: str | None = None,
+    ) -> None:
+        self.profile: str | None = profile or config.get("profile")
+        profiles = config.get("profiles")
+        chosen = profiles.get(self.profile) if type(profiles) is dict and type(self.profile) is str else None
+        if type(chosen) is dict:
+            config = {**config, **chosen}
         self.config, self.cwd, self.home, self._limits, self.version = config, cwd, home, limits, version
         self.model: str = config.get("model") or limits.get("model") or "gpt-5.2-codex"
         self.provider: str = config.get("model_provider") or "openai"
-        self.policy: str = config.get("approval_policy") or "on-request"
-        mode = config.get("sandbox_mode")
-        self.sandbox: dict[str, Any] = sandbox_v2(mode if isinstance(mode, str) and mode else "read-only")
+        self._default_access()
         self.effort: str | None = config.get("model_reasoning_effort")
         self.summary: str | None = config.get("model_reasoning_summary")
         self.base_instructions: str | None = None
         self.developer_instructions: str | None = config.get("developer_instructions")
-        self.mode = "custom"
+        self.compact_prompt: str | None = config.get("compact_prompt")
+        self.mode, self.mode_instructions = "custom", ""  # the collaboration mode, and its instructions
+
+    def _default_access(self) -> None:
+        """Set approval policy and sandbox to the configuration's, or to the defaults of the directory, which the user may
+        trust."""
+        projects, mode = self.config.get("projects"), self.config.get("sandbox_mode")
+        project = projects.get("/" + self.cwd.strip("/")) if isinstance(projects, dict) else None
+        trust = project.get("trust_level") if isinstance(project, dict) else None
+        self.policy: str = self.config.get("approval_policy") or ("untrusted" if trust == "untrusted" else "on-request")
+        default = "read-only" if trust is None else "workspace-write"
+        self.sandbox: dict[str, Any] = self._sandbox_of(mode if isinstance(mode, str) and mode else default)
 
     def copy(self) -> Settings:
         """Return the same settings for another thread."""
@@ -47,17 +71,18 @@ class Settings:
         return other
 
     def model_view(self) -> tuple[Any, ...]:
-        """Return the settings in the model's input, which is sent again when they change; a path is compared by its parts."""
+        """Return the settings that are part of the model's input, which is sent again when they change. Paths are compared
+        segment by segment."""
         rooted, parts = self.cwd.startswith("/"), [part for part in self.cwd.split("/") if part not in ("", ".")]
         return (rooted, *parts), self.policy, self.sandbox
 
     def change(self, given: Mapping[str, Any], api: str) -> bool:
-        """Apply the overrides of a request (null and absent ones change nothing); return True if there was any."""
+        """Apply the overrides of a request (null and absent members are ignored); return True if there was an override."""
         changed = False
         names = (
             ("cwd", "cwd"), ("model", "model"), ("modelProvider", "provider"), ("approvalPolicy", "policy"), ("effort", "effort"),
             ("summary", "summary"), ("baseInstructions", "base_instructions"),
-            ("developerInstructions", "developer_instructions"),
+            ("developerInstructions", "developer_instructions"), ("compactPrompt", "compact_prompt"),
         )  # fmt: skip
         for key, name in names:
             if given.get(key) is not None:
@@ -65,29 +90,43 @@ class Settings:
                 changed = True
         sandbox = given.get("sandbox") or given.get("sandboxPolicy")
         if sandbox is not None:
-            self.sandbox = sandbox_v2(sandbox)
+            self.sandbox = self._sandbox_of(sandbox)
             changed = True
         mode = given.get("collaborationMode")
         if isinstance(mode, dict):
             self.mode = mode.get("mode", "custom")
             chosen = mode.get("settings") or {}
+            self.mode_instructions = chosen.get("developer_instructions") or ""
             self.model, self.effort = chosen.get("model") or self.model, chosen.get("reasoning_effort")
             changed = True
         return changed or given.get("personality") is not None
 
+    def _sandbox_of(self, given: Any) -> dict[str, Any]:
+        """Return a sandbox in v2's form; a mode (unlike a policy) gets the members of the configuration."""
+        if given == "workspace-write" and isinstance(self.config.get("sandbox_workspace_write"), dict):
+            return sandbox_v2({"type": given, **self.config["sandbox_workspace_write"]})
+        return sandbox_v2(given)
+
+    def mode_view(self) -> tuple[Any, ...]:
+        """Return the collaboration mode; its instructions are sent again when it changes."""
+        return self.mode, self.model, self.effort, self.mode_instructions
+
+    def mode_text(self) -> str:
+        """Return the instructions of the collaboration mode in the form for the model, or ""."""
+        return f"<collaboration_mode>{self.mode_instructions}</collaboration_mode>" if self.mode_instructions else ""
+
     def wrong(self) -> str | None:
         """Return the real server's error for a configuration without valid settings."""
         if (wrong := wrong_setting(self.config, load("forms", self.version)["settings"])) is not None:
-            return wrong
-        profile = self.config.get("profile")
-        if profile is not None and profile not in (self.config.get("profiles") or {}):
-            return f"config profile `{profile}` not found"
+            return wrong.text
+        if self.profile is not None and self.profile not in (self.config.get("profiles") or {}):
+            return f"config profile `{self.profile}` not found"
         providers = self.config.get("model_providers")
         known = (*_PROVIDERS, *(providers if isinstance(providers, dict) else ()))
         return None if self.provider in known else f"Model provider `{self.provider}` not found"
 
     def retries(self) -> tuple[int, int]:
-        """Return how often a request, and how often a stream, is tried again."""
+        """Return how often a request, and how often a stream, is retried."""
         provider = self._provider()
         return (
             provider.get("request_max_retries", self._limits["requestRetries"]),
@@ -95,13 +134,23 @@ class Settings:
         )
 
     def idle_seconds(self) -> float:
-        """Return how long a stream may stand still, in seconds."""
+        """Return how long a stream may be silent, in seconds."""
         return float(self._provider().get("stream_idle_timeout_ms", self._limits["idleMs"])) / 1000
 
     def url(self) -> str:
-        """Return where the real binary would send its requests; nothing is sent there."""
+        """Return the URL to which the real binary would send its requests; the fake does not use it."""
         base = self._provider().get("base_url") or "https://api.openai.com/v1"
         return f"{base}/responses"
+
+    def missing_key(self) -> dict[str, Any] | None:
+        """Return the cause of a failed request if the environment lacks the key of the provider."""
+        from posix import environ
+
+        provider = self._provider()
+        name, hint = provider.get("env_key"), provider.get("env_key_instructions")
+        if type(name) is not str or environ.get(name.encode(), b"").strip():
+            return None
+        return {"break": "no-key", "key": name, "hint": f" {hint}" if hint else ""}
 
     def _provider(self) -> Mapping[str, Any]:
         providers = self.config.get("model_providers")
@@ -109,7 +158,7 @@ class Settings:
         return provider if isinstance(provider, dict) else {}
 
     def abilities(self) -> dict[str, Any]:
-        """Return the table's row of the model: by the longest name that it begins with."""
+        """Return the table's row for the model: the longest name with which the model's name begins."""
         models: dict[str, dict[str, Any]] = self._limits["models"]
         known = [name for name in models if self.model.startswith(name)]
         return models[max(known, key=len) if known else "*"]
@@ -122,13 +171,36 @@ class Settings:
         found: int | None = self.abilities()["window"]
         return found
 
+    def output_budget(self) -> tuple[int, str]:
+        """Return how much of an output the model gets."""
+        from codex_replay.protocol.turn.output import CHARS, TOKENS
+
+        tokens = self.abilities().get("output", self._limits.get("output", "tokens")) == "tokens"
+        given = self.config.get("tool_output_token_limit")
+        if type(given) is not int:
+            return TOKENS if tokens else CHARS
+        return (given, "tokens") if tokens else (given * 4, "chars")
+
+    def compaction_limit(self) -> int | None:
+        """Return the number of tokens from which the context is compacted: nine tenths of the whole window."""
+        limit, whole = self.config.get("model_auto_compact_token_limit"), self.config.get("model_context_window")
+        if type(limit) is int:
+            return limit
+        window = self.abilities()["window"]
+        if type(whole) is not int:
+            whole = None if window is None else -(-window * 100 // 95)  # the reported window is 95 % of it
+        return None if whole is None else whole * 9 // 10
+
     def feature(self, name: str) -> bool:
-        """Return True if the configuration switches a feature on."""
+        """Return True if the configuration switches a feature on, also by an old name."""
         features = self.config.get("features")
-        return isinstance(features, dict) and features.get(name) is True
+        old = [alias for alias, meant in self._limits.get("aliases", {}).items() if meant == name]
+        if any(self.config.get(alias) is True for alias in old if alias != "web_search"):
+            return True
+        return isinstance(features, dict) and any(features.get(each) is True for each in (name, *old))
 
     def rollout(self, thread: str, created: float, archived: bool) -> str:
-        """Return the path that the real server would keep a thread under."""
+        """Return the path at which the real server would store a thread."""
         moment = localtime(created)
         name = f"rollout-{strftime('%Y-%m-%dT%H-%M-%S', moment)}-{thread}.jsonl"
         folder = "archived_sessions" if archived else f"sessions/{strftime('%Y/%m/%d', moment)}"
@@ -136,7 +208,9 @@ class Settings:
 
 
 def absolute(path: str, base: str) -> str:
-    """Return a thread's place as the real server writes it: from `base`, with ~, without empty, . and .. parts."""
+    """Return a thread's directory in the form of the real server: resolved against `base`, with ~ expanded, and without empty, .
+    and .. parts.
+    """
     if path == "~" or path.startswith("~/"):
         from posix import environ
 
@@ -171,28 +245,53 @@ def sandbox_v2(given: Any) -> dict[str, Any]:
     }
 
 
-def read_config(home: str, overrides: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return $CODEX_HOME/config.toml with the `-c key=value` options on top; raises `ValueError` with a sentence."""
-    config: dict[str, Any] = {}
+class BrokenConfig(ValueError):
+    """config.toml is not TOML; `text` is its content."""
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+
+def read_config(home: str, overrides: list[tuple[str, str]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return $CODEX_HOME/config.toml, and the configuration of the `-c key=value` options; raises `BrokenConfig`."""
     try:
         with open(f"{home}/config.toml", "rb") as file:
             text = file.read().decode("utf-8", "replace")
     except OSError:
         text = ""
-    if text or overrides:
+    config: dict[str, Any] = {}
+    if text:
         from codex_fakes.scripted.state.plain_toml import loads
 
         try:
             config = loads(text)
         except ValueError as error:
-            raise ValueError(f"{home}/config.toml is not TOML: {error}") from None
-        for key, value in overrides:
-            try:
-                given: Any = loads(f"x = {value}")["x"]
-            except ValueError:
-                given = value  # as the real codex: what is not TOML is a string
-            put(config, key, given)
-    return config
+            raise BrokenConfig(f"{home}/config.toml is not TOML: {error}", text) from None
+    return config, flags_of(overrides)
+
+
+def flags_of(overrides: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return the configuration of the `-c key=value` options."""
+    flags: dict[str, Any] = {}
+    for key, value in overrides:
+        from codex_fakes.scripted.state.plain_toml import loads
+
+        try:
+            given: Any = loads(f"x = {value}")["x"]
+        except ValueError:
+            given = value  # as the real codex: what is not TOML is a string
+        put(flags, key, given)
+    return flags
+
+
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration with another one on top, table by table."""
+    both = dict(old)
+    for key, value in new.items():
+        tables = isinstance(value, dict) and isinstance(old.get(key), dict)
+        both[key] = merged(old[key], value) if tables else value
+    return both
 
 
 def put(config: dict[str, Any], key: str, value: Any) -> None:
@@ -206,6 +305,6 @@ def put(config: dict[str, Any], key: str, value: Any) -> None:
 
 
 def rfc3339(moment: float, milliseconds: bool = False) -> str:
-    """Return a moment in UTC as v1 writes it."""
+    """Return a time in UTC in the form of v1."""
     text = strftime("%Y-%m-%dT%H:%M:%S", gmtime(moment))
     return f"{text}.{int(moment * 1000) % 1000:03d}Z" if milliseconds else f"{text}Z"

@@ -1,13 +1,13 @@
-"""The folder of `FAKE_CODEX_STATE`: what the scripted fake keeps between processes.
+"""The folder of `FAKE_CODEX_STATE`: the data that the scripted fake keeps between processes.
 
     DIR/threads/ID.ndjson     one thread: a line for each change, appended in one write; nothing is rewritten
     DIR/script-CRC.json       how far the script with this checksum is used; replaced atomically
     DIR/rules.json            command prefixes that amendments allow; replaced atomically
     DIR/lock                  locked while one of them is read and written
 
-A process that dies while it writes leaves at most a last line without a newline: readers ignore it and the next writer cuts it
-off. Processes that use one thread at once append to one file, as the real server does: each shows the turns of both, and its
-model gets those that it knew when it loaded the thread.
+A process that dies while it writes leaves at most a last line without a newline: readers ignore it, and the next writer removes
+it. Processes that use one thread at once append to one file, as the real server does: each shows the turns of both, but its model
+gets only the turns that existed when the process loaded the thread.
 
 A broken file ends the process with status 2 and a sentence on stderr.
 """
@@ -34,9 +34,9 @@ _ADVICE = "delete it, or choose another folder for FAKE_CODEX_STATE"
 
 
 class Store:
-    """The state folder, and the lock on it (`with store:`). Raises `ValueError` with a sentence if it cannot be used.
+    """The state folder, and the lock on it (`with store:`). Raises `ValueError` with a sentence if the folder cannot be used.
 
-    Later it raises `Ended`: for a broken file, or a folder that cannot be read or written any more.
+    Later calls raise `Ended`: for a damaged file, or a folder that can no longer be read or written.
     """
 
     def __init__(self, folder: str) -> None:
@@ -55,14 +55,14 @@ class Store:
         return os.path.join(self.folder, *names)
 
     def __enter__(self) -> Store:
-        """Keep every other process out of the folder."""
+        """Lock the folder against all other processes."""
         if self._depth == 0:
             flock(self._lock, LOCK_EX)
         self._depth += 1
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Let the next process in."""
+        """Unlock the folder."""
         self._depth -= 1
         if self._depth == 0:
             flock(self._lock, LOCK_UN)
@@ -91,7 +91,7 @@ class Store:
         return value
 
     def broken(self, name: str, why: str) -> Ended:
-        """Report that a small file has no valid content; return the end of the process."""
+        """Report that a small file has invalid content; return the exception that ends the process."""
         return _end(f"the state file {self._path(f'{name}.json')} is broken ({why}); {_ADVICE}.")
 
     def rules(self) -> list[list[str]]:
@@ -117,7 +117,7 @@ class Store:
     # -- threads ----------------------------------------------------------------------------------------------------------
 
     def refresh(self, threads: dict[str, Thread], make: Callable[[dict[str, Any]], Thread]) -> None:
-        """Bring the threads up to date with the folder; `make` returns a new thread from its first members."""
+        """Update the threads from the folder; `make` returns a new thread from its first members."""
         with self:
             found = False
             for name in sorted(os.listdir(self._path("threads"))):
@@ -130,7 +130,7 @@ class Store:
             threads.update(ordered)
 
     def _catch_up(self, thread_id: str, threads: dict[str, Thread], make: Callable[[dict[str, Any]], Thread]) -> bool:
-        """Read what other processes have appended about a thread; return True if it is new here."""
+        """Read what other processes have appended about a thread; return True if the thread is new in this process."""
         kept = self._kept.setdefault(thread_id, Kept())
         new = False
         for entry in self._entries(thread_id, kept):
@@ -172,7 +172,7 @@ class Store:
         return _end(f"the state file {path} is broken at line {kept.lines} ({why}); {_ADVICE}.")
 
     def save(self, threads: dict[str, Thread]) -> None:
-        """Append what has changed in these threads since the last call."""
+        """Append the changes in these threads since the last call."""
         for thread_id, thread in threads.items():
             if thread.ephemeral:
                 continue
@@ -198,7 +198,7 @@ class Store:
         kept.lines += 1
 
     def reload(self, thread: Thread) -> None:
-        """Read a thread whole, with what other processes have appended while it was loaded here."""
+        """Read a thread completely, including what other processes appended while it was loaded here."""
         old = self._kept.get(thread.id)
         if old is None or not old.foreign or thread.turn is not None:
             return
@@ -210,6 +210,6 @@ class Store:
 
 
 def _end(sentence: str) -> Ended:
-    """Report an error on stderr; return the end of the process, which could not run."""
+    """Report an error on stderr; return the exception that ends the process, which cannot continue."""
     write_out(f"fake-codex: {sentence}")
     return Ended(2)

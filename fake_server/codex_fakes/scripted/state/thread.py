@@ -1,8 +1,8 @@
-"""One thread of the scripted fake: its settings, its listeners, its history, and the turn that runs in it.
+"""One thread of the scripted fake: its settings, its listeners, its history, and its running turn.
 
-A turn is a generator: it emits events, and yields what it waits for. The thread turns events into frames for its
-listeners; without a listener they are kept until there is one, as in the real server.
-"""
+A turn is a generator: it emits events, and yields the events that it waits for. The thread turns events into frames for its
+listeners;
+without a listener, frames are kept until a listener is attached, as in the real server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from time import time
 from codex_fakes.scripted.state.ids import uuid4, uuid7
 from codex_fakes.scripted.state.waits import Pause, Quiet
 from codex_replay.core.wire.json_text import dumps, loads
-from codex_replay.protocol.turn.frames import fill, frames
+from codex_replay.protocol.turn.frames import NOTHING, frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _KEPT_SAYINGS = {
     "usage": "token_count",
     "turn-aborted": "turn_aborted",
     "thread-rolled-back": "thread_rolled_back",
+    "context-compacted": "context_compacted",
     "review-entered": "entered_review_mode",
     "review-exited": "exited_review_mode",
     "review-said": "agent_message",
@@ -44,12 +45,18 @@ _SLICE = 200  # events between two checks of the client
 def beginning(settings: Settings) -> list[dict[str, Any]]:
     """Return the first items of a request to the model, without the texts that only the real binary has."""
     place = f"<environment_context>\n  <cwd>{settings.cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>"
-    report = (("developer", settings.developer_instructions), ("user", place))
-    return [{"type": "message", "role": r, "content": [{"type": "input_text", "text": text}]} for r, text in report if text]
+    report = (("developer", settings.developer_instructions), ("developer", settings.mode_text()), ("user", place))
+    shown = [{"type": "message", "role": r, "content": [{"type": "input_text", "text": text}]} for r, text in report if text]
+    return [unsent(settings, opens=True), *shown]
+
+
+def unsent(settings: Settings, opens: bool = False) -> dict[str, Any]:
+    """Return an item that represents the permissions and, if it `opens` a thread, the user's instructions by their size."""
+    return {"type": "unsent", "opens": opens, "cwd": settings.cwd, "policy": settings.policy, "sandbox": settings.sandbox}
 
 
 class Thread:
-    """A conversation of the client's: what `thread/start` or `newConversation` made."""
+    """A conversation of the client, opened by `thread/start` or `newConversation`."""
 
     def __init__(self, out: Out, settings: Settings, now: float) -> None:
         self.id = uuid7(now)
@@ -75,6 +82,8 @@ class Thread:
         self.allowed = list(out.rules)  # command prefixes that need no approval
         self.total: dict[str, int] | None = None
         self.last: dict[str, int] | None = None
+        self.window: int | None = None  # of the model that made the first usage
+        self.lead = 0  # the number of items in the opening of a compacted history; the next load replaces them
         self.limits: dict[str, Any] | None = None  # rate limits in answers since it was loaded; None without an answer
         self.interrupts: list[Any] = []  # interrupt requests without an answer: (id, api)
         self.steered: list[list[dict[str, Any]]] = []  # input that came while a turn ran
@@ -82,6 +91,7 @@ class Thread:
         self._run: Generator[Any, None, None] | None = None
         self._waits: Any = None
         self._aborting = False
+        self.stray: dict[str, Any] | None = None  # the error of a turn that could not begin
         self._submissions = 0
         self._out = out
         self._unheard: list[tuple[str, dict[str, Any], Ticket | None]] = []
@@ -94,6 +104,7 @@ class Thread:
         self.forked_from: str | None = None
         self.failed = False  # whether the latest turn did
         self.reads = False  # whether the client is sent what is unread
+        self.given = False  # whether it was made of a history of the client's
         self.unread: str | None = None  # the first turn whose answer the client has not marked as read
         self.revision = f"initial:{self.id}"  # of what is unread
         self._since: dict[Any, int] = {}  # item or call -> when it began, in milliseconds since the epoch
@@ -133,16 +144,16 @@ class Thread:
         return uuid7(time()) if self.clock else number
 
     def item_id(self) -> str:
-        """Return an id for an item that the model has not named."""
+        """Return an id for an item to which the model gave none."""
         return uuid7(time()) if self.clock else uuid4()
 
     def restart(self) -> None:
-        """Begin to count again, as a thread that is loaded again does."""
+        """Restart the numbering, because a thread is loaded a second time."""
         self._submissions = 0
         self.loads += 1
 
     def allow(self, prefix: list[str]) -> None:
-        """Let commands with these first words run without an approval, here and in every thread to come."""
+        """Allow commands that begin with these words without an approval, in this thread and in every later thread."""
         self.allowed.append(prefix)
         self._out.rules.append(prefix)
         if self._out.store is not None:
@@ -151,7 +162,7 @@ class Thread:
     # -- saying -------------------------------------------------------------------------------------------------------
 
     def listen(self, subscription: str, api: str, raw: bool = False) -> None:
-        """Attach a listener, also to raw items if it requested them; it gets the frames that no listener received."""
+        """Attach a listener, also for raw items if it requested them; it gets the frames that no listener received."""
         self.listeners.append((subscription, api, raw))
         unheard, self._unheard = self._unheard, []
         for name, values, ticket in unheard:
@@ -173,6 +184,17 @@ class Thread:
         elif len(self._unheard) < _KEPT:
             self._unheard.append((name, all_values, ticket))
 
+    def announce(self, name: str, values: dict[str, Any]) -> None:
+        """Send the notification of v2 that follows a response.
+
+        The notification goes to the client, even if no listener is attached to the thread.
+        """
+        if self.clock:
+            self.emit(name, values)
+            return
+        for frame in frames(self._out.table["frames"][name], "v2", {"thread": self.id, **values}):
+            self._out.send(frame)
+
     def _clocked(self, rows: list[dict[str, Any]], values: dict[str, Any]) -> None:
         """Add the times of an item to the values of its event, and keep the item once it is completed."""
         values["ms"] = int(time() * 1000)
@@ -183,39 +205,57 @@ class Thread:
 
     @property
     def hears_raw(self) -> bool:
-        """Return True if raw items are sent, or kept for a later listener that may request them."""
+        """Return True if raw items must be sent now, or kept for a later listener that may request them."""
         return not self.listeners or any(raw for _, _, raw in self.listeners)
 
     def raw(self, *items: dict[str, Any], turn: str | None = None) -> None:
         """Send items of the model's input and output (in the history's form) to listeners of raw items."""
         if self.hears_raw and items:
-            from codex_fakes.scripted.state.raw import raw
+            from codex_fakes.scripted.state.raw import later_raw, raw
 
             for item in items:
-                self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
+                if self.clock:
+                    running = self.turn.id if self.turn is not None else ""
+                    self.emit("raw-item", {"rawItem": later_raw(item, running, self.item_id)})
+                else:
+                    self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
+
+    def raw_response(self, response: dict[str, Any], usage: dict[str, int] | None) -> None:
+        """Send the id and the usage of a completed response to listeners of raw items, in a version that reports them."""
+        if self.clock and self.hears_raw:
+            from codex_fakes.scripted.state.raw import response_values
+
+            self.emit("raw-response", response_values(response, usage, self._out.table["shapes"]["tokens"]))
 
     def open(self) -> None:
         """Add the items that open a new or newly loaded thread: the developer's instructions and the environment."""
         self.history += beginning(self.settings)
 
     def open_raw(self, turn: str | None = None) -> None:
-        """Send the opening input of the model as raw items; `turn` is that of a review."""
+        """Send the opening input of the model as raw items; for a review, `turn` is its turn."""
         if self.hears_raw:
             from codex_fakes.scripted.state.raw import OPENING, opening
 
             self.raw(*opening(self.settings), turn=turn or OPENING)
 
     def tell_changes(self, before: Any, turn: str) -> None:
-        """Add the model's input on settings that have changed since `before`, and send it as raw items."""
+        """Add the model's input about settings that have changed since `before`, and send it as raw items."""
         if before != self.settings.model_view():
             from codex_fakes.scripted.state.raw import changes
 
             items = changes(before, self.settings)
-            self.history += [item for item in items if item["role"] == "user"]  # permission texts are not in its requests
+            self.history += [item if item["role"] == "user" else unsent(self.settings) for item in items]
             self.raw(*items, turn=turn)
 
+    def tell_mode(self, before: Settings, turn: str) -> None:
+        """Add the instructions of a collaboration mode that differs from the one before."""
+        if before.mode_view() != self.settings.mode_view() and (text := self.settings.mode_text()):
+            item = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]}
+            self.history.append(item)
+            self.raw(item, turn=turn)
+
     def _keep(self, name: str, values: dict[str, Any]) -> None:
-        """Keep the events that v1 sends again after a resume: the messages of the user and the model, counts, aborts."""
+        """Keep the events that v1 sends again after a resume: messages of the user and the model, token counts, aborts."""
         wanted = _KEPT_SAYINGS[name]
         for frame in frames(self._out.table["frames"][name], "v1", values):
             message = (frame.get("params") or {}).get("msg") or {}
@@ -225,7 +265,7 @@ class Thread:
     def _write_out(self, name: str, values: dict[str, Any], ticket: Ticket | None) -> None:
         _, api, raw = self.listeners[self._heard % len(self.listeners)]
         self._heard += 1
-        if name == "raw-item" and not raw:
+        if name in ("raw-item", "raw-response") and not raw:
             return
         inner = values.get("inner")
         for frame in frames(self._out.table["frames"][name], api, values):
@@ -242,7 +282,7 @@ class Thread:
             ticket.reply = {"result": {}}  # this kind of listener gets no request
 
     def delay_output(self, name: str) -> None:
-        """Leave a gap of the real server before the next output."""
+        """Wait for a gap of the real server before the next output."""
         self._out.delay_output(name)
 
     def gap(self, name: str) -> Iterator[Any]:
@@ -250,6 +290,17 @@ class Thread:
         return self._out.gap(name)
 
     # -- running ------------------------------------------------------------------------------------------------------
+
+    def set_usage(self, total: dict[str, int], last: dict[str, int], window: int | None) -> None:
+        """Keep the usage so far and that of the last reply; the first usage decides on the window that is reported."""
+        if self.total is None or self.clock:
+            self.window = window
+        self.total, self.last = total, last
+
+    def set_estimate(self, tokens: int, window: int | None) -> None:
+        """Keep an estimate of the tokens in the context; a window that is missing so far is added."""
+        self.window = window if self.window is None else self.window
+        self.total, self.last = self.total or NOTHING, {**NOTHING, "total_tokens": tokens}
 
     def begin(self, turn: Turn) -> None:
         """Start a turn."""
@@ -263,7 +314,8 @@ class Thread:
         return self._waits if self._run is not None else None
 
     def step(self, quiet: bool = True) -> None:
-        """Let the turn go on until it must wait, or for a slice; `quiet` if the client has sent nothing more."""
+        """Let the turn continue until it must wait, or for a limited time; `quiet` is True if the client has sent nothing
+        more."""
         run = self._run
         until = self._happened + _SLICE
         while run is not None and run is self._run and self._waits.ready():
@@ -279,12 +331,12 @@ class Thread:
                 return
 
     def end(self) -> None:
-        """The turn is over; input that no request has taken is lost, as in the real server."""
+        """End the turn; input that no request has taken is lost, as in the real server."""
         self._run = self._waits = self.turn = None
         self.steered, self._aborting = [], False
 
     def interrupt(self) -> None:
-        """Abort the running turn, if there is one, and answer the requests for it."""
+        """Abort the running turn, if there is one, and answer the requests to interrupt it."""
         if self._run is None or self.turn is None:
             return
         self._run.close()
@@ -304,7 +356,7 @@ class Thread:
         yield from ()
 
     def settle(self) -> None:
-        """Let an interrupt take effect before the client's next request or reply does."""
+        """Apply an interrupt before the client's next request or reply."""
         if self._aborting:
             self.interrupt()
 
@@ -318,7 +370,7 @@ class Thread:
             self.end()
 
     def idle_copy(self) -> Thread:
-        """Return the thread without the turn that runs in it, as it is loaded again in mid-turn."""
+        """Return a copy of the thread without its running turn, because the thread is loaded again during a turn."""
         other = Thread.__new__(Thread)
         other.__dict__.update(self.__dict__)
         other.history, other.turns, other.said = list(self.history), list(self.turns), list(self.said)
@@ -328,69 +380,18 @@ class Thread:
         return other
 
     def answer_interrupts(self) -> None:
-        """Answer every request for the interrupt."""
+        """Answer every request to interrupt."""
         waiting, self.interrupts = self.interrupts, []
         for request, api in waiting:
             self._out.answer(request, {} if api == "v2" else {"abortReason": "interrupted"})
 
     # -- showing ------------------------------------------------------------------------------------------------------
 
-    def as_v2(self, turns: bool = False) -> dict[str, Any]:
-        """Return the thread as v2 shows it, with its turns if they are asked for."""
-        if self.clock:
-            return self._as_later(turns)
-        return {
-            "id": self.id,
-            "preview": self.preview,
-            "modelProvider": self.settings.provider,
-            "createdAt": int(self.created),
-            "updatedAt": int(self.updated),
-            "path": self.path,
-            "cwd": self.cwd,
-            "cliVersion": self._out.version,
-            "source": self.source,
-            "gitInfo": self.git,
-            "turns": self._turns_v2() if turns else [],
-        }
-
     @property
     def read_state(self) -> dict[str, Any]:
-        """Return what of the thread is unread."""
+        """Return the unread state of the thread."""
         first = None if self.unread is None else {"type": "turn", "turnId": self.unread}
         return {"firstUnread": first, "revision": self.revision}
-
-    def _as_later(self, turns: bool) -> dict[str, Any]:
-        state = (
-            {"type": "active", "activeFlags": []} if self.turn is not None else {"type": "systemError" if self.failed else "idle"}
-        )
-        place = [{"environmentId": "local", "cwd": self.cwd, "runtimeWorkspaceRoots": [self.cwd]}]
-        values = {
-            **{name: getattr(self, name) for name in ("id", "preview", "ephemeral", "path", "cwd", "name", "git")},
-            "provider": self.settings.provider,
-            "model": self.settings.model,
-            "effort": self.settings.effort,
-            "forkedFrom": self.forked_from,
-            "created": int(self.created),
-            "updated": int(self.updated),
-            "status": state if self.loaded else {"type": "notLoaded"},
-            "environments": place if self.loaded else None,
-            "accepts": True if self.loaded else None,
-            "version": self._out.version,
-            "client": self._out.client_name,
-            "turns": [turn["shown"] for turn in self.turns if "shown" in turn] if turns else [],
-        }
-        shown: dict[str, Any] = fill(self._out.table["shapes"]["thread"], values)
-        return shown
-
-    def _turns_v2(self) -> list[dict[str, Any]]:
-        shown, number = [], 0
-        for count, turn in enumerate(self.turns, 1):
-            items = []
-            for item in turn["items"]:
-                number += 1
-                items.append({"type": item["type"], "id": f"item-{number}", **{k: v for k, v in item.items() if k != "type"}})
-            shown.append({"id": f"turn-{count}", "items": items, "status": turn["status"], "error": turn["error"]})
-        return shown
 
     @property
     def path(self) -> str | None:

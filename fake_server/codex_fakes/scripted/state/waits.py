@@ -1,7 +1,6 @@
-"""What a turn of the scripted fake waits for: a reply, a time, a gate of the script, more input, nothing, or what never comes.
+"""The waits of a turn of the scripted fake: for a reply, a time, a gate of the script, more input, nothing, or forever.
 
-A turn yields one of these; the thread lets it go on once the one that it waits for is `ready`.
-"""
+A turn yields one of these; the thread lets the turn continue once it is `ready`."""
 
 from __future__ import annotations
 
@@ -14,24 +13,25 @@ if TYPE_CHECKING:
 
 
 class Ticket:
-    """A reply that is waited for; `reply` is the client's whole message."""
+    """Wait for a reply; `reply` is the client's whole message."""
 
-    __slots__ = ("api", "asked", "late", "number", "reply")
+    __slots__ = ("api", "asked", "frame", "late", "number", "reply")
 
     def __init__(self) -> None:
         self.asked = False
         self.number = -1  # the id of the request
+        self.frame: dict[str, Any] = {}  # the request
         self.late: Callable[[], None] | None = None  # what a reply does that comes after the end of the turn
         self.api = "v2"  # the API of the listener that was asked
         self.reply: dict[str, Any] | None = None
 
     def ready(self) -> bool:
-        """Return True if the reply is there."""
+        """Return True if the reply has come."""
         return self.reply is not None
 
 
 class Sleep:
-    """A time that is waited for, in seconds from now."""
+    """Wait for a time, in seconds from now."""
 
     __slots__ = ("until",)
 
@@ -44,7 +44,7 @@ class Sleep:
 
 
 class Gap(Sleep):
-    """A time that the real server takes; it is over at once when the client has closed stdin (`server.at_end`)."""
+    """Wait as long as the real server would take; the wait ends at once when the client has closed stdin (`server.at_end`)."""
 
     __slots__ = ("_server",)
 
@@ -53,12 +53,12 @@ class Gap(Sleep):
         self._server = server
 
     def ready(self) -> bool:
-        """Return True if the time has come, or nobody is left who could miss what follows."""
+        """Return True if the time has come, or if the client can no longer miss the following frames."""
         return self._server.at_end or super().ready()
 
 
 class SleepOrSteer(Sleep):
-    """A time that is waited for unless the turn is steered before (`steered` is its thread's list)."""
+    """Wait for a time, or until the turn is steered (`steered` is its thread's list)."""
 
     __slots__ = ("_steered",)
 
@@ -72,7 +72,7 @@ class SleepOrSteer(Sleep):
 
 
 class Gate:
-    """A gate of the script: it is until the turn is steered (`steered` is its thread's list), or interrupted."""
+    """Wait at a gate of the script until it is released, the turn is steered (`steered` is its thread's list), or interrupted."""
 
     __slots__ = ("_before", "_steered")
 
@@ -80,23 +80,23 @@ class Gate:
         self._steered, self._before = steered, len(steered)
 
     def ready(self) -> bool:
-        """Return True if the turn has been steered since."""
+        """Return True if the turn was steered during this wait."""
         return len(self._steered) > self._before
 
 
 class Never:
-    """A wait that never ends, such as for a reply that was an error. Only an interrupt ends it."""
+    """Wait forever, for example after a reply that was an error. Only an interrupt ends the wait."""
 
     __slots__ = ()
 
     @staticmethod
     def ready() -> bool:
-        """Return False: it has not come."""
+        """Return False, because the wait never ends by itself."""
         return False
 
 
 class First:
-    """The first of several waits to be ready."""
+    """Wait until the first of several waits is ready."""
 
     __slots__ = ("_waits",)
 
@@ -104,23 +104,23 @@ class First:
         self._waits = tuple(waits)
 
     def ready(self) -> bool:
-        """Return True if one of them is."""
+        """Return True if one of the waits is ready."""
         return any(wait.ready() for wait in self._waits)
 
 
 class Quiet:
-    """A wait until the client has sent nothing more: input that is there already comes before the first request to the model."""
+    """Wait until the client has sent nothing more: input that has already arrived comes before the first request to the model."""
 
     __slots__ = ()
 
     @staticmethod
     def ready() -> bool:
-        """Return True: the loop reads first, and goes on when there is nothing to read."""
+        """Return True: the loop reads first, and continues when there is nothing to read."""
         return True
 
 
 class Pause:
-    """A check of the client: other work continues, and the turn continues at once."""
+    """Let other work run once; then the turn continues at once."""
 
     __slots__ = ()
 

@@ -1,1 +1,1 @@
-"""One turn of the scripted fake, and the calls of its model."""
+"""Turns of the scripted fake, and the calls of the model in them."""

@@ -1,4 +1,4 @@
-"""Calls of the model's that ask the client: what commands, patches and dynamic tools share, and commands themselves."""
+"""Calls of the model that ask the client: the parts that commands, patches and dynamic tools share, and commands themselves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from posix import urandom
 
 from codex_fakes.scripted.state.waits import Never, Sleep, Ticket
 from codex_replay.protocol.turn.diff import TurnDiff
-from codex_replay.protocol.turn.output import chunks, for_the_model, formatted
+from codex_replay.protocol.turn.output import chunks, for_the_model, formatted, kept
 from codex_replay.protocol.turn.tools import BadArguments, ShellCall, actions_v2
 
 TYPE_CHECKING = False
@@ -26,20 +26,30 @@ _POLICIES = {"never": "Never", "on-failure": "OnFailure", "on-request": "OnReque
 _DECLINED = {"exec-approval": "exec-declined", "patch-approval": "patch-declined"}
 
 
+#: The output of a call that ends without one.
+NO_OUTPUT = "no output"
+
+#: The result of a request that the client answered with an error.
+UNANSWERED = object()
+
+
 class Aborted(Exception):
-    """The client cancelled: the turn ends here."""
+    """The client cancelled the turn, so the turn ends here."""
 
 
 class Calls:
-    """The calls of one turn: `pending` are those without an output, the first of them runs."""
+    """The calls of one turn: `pending` are those without an output; the first of them is running."""
 
     def __init__(self, thread: Thread, turn: Turn, table: dict[str, Any]) -> None:
         self.thread, self.turn = thread, turn
         self._loads = thread.loads
         self.rows: list[dict[str, Any]] = table["tools"]
         self.settings: dict[str, Any] = table["settings"]
-        self.diff = TurnDiff(f"{turn.settings.cwd.rstrip('/')}/" if thread.clock else "")
+        # A repository of the script has its root in the directory of the thread.
+        base = turn.settings.cwd if thread.clock else thread.cwd if thread.git else None
+        self.diff = TurnDiff("" if base is None else f"{base.rstrip('/')}/")
         self.asked = "v2"  # the API of the listener that was asked last
+        self.budget = turn.settings.output_budget()
         self.undecided: int | None = None  # the id of the open request for an approval
         self.pending: list[dict[str, Any]] = []
         self.given: list[
@@ -48,7 +58,10 @@ class Calls:
         self._printed: tuple[str, int, str, int] | None = None  # what ran last: its text, exit code, output, milliseconds
 
     def ask(self, name: str, values: dict[str, Any]) -> Generator[Any, None, Any]:
-        """Ask the client and return its result; an error is not an answer, and nothing but an interrupt ends the wait."""
+        """Ask the client and return its result.
+
+        If the client answers with an error, only an interrupt ends the wait. In later versions the result is `UNANSWERED`.
+        """
         ticket = Ticket()
         ticket.late = lambda: self._late(name, values, ticket)
         self.thread.emit(name, values, ticket)
@@ -57,13 +70,16 @@ class Calls:
         ticket.late = None
         self.asked = ticket.api
         if ticket.reply is None or "result" not in ticket.reply:
+            if self.thread.clock:
+                return UNANSWERED
             while True:
                 yield Never()
         self.thread.submit()
         return ticket.reply["result"]
 
     def _late(self, name: str, values: dict[str, Any], ticket: Ticket) -> None:
-        """Take a reply that may be too late. It still takes a submission's number, and a cancel ends what runs now."""
+        """Process a reply that may be too late. A late reply still counts as a submission, and a late cancel ends the
+        running turn."""
         thread = self.thread
         if thread.turn is self.turn or thread.clock or ticket.reply is None or "result" not in ticket.reply:
             return
@@ -103,29 +119,39 @@ class Calls:
         return (decision if detail is None else str(decisions["*"])), None
 
     def refused(self, decision: str, text: str) -> str:
-        """Return the output for the model of a call that the client declined; raises `Aborted` if it also cancelled the turn."""
+        """Return the output for the model of a call that the client declined; raises `Aborted` if the client also cancelled the
+        turn."""
         if decision == "abort":
             self.give(self.pending.pop(0), text)
             raise Aborted
         return text
 
+    def forms(self) -> dict[str, Any] | None:
+        """Return the table of the arguments of the version's tools (forms.json), if there is one."""
+        from codex_replay.protocol.data_tables import load
+
+        table: dict[str, Any] | None = load("forms", self.turn.settings.version).get("arguments")
+        return table
+
     def give(self, call: dict[str, Any], text: str) -> None:
         """Set the output of a call; it is sent after the whole reply was read (`report_on`)."""
         shown = text
-        if call.get("name") != "shell_command" and self.thread.hears_raw:
+        if call.get("name") != "shell_command" and self.thread.hears_raw and not self.thread.clock:
             shown = self.structured(text)
         self.given.append((output_item(call, text), output_item(call, shown)))
 
     def report_on(self) -> None:
-        """Put the outputs into the history."""
+        """Add the outputs to the history."""
         given, self.given = self.given, []
         for output, shown in given:
-            self.thread.history.append(output)
+            self.thread.history.append(output if self.thread.clock else {**output, "output": kept(output["output"], self.budget)})
             self.thread.raw(shown)
 
     @staticmethod
     def measures(output: str, ms: int) -> dict[str, Any]:
-        """Return what later versions tell the model beside an output: its estimated tokens, the time, a random name."""
+        """Return the additional facts that later versions send to the model with an output: its estimated tokens, the time, a
+        random name.
+        """
         return {
             "chunk": urandom(3).hex(),
             "seconds": f"{ms / 1000:.4f}",
@@ -133,8 +159,8 @@ class Calls:
         }
 
     def what_ran(self, code: int, output: str, ms: int = 0, sentence: str = "exec-output") -> str:
-        """Return the output for the model of what ran."""
-        lines, short = for_the_model(output)
+        """Return the output for the model of a command that ran."""
+        lines, short = for_the_model(output, self.budget)
         text = self.turn.sentence(sentence, exitCode=code, lines=lines, output=short, **self.measures(output, ms))
         self._printed = text, code, output, ms
         return text
@@ -149,7 +175,7 @@ class Calls:
         return structured(output, code, ms)
 
     def outputs(self, name: str, values: dict[str, Any], result: dict[str, Any]) -> None:
-        """Emit what a call prints, each stream in chunks."""
+        """Emit the output of a call, each stream in chunks."""
         for stream, text in streams(result):
             if text:
                 from binascii import b2a_base64
@@ -160,14 +186,14 @@ class Calls:
 
 
 class Commands(Calls):
-    """Shell calls: asked for, obeyed, and answered with the script's result."""
+    """Shell calls: approved by the client, and answered with the script's result."""
 
     def _shell(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
         thread, turn, settings = self.thread, self.turn, self.turn.settings
         shell = self._shell_call(call)
         if shell.escalated and settings.policy != "on-request":
             return turn.sentence("escalated", policy=_POLICIES.get(settings.policy, settings.policy))
-        actions = result.get("actions") or [{"type": "unknown", "cmd": shell.shown}]
+        actions = result.get("actions") or self._actions(shell.command)
         values = {
             "call": call.get("call_id"),
             "command": shell.command,
@@ -179,10 +205,12 @@ class Commands(Calls):
             "amendment": result.get("amendment", shell.amendment(self.settings)),
         }
         thread.emit("exec-begin", values)
+        if shell.command and not shell.shown.strip() and not thread.clock:
+            return NO_OUTPUT  # the call panics in the real server
+        if not shell.command:
+            return self._failed(values, turn.sentence("no-command"))
         if shell.blocked(settings.policy, self.settings):
-            text = turn.sentence("blocked", line=shell.line)
-            self._ended(values, {"stderr": text, "exit_code": -1})
-            return text
+            return self._failed(values, turn.sentence("blocked", line=shell.line))
         key = (tuple(shell.command), shell.cwd, shell.escalated)
         asks = shell.asks(settings.policy, settings.sandbox["type"], self.settings, thread.allowed)
         if key not in thread.approved and result.get("approval", asks):
@@ -196,6 +224,8 @@ class Commands(Calls):
             refused = yield from self._approve_command({**values, "reason": turn.sentence("retry-reason")}, key)
             if refused:
                 return refused
+        if "error" in result:
+            return self._failed(values, str(result["error"]))
         self.outputs("exec-output", values, result)
         while result.get("hang"):
             yield Never()  # a command that does not end until it is interrupted
@@ -205,23 +235,36 @@ class Commands(Calls):
 
     def _shell_call(self, call: dict[str, Any]) -> ShellCall:
         try:
-            return ShellCall(call, self.turn.settings.cwd)
+            return ShellCall(call, self.turn.settings.cwd, self.forms())
         except KeyError as missing:
             raise BadArguments(f"missing field `{missing.args[0]}`") from None
 
+    @staticmethod
+    def _actions(command: list[str]) -> list[dict[str, Any]]:
+        from codex_replay.protocol.turn.actions import actions_of
+
+        return actions_of(command)
+
     def _approve_command(self, values: dict[str, Any], key: Any) -> Generator[Any, None, str]:
-        """Ask; return the refusal's text, or "" when the command may run."""
+        """Ask for approval; return the text of the refusal, or "" if the command may run."""
         decision, detail = yield from self.decide("exec-approval", values)
         if decision in ("deny", "abort"):
             text = self.turn.sentence("exec-rejected")
             self.thread.emit("exec-declined", values)
-            self._ended(values, {"stderr": text, "exit_code": -1})
-            return self.refused(decision, text)
+            return self.refused(decision, self._failed(values, text))
         if decision == "approve-session":
             self.thread.approved.add(key)
-        elif decision == "approve-amend" and detail:  # an empty rule allows this command only
+        elif decision == "approve-amend" and detail:
             self.thread.allow(detail)
+        elif decision == "approve-amend" and not self.thread.clock:  # an empty rule allows this command only
+            message = self.turn.sentence("empty-rule", home=self.turn.settings.home)
+            self.thread.emit("warning", {"message": message})
         return ""
+
+    def _failed(self, values: dict[str, Any], text: str) -> str:
+        """Emit the end of a command that could not run; return the output for the model."""
+        self._ended(values, {"stderr": text, "exit_code": -1})
+        return text
 
     def _ended(self, values: dict[str, Any], result: dict[str, Any]) -> str:
         """Emit the command's end; return the output for the model."""
@@ -234,7 +277,7 @@ class Commands(Calls):
             "stdout": stdout,
             "stderr": stderr,
             "aggregated": aggregated,
-            "formatted": formatted(printed),
+            "formatted": formatted(printed, self.budget),
             "aggregatedOutput": aggregated or None,
             "exitCode": code,
             "duration": {"secs": ms // 1000, "nanos": ms % 1000 * 1_000_000},

@@ -1,4 +1,4 @@
-"""The user's input: as the events show it, as it is kept, and as the model gets it."""
+"""The user's input in three forms: in events, in the history, and for the model."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _NO_IMAGE = "failed to read image at {path}: No such file or directory (os error
 
 
 def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the values of the happening "user-message" for v2 input items (text, image, localImage, skill).
+    """Return the values that the template "user-message" needs for v2 input items (text, image, localImage, skill).
 
-    `kept` is the content that thread/read shows later, and `preview` what the thread is listed with if this is its first input.
+    `kept` is the content that thread/read shows later, and `preview` the preview of the thread if this is its first input.
     """
     content: list[dict[str, Any]] = []
     content_v2: list[dict[str, Any]] = []
@@ -58,7 +58,8 @@ def _element(element: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _resolved(element: dict[str, Any], text: bytes, offset: int) -> dict[str, Any]:
-    """Return an element in the bytes of all texts joined; without a placeholder of its own it has the text that it covers."""
+    """Return an element with offsets into the joined texts, in bytes; if it has no placeholder, it gets the text that it
+    covers."""
     start, end = element["byteRange"]["start"], element["byteRange"]["end"]
     placeholder = element.get("placeholder")
     if placeholder is None and start <= end <= len(text):
@@ -71,7 +72,10 @@ def _resolved(element: dict[str, Any], text: bytes, offset: int) -> dict[str, An
 
 
 def _kept(message: str, elements: list[dict[str, Any]], images: list[str], local: list[str]) -> list[dict[str, Any]]:
-    """Return the content of the later history: the texts as one, unless that is blank, then the images; skills are not kept."""
+    """Return the content for the history: the texts joined, unless they are blank, followed by the images.
+
+    Skills are left out.
+    """
     kept: list[dict[str, Any]] = []
     if message.strip():
         shown = [{"byteRange": one["byte_range"], "placeholder": one["placeholder"]} for one in elements]
@@ -85,7 +89,7 @@ def _is_tag(part: dict[str, Any]) -> bool:
 
 
 def user_history(items: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the user's input as the model gets it."""
+    """Return the user's input in the form for the model."""
     parts = []
     for item in items:
         if item["type"] == "text":

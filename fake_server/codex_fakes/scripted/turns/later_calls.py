@@ -1,9 +1,10 @@
-"""The calls that later versions treat otherwise: `exec_command`, and a dynamic tool, which is an item."""
+"""Calls that later versions handle differently: `exec_command`, and a dynamic tool, which is an item."""
 
 from __future__ import annotations
 
 from random import randrange
 
+from codex_fakes.scripted.turns.calls import UNANSWERED
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.turn.output import formatted
 from codex_replay.protocol.turn.tools import ShellCall, actions_v2, arguments_of
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
 
     from codex_fakes.scripted.turns.calls import Calls, Output
 
+#: The output for the model of a command that does not run, by the decision.
+_REFUSED = {"deny": "exec-rejected", "abort": "exec-aborted", "unknown": "exec-undecided"}
 _POLICIES = {"never": "Never", "on-request": "OnRequest", "untrusted": "UnlessTrusted"}
 
 
 def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Output:
-    """Run `exec_command`: asked for, obeyed, and answered with the script's result; return the output for the model."""
+    """Run `exec_command`: ask for approval, and answer with the script's result; return the output for the model."""
     thread, turn, settings = calls.thread, calls.turn, calls.turn.settings
     given = arguments_of(call, ("cmd",))
     shell = ShellCall({**call, "arguments": dumps({**given, "command": given["cmd"]}).decode()}, settings.cwd)
@@ -37,9 +40,11 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
     }
     running = {**values, "process": str(randrange(1000, 100_000)), "source": "unifiedExecStartup"}
     key = (tuple(shell.command), shell.cwd, shell.escalated)
-    asks = (shell.escalated and settings.sandbox["type"] != "dangerFullAccess" and not _allowed(shell, thread.allowed)) or (
-        settings.policy == "untrusted" and shell.asks("untrusted", settings.sandbox["type"], calls.settings, thread.allowed)
-    )
+    dangerous = shell.blocked("never", calls.settings)
+    if dangerous and settings.policy == "never":
+        return turn.sentence("blocked", line=shell.line)
+    escalated = shell.escalated and settings.sandbox["type"] != "dangerFullAccess"
+    asks = (escalated or dangerous or settings.policy == "untrusted") and not _allowed(shell, thread.allowed)
     if key not in thread.approved and result.get("approval", asks):
         thread.emit("exec-waiting")
         thread.emit("exec-begin", values)
@@ -47,8 +52,7 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
         if decision in ("deny", "abort", "unknown"):
             thread.emit("exec-declined", {**values, "status": "failed" if decision == "unknown" else "declined"})
             thread.emit("waiting-over")
-            text = turn.sentence("exec-aborted" if decision == "abort" else "exec-rejected")
-            return calls.refused(decision, text)
+            return calls.refused(decision, turn.sentence(_REFUSED[decision]))
         thread.emit("waiting-over")
         if decision == "approve-session":
             thread.approved.add(key)
@@ -64,11 +68,11 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
     status = "completed" if code == 0 else "failed"
     ended = {"aggregatedOutput": text or None, "exitCode": code, "durationMs": ms, "status": status}
     thread.emit("exec-end", {**running, **ended})
-    return calls.what_ran(code, formatted(text), ms)
+    return calls.what_ran(code, formatted(text, calls.budget), ms)
 
 
 def _amendment(shell: ShellCall) -> list[str]:
-    """Return the rule that is proposed with the request for approval."""
+    """Return the rule that the request for approval proposes."""
     return list(shell.commands[0]) if shell.commands else list(shell.command)
 
 
@@ -86,10 +90,11 @@ def dynamic(calls: Calls, values: dict[str, Any]) -> Output:
     except GeneratorExit:  # the turn is interrupted
         thread.emit("dynamic-end", {**values, "contentItems": [], "success": False, "status": "failed", "durationMs": 0})
         raise
+    wrong = "dynamic-unanswered" if given is UNANSWERED else "dynamic-invalid"
     items = given.get("contentItems") if isinstance(given, dict) else None
     success = given.get("success") if isinstance(given, dict) else None
     if type(items) is not list or type(success) is not bool or not all(map(_is_content, items)):
-        items, success = [{"type": "inputText", "text": calls.turn.sentence("dynamic-invalid")}], False
+        items, success = [{"type": "inputText", "text": calls.turn.sentence(wrong)}], False
     status = "completed" if success else "failed"
     thread.emit("dynamic-end", {**values, "contentItems": items, "success": success, "status": status, "durationMs": 0})
     texts = [item.get("text", calls.turn.sentence("no-image")) for item in items]

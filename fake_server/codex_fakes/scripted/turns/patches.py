@@ -1,4 +1,4 @@
-"""Patches: shown, approved, and treated as applied; no file is read or written."""
+"""Patches: the fake shows them, requests approval, and treats them as applied; it reads and writes no file."""
 
 from __future__ import annotations
 
@@ -15,18 +15,29 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.turns.calls import Output
 
 
+def _denial(patch: str) -> dict[str, Any]:
+    """Return the output of apply_patch if it may not write: it fails at the first file, and the failure is final if that file is
+    to be deleted.
+    """
+    lines = patch.splitlines()
+    kind, _, path = next((line for line in lines if line.startswith("*** ") and " File: " in line), "").partition(" File: ")
+    path = next((line[13:] for line in lines if line.startswith("*** Move to: ")), path)
+    deletes = kind == "*** Delete"
+    return {"stderr": f"Failed to {'delete' if deletes else 'write'} file {path.strip()}\n", "final": deletes}
+
+
 class Patches(Calls):
     """Calls of apply_patch."""
 
     def _patch(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
-        patch = call["input"] if call["call"] == "custom" else arguments_of(call, ("input",))["input"]
+        patch = call["input"] if call["call"] == "custom" else arguments_of(call, ("input",), self.forms())["input"]
         if "error" in result:
             return str(result["error"])
         text = yield from self._change(call, patch, self.turn.settings.cwd, result)
         return text
 
     def _change(self, call: dict[str, Any], patch: str, cwd: str, result: dict[str, Any]) -> Output:
-        """Apply a patch that was found in a call, from the directory `cwd`."""
+        """Apply a patch that was found in a call; `cwd` is its directory."""
         thread, turn, settings = self.thread, self.turn, self.turn.settings
         try:
             changes = changes_of(patch, cwd, result)
@@ -48,6 +59,8 @@ class Patches(Calls):
         thread.emit("patch-begin", values)
         self.diff.begin(changes)
         key = tuple(sorted(changes))
+        if not inside and settings.sandbox["type"] != "externalSandbox" and not thread.clock and "denied" not in result:
+            result = {**result, "denied": _denial(patch)}  # the sandbox lets nothing be written there
         if result.get("approval", asks) and not all(("file", path) in thread.approved for path in key):
             refused = yield from self._approve_patch(values, key)
             if refused:
@@ -57,6 +70,8 @@ class Patches(Calls):
                     return self._patched(patch, changes, values, {**result["denied"], "success": False})
                 self.outputs("patch-output", values, result["denied"])
         elif "denied" in result and not inside:
+            if result["denied"].get("final"):
+                return self._patched(patch, changes, values, {**result["denied"], "success": False})
             self.outputs("patch-output", values, result["denied"])
             refused = yield from self._approve_patch({**values, "reason": turn.sentence("retry-reason")}, key)
             if refused:
@@ -86,9 +101,10 @@ class Patches(Calls):
         self.thread.emit("patch-waiting")
         decision, _ = yield from self.decide("patch-approval", values)
         self.thread.emit("waiting-over")
+        sentence = "patch-undecided" if decision == "unknown" else "patch-rejected"
         decision = "deny" if decision == "unknown" else decision
         if decision in ("deny", "abort"):
-            text = self.turn.sentence("patch-rejected")
+            text = self.turn.sentence(sentence)
             if decision == "deny" or not self.thread.clock:  # a later version does not end an item that is cancelled
                 self.thread.emit("patch-declined", values)
             ended = {"stdout": "", "stderr": text, "success": False, "status": "failed"}
@@ -100,7 +116,7 @@ class Patches(Calls):
         return ""
 
     def _writable(self, changes: dict[str, Any]) -> bool:
-        """Return True if the sandbox lets all these files be written."""
+        """Return True if the sandbox allows writing all these files."""
         sandbox = self.turn.settings.sandbox
         if sandbox["type"] == "dangerFullAccess":
             return True

@@ -1,4 +1,4 @@
-"""A request to the model: its body, as the real binary would send it, from a thread and the user's input."""
+"""Build the body of a request to the model, as the real binary would send it, from a thread and the user's input."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[str, Any]:
-    """Return the body of the real binary's next request, as far as it can be derived; `kind` is "turn" or "review".
+    """Return the body of the real binary's next request, as far as the fake can derive it; `kind` is "turn" or "review".
 
-    Left out: the base instructions of the binary itself, its permission and skill texts, and the schemas of its tools.
+    Left out are the base instructions of the binary itself, its permission and skill texts, and the schemas of its tools.
     """
     able, config = settings.abilities(), settings.config
     reasons = able.get("reasons") or config.get("model_supports_reasoning_summaries") is True
@@ -42,21 +42,46 @@ def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[
 
 
 def answered(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the history in which a call without an output, such as one of a reply that failed, has the output "aborted"."""
+    """Return the history in which a call without an output (for example, in a reply that failed) has the output "aborted", and
+    which has no output without its call."""
+    calls = {(_CALLS[item["type"]], item.get("call_id")) for item in history if item["type"] in _CALLS}
     outputs = {item.get("call_id") for item in history if str(item.get("type")).endswith("_output")}
     whole: list[dict[str, Any]] = []
     for item in history:
+        if item["type"] == "unsent" or (item["type"] in _OUTPUTS and (item["type"], item.get("call_id")) not in calls):
+            continue
         whole.append(item)
         if item.get("type") in _CALLS and item.get("call_id") not in outputs:
             whole.append({"type": _CALLS[item["type"]], "call_id": item.get("call_id"), "output": "aborted"})
     return whole
 
 
+def given(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a history of the client in the form of the model's input; items that the model never gets are left out."""
+    from codex_replay.protocol.turn.stream import HISTORY, history_item
+
+    kept: list[dict[str, Any]] = []
+    for item in items:
+        if item["type"] in HISTORY and item["type"] != "message":
+            kept.append(history_item(item))
+        elif item["type"] in _GIVEN:
+            kept.append({name: item[name] for name in ("type", *_GIVEN[item["type"]]) if name in item})
+    return kept
+
+
+#: The members of the other items that the model gets.
+_GIVEN = {
+    "message": ("role", "content"),
+    "function_call_output": ("call_id", "output"),
+    "custom_tool_call_output": ("call_id", "output"),
+    "compaction": ("encrypted_content",),
+}
 _CALLS = {
     "function_call": "function_call_output",
     "local_shell_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
+_OUTPUTS = frozenset(_CALLS.values())
 
 
 def _tools(settings: Settings, kind: str) -> list[dict[str, Any]]:
@@ -99,10 +124,17 @@ def message(role: str, kind: str, text: str) -> dict[str, Any]:
 
 
 _NO_PROMPTS = ("<environment_context>", "<turn_aborted>", "# AGENTS.md instructions")
+#: What Codex itself writes in the place of the user.
+_PREFIXES = (*_NO_PROMPTS, "<user_instructions>", "<user_shell_command>", "<skill")
+
+
+def is_prefix(text: str) -> bool:
+    """Return True if a text of the user looks like a text of Codex itself; such a text does not name a thread."""
+    return text.lstrip().lower().startswith(tuple(prefix.lower() for prefix in _PREFIXES))
 
 
 def is_prompt(item: dict[str, Any]) -> bool:
-    """Return True if an item of the history is the user's input, which begins what a rollback takes back."""
+    """Return True if an item of the history is the user's input; a rollback removes everything from such an item on."""
     content = item.get("content")
     first = content[0] if item.get("role") == "user" and type(content) is list and content else {}
     return item.get("role") == "user" and not str(first.get("text", "")).startswith(_NO_PROMPTS)

@@ -1,9 +1,8 @@
 """review/start: a turn in which another agent reviews changes; order and texts come from recordings.
 
-The reviewer is an agent with a conversation of its own, of which the client sees the beginning (its id, the prompt), the calls
-and the end: no deltas, no counts. The reviewer's text is parsed as JSON if it is JSON, else used unchanged.
-What a review needs of git (the commit that two branches have in common) is the script's: `git.mergeBase`.
-"""
+The reviewer is an agent with a separate conversation. The client sees its beginning (the id, the prompt), its calls and its end,
+but no deltas and no token counts. The reviewer's text is parsed if it is JSON, otherwise used unchanged. The data that a review
+needs from git (the common commit of two branches) comes from the script: `git.mergeBase`."""
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ from codex_fakes.scripted.state.ids import uuid4, uuid7
 from codex_fakes.scripted.state.thread import beginning
 from codex_fakes.scripted.state.waits import Pause
 from codex_fakes.scripted.turns.input import user_history, user_values
+from codex_fakes.scripted.turns.request import message
 from codex_fakes.scripted.turns.turn import Turn
 from codex_replay.core.wire.json_text import NotJson, loads
 
@@ -40,7 +40,9 @@ class _Inner:
         self.history = beginning(thread.settings)
         self.steered: list[Any] = []
         self.dynamic_tools: list[Any] = []
-        self.total = self.last = self.limits = None
+        self.total: dict[str, int] | None = None
+        self.last: dict[str, int] | None = None
+        self.limits = None
         self._submissions = 0
         self._words: dict[str, Any] | None = None
 
@@ -48,14 +50,18 @@ class _Inner:
         return getattr(self._thread, name)
 
     def submit(self) -> str:
-        """Count the submissions of the reviewer's own conversation."""
+        """Number the submissions of the reviewer's own conversation."""
         self._submissions += 1
         return str(self._submissions)
 
     turn_id = submit
 
+    def set_usage(self, total: dict[str, int], last: dict[str, int], window: int | None) -> None:
+        """Keep the usage of the reviewer's own conversation, which is not reported."""
+        self.total, self.last = total, last
+
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
-        """Send the allowed events."""
+        """Send the events that the client may see."""
         if name == "agent-message-completed":
             # The last message is the review; an earlier one is sent when the next one comes.
             if self._words is not None:
@@ -81,7 +87,11 @@ class Review(Turn):
         super().__init__(inner, model, table, items, None)
         self.id = thread.submit()
         self.outer = thread
+        if thread.settings.config.get("review_model"):
+            self.settings = thread.settings.copy()
+            self.settings.model = self.settings.config["review_model"]
         self._target, self._hint = target, hint
+        self._words: dict[str, Any] | None = None  # the reviewer's last message
 
     def run(self) -> Run:
         """Run the review to its end."""
@@ -107,19 +117,28 @@ class Review(Turn):
         status = "failed" if self._error is not None else "completed"
         thread.emit("task-complete", {"lastMessage": None, "status": status, "error": self._error})
 
+    def list_item(self, name: str, values: dict[str, Any]) -> None:
+        """List what the client gets of the reviewer: each reasoning twice, and a message once the next one comes."""
+        if name == "reasoning-completed":
+            super().list_item(name, {key: values[key] * 2 for key in ("summary", "shown")})
+        elif name == "agent-message-completed":
+            if self._words is not None:
+                super().list_item(name, self._words)
+            self._words = values
+
     def _exit(self, output: Any, text: str, said: str | None = None) -> None:
         interrupted, said = said is not None, text if said is None else said
         content = [{"type": "output_text", "text": said}]
         answer = {"type": "message", "role": "assistant", "content": content}
         from codex_fakes.scripted.state.raw import review_told
 
-        report = review_told(self.outer.settings, rendered(output, ""), interrupted)
+        report = review_told(self.outer.settings, told_model(output), interrupted)
         self.outer.history.append(report)
         self.outer.raw(report)
         self.outer.emit("review-exited", {"output": output, "text": text})
         self.outer.raw(answer)
         self.outer.emit("review-said", {"text": said})
-        self._shown["items"] = [*self._shown["items"][:1], {"type": "agentMessage", "text": said}]
+        self._shown["items"].append({"type": "agentMessage", "text": said})
         self.outer.history.append(answer)
 
     def abort(self) -> None:
@@ -127,13 +146,15 @@ class Review(Turn):
         sentences = self.table["sentences"]
         self._exit(None, sentences["review-failed"], sentences["review-interrupted"])
         self._shown["status"] = "interrupted"
+        note = message("user", "input_text", self.sentence("turn-aborted"))
+        self.outer.history.append(note)
         self.outer.emit("turn-aborted")
         self.outer.answer_interrupts()
         self.outer.emit("turn-interrupted")
 
 
 def review_output(text: str | None) -> dict[str, Any] | None:
-    """Return the reviewer's text in the form of the event; None if it was silent."""
+    """Return the reviewer's text in the form of the event; None if the reviewer sent no text."""
     if text is None:
         return None
     empty = {"findings": [], "overall_correctness": "", "overall_explanation": text, "overall_confidence_score": 0.0}
@@ -143,7 +164,9 @@ def review_output(text: str | None) -> dict[str, Any] | None:
         except NotJson:
             continue
         if type(given) is dict and empty.keys() <= given.keys() and _is_review(given):
-            return {**{name: given[name] for name in empty}, "findings": [_comment(each) for each in given["findings"]]}
+            score = single(given["overall_confidence_score"])
+            findings = [_comment(each) for each in given["findings"]]
+            return {**{name: given[name] for name in empty}, "findings": findings, "overall_confidence_score": score}
     return empty
 
 
@@ -152,13 +175,26 @@ def _comment(given: dict[str, Any]) -> dict[str, Any]:
     place = given["code_location"]
     lines = {name: place["line_range"][name] for name in ("start", "end")}
     return {
-        **{name: given[name] for name in ("title", "body", "confidence_score", "priority")},
+        **{name: given[name] for name in ("title", "body")},
+        "confidence_score": single(given["confidence_score"]),
+        "priority": given["priority"],
         "code_location": {"absolute_file_path": place["absolute_file_path"], "line_range": lines},
     }
 
 
+def single(number: float) -> float | None:
+    """Return a score in single precision, as the real server stores it; null if it is too large for that."""
+    from struct import pack, unpack
+
+    try:
+        found: float = unpack("<f", pack("<f", number))[0]
+    except OverflowError:
+        return None
+    return found
+
+
 def _is_review(given: dict[str, Any]) -> bool:
-    """Return True if each member is of the kind that the real server reads; if one is not, the whole is taken unchanged."""
+    """Return True if each member has the type that the real server expects; otherwise the whole text is used unchanged."""
     texts = [given["overall_correctness"], given["overall_explanation"]]
     if type(given["overall_confidence_score"]) not in (int, float) or type(given["findings"]) is not list:
         return False
@@ -176,8 +212,15 @@ def _is_review(given: dict[str, Any]) -> bool:
     return all(type(text) is str for text in texts)
 
 
+def told_model(output: dict[str, Any] | None) -> str:
+    """Return a review in the form for the model of the reviewed thread; line ends replace a missing explanation."""
+    text = rendered(output, "")
+    alone = output is not None and output["findings"] and not output["overall_explanation"].strip()
+    return f"\n\n{text}" if alone else text
+
+
 def rendered(output: dict[str, Any] | None, failed: str) -> str:
-    """Return a review as a text, as the item exitedReviewMode shows it."""
+    """Return a review as the text of the item exitedReviewMode."""
     if output is None:
         return failed
     parts = [output["overall_explanation"].strip()] if output["overall_explanation"].strip() else []

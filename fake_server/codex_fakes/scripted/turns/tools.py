@@ -1,20 +1,19 @@
-"""The tools of the scripted fake: the model's calls, asked for, obeyed and answered, and never executed.
+"""The tools of the scripted fake: the model's calls are approved and answered, but never executed.
 
-What a call gives comes from the script: the `result` of its item (docs/fake-codex.md). Calls run one after the other, in the
-order of the calls; the real 0.92.0 runs them one after the other too, in no fixed order. Later versions begin all at once; here
-they do so with the tools of the client's.
-"""
+The output of a call comes from the script: the `result` of its item (docs/fake-codex.md). Calls run one after another, in order;
+the real 0.92.0 also runs them one after another, but in no fixed order. Later versions start all calls at once; the fake does
+this only with the client's own tools."""
 
 from __future__ import annotations
 
 from itertools import takewhile
 
 from codex_fakes.scripted.state.waits import First
-from codex_fakes.scripted.turns.calls import Commands
+from codex_fakes.scripted.turns.calls import NO_OUTPUT, Commands
 from codex_fakes.scripted.turns.patches import Patches
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.turn.patch_text import BadPatch, patch_in, readable
-from codex_replay.protocol.turn.tools import BadArguments, arguments_of, plan_of, resolve, value_of
+from codex_replay.protocol.turn.tools import BadArguments, arguments_of, resolve, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +26,13 @@ if TYPE_CHECKING:
     from codex_replay.protocol.turn.stream import Sampling
 
 
+def _is_answer(answer: Any) -> bool:
+    texts = answer.get("answers") if isinstance(answer, dict) else None
+    return isinstance(texts, list) and all(type(text) is str for text in texts)
+
+
 class Tools(Commands, Patches):
-    """The calls of one turn. `results` are the script's, by call id; `ran` counts the calls of the current request."""
+    """The calls of one turn. `results` are the script's results, by call id; `ran` counts the calls of the current request."""
 
     def __init__(self, thread: Thread, turn: Turn, table: dict[str, Any]) -> None:
         super().__init__(thread, turn, table)
@@ -47,14 +51,18 @@ class Tools(Commands, Patches):
                 else:
                     self.ran += 1
                     text = yield from self.output_of(self.pending[0])
-                    self.give(self.pending.pop(0), text)
+                    call = self.pending.pop(0)
+                    if text is not NO_OUTPUT:
+                        self.give(call, text)
                 if ended:
                     self.report_on()
 
     def _at_once(self) -> Generator[Any, None, None]:
-        """Run the client's tools at the head of the pending calls: all are asked for at once, and replies may come in any order.
+        """Run the client's tools at the head of the pending calls: all requests are sent at once, and replies may come in any
+        order.
 
-        The outputs are given in the order of the calls, when the last reply is there. After an interrupt, what came counts.
+        The outputs are set in the order of the calls, after the last reply. After an interrupt, the outputs come from the replies
+        that have arrived.
         """
         group = list(takewhile(self.is_dynamic, self.pending))
         runs = [self.output_of(call) for call in group]
@@ -83,11 +91,11 @@ class Tools(Commands, Patches):
                 self.give(self.pending.pop(0), text)
 
     def drop(self, sampling: Sampling) -> None:
-        """Forget the calls of a reply that failed, and their outputs."""
-        sampling.calls, self.pending, self.given = [], [], []
+        """Forget the calls of a reply that failed, and their outputs: they need no further request."""
+        sampling.calls, self.pending, self.given, self.ran = [], [], [], 0
 
     def abandon(self) -> None:
-        """Give the calls that were broken off the output that the real binary gives them."""
+        """Give calls that were interrupted the same output as the real binary."""
         for call in self.pending:
             exec_ = self._does(call) == "shell"
             text = self.turn.sentence("exec-aborted" if exec_ else "call-aborted")
@@ -96,7 +104,7 @@ class Tools(Commands, Patches):
         self.report_on()
 
     def is_dynamic(self, call: dict[str, Any]) -> bool:
-        """Return True if a call is of a tool of the client's."""
+        """Return True if a call is for a tool of the client."""
         return self._does(call) == "dynamic"
 
     def _does(self, call: dict[str, Any]) -> str:
@@ -121,7 +129,7 @@ class Tools(Commands, Patches):
         return text
 
     def _shell(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
-        """Run a command, or apply the patch that it is."""
+        """Run a command, or apply the patch in it."""
         if call["call"] == "local_shell":
             text = yield from super()._shell(call, result)
             return text
@@ -152,14 +160,14 @@ class Tools(Commands, Patches):
     # -- the others ---------------------------------------------------------------------------------------------------
 
     def _plan(self, call: dict[str, Any], result: dict[str, Any]) -> str:
-        given = arguments_of(call, ("plan",))
-        plan = plan_of(given, call.get("arguments") or "")
+        given = arguments_of(call, ("plan",), self.forms())
+        plan = given["plan"]
         steps = [{**step, "status": "inProgress" if step["status"] == "in_progress" else step["status"]} for step in plan]
         self.thread.emit("plan", {"explanation": given.get("explanation"), "plan": plan, "planV2": steps})
         return self.turn.sentence("plan-updated")
 
     def _image(self, call: dict[str, Any], result: dict[str, Any]) -> str:
-        path = resolve(self.turn.settings.cwd, str(arguments_of(call, ("path",))["path"]))
+        path = resolve(self.turn.settings.cwd, str(arguments_of(call, ("path",), self.forms())["path"]))
         if "error" in result:
             return str(result["error"])
         self.thread.emit("image-view", {"call": call["call_id"], "path": path})
@@ -167,12 +175,11 @@ class Tools(Commands, Patches):
 
     def _mcp(self, call: dict[str, Any], result: dict[str, Any]) -> str:
         given = value_of(call) if call.get("arguments", "").strip() else None
-        if given is not None and type(given) is not dict:
-            arguments_of(call)  # refuses it
-        words = {name: text.strip() for name, text in (given or {}).items() if isinstance(text, str) and text.strip()}
         reads = call["name"] == "read_mcp_resource"
-        if reads and (given is None or (missing := next((name for name in ("server", "uri") if name not in given), None))):
-            raise BadArguments("expected value" if given is None else f"missing field `{missing}`")
+        if reads and given is None:
+            raise BadArguments("expected value")
+        read = arguments_of(call, (), self.forms()) if given not in (None, []) or reads else {}
+        words = {name: text.strip() for name, text in read.items() if text and text.strip()}
         if reads and (empty := next((name for name in ("server", "uri") if name not in words), None)):
             return f"{empty} must be provided"
         values = {"call": call["call_id"], "server": words.get("server", "codex"), "tool": call["name"], "arguments": given}
@@ -187,7 +194,7 @@ class Tools(Commands, Patches):
         return str(text)
 
     def _no_server(self, name: str, words: dict[str, str]) -> str | None:
-        """Return why a call about resources fails: there is no MCP server, and so none of any name."""
+        """Return the reason why a call about resources fails: there are no MCP servers, so no name is known."""
         if "server" in words:
             return self.turn.sentence("no-mcp-server", what=self.settings["mcp"][name], server=words["server"])
         return self.turn.sentence("mcp-cursor") if "cursor" in words else None
@@ -207,26 +214,31 @@ class Tools(Commands, Patches):
         return str(given["output"])
 
     def _user_input(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
+        if not self.turn.settings.feature("collaboration_modes"):
+            return self.turn.sentence("unsupported", name=call["name"])
         if self.turn.settings.mode != "plan":
-            return self._no_questions(call)
+            mode = self.settings["modes"].get(self.turn.settings.mode, self.turn.settings.mode)
+            return self.turn.sentence("no-questions", mode=mode)
         names = ("id", "header", "question", "isOther", "options")
         questions = [
             {name: {"isOther": False, **question}.get(name) for name in names}
-            for question in arguments_of(call, ("questions",))["questions"]
+            for question in arguments_of(call, ("questions",), self.forms())["questions"]
         ]
         short = [{name: value for name, value in question.items() if value is not None} for question in questions]
         given = yield from self.ask("user-input", {"call": call["call_id"], "questions": questions, "short": short})
-        if not (isinstance(given, dict) and isinstance(given.get("answers"), dict)):
+        answers = given.get("answers") if isinstance(given, dict) else None
+        if not (isinstance(answers, dict) and all(map(_is_answer, answers.values()))):
             given = {"answers": {}}  # no answer at all counts as no answer to any question
         return dumps(given).decode()
 
-    def _no_questions(self, call: dict[str, Any]) -> str:
-        settings = self.turn.settings
-        features = settings.config.get("features")
-        if not (isinstance(features, dict) and features.get("collaboration_modes")):
-            return self.turn.sentence("unsupported", name=call["name"])
-        mode = self.settings["modes"].get(settings.mode, settings.mode)
-        return self.turn.sentence("no-questions", mode=mode)
-
     def _unsupported(self, call: dict[str, Any], result: dict[str, Any]) -> str:
+        if not self.thread.clock and self._takes_no_input(call):
+            return NO_OUTPUT
         return self.turn.sentence("unsupported-custom", name=call.get("name"))
+
+    def _takes_no_input(self, call: dict[str, Any]) -> bool:
+        """Return True if a tool of this name exists and is not a custom tool: the real server aborts such a call."""
+        does = self._does({**call, "call": "function"})
+        if does == "dynamic":
+            return call.get("name") == "local_shell" or any(t.get("name") == call["name"] for t in self.thread.dynamic_tools)
+        return does != "user_input" or self.turn.settings.feature("collaboration_modes")

@@ -1,9 +1,8 @@
 """One turn of the scripted fake, from the user's input to turn/completed, in the order of the real binary.
 
-`run` is a generator: it emits what happens and yields what it waits for (`Ticket`, `Sleep`, `Gate`, `Pause`). Each request to the
-model is one `Sampling`; when it ends, the calls of the reply are run one after the other, and their outputs are the next
-request, until a reply asks for nothing more. Order and texts come from recordings; see turn.json and REAL-51 to REAL-80.
-"""
+`run` is a generator: it emits events and yields its waits (`Ticket`, `Sleep`, `Gate`, `Pause`). Each request to the model is one
+`Sampling`. After each reply its calls run one after another, and their outputs are the next request, until a reply has no
+calls. Order and texts come from recordings; see turn.json and REAL-51 to REAL-80."""
 
 from __future__ import annotations
 
@@ -11,10 +10,11 @@ from time import time
 
 from codex_fakes.scripted.state.waits import Gate, Pause, Quiet, Sleep, SleepOrSteer
 from codex_fakes.scripted.turns.calls import Aborted
+from codex_fakes.scripted.turns.compaction import compact, is_full
 from codex_fakes.scripted.turns.input import user_history, user_values
-from codex_fakes.scripted.turns.request import body_of, message
+from codex_fakes.scripted.turns.request import body_of, is_prefix, message
 from codex_fakes.scripted.turns.tools import Tools
-from codex_replay.protocol.turn.frames import add_usage, error_v2, failure, fill, usage_values
+from codex_replay.protocol.turn.frames import NOTHING, add_usage, error_v2, failure, fill, usage_values
 from codex_replay.protocol.turn.stream import Sampling
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ _LOOK = 64  # events of one reply between two checks of the client
 
 
 class Turn:
-    """A turn: `id` is the submission that began it; `items` are the user's, as v2's turn/start takes them."""
+    """A turn: `id` is the submission that began it; `items` are the user's input items, in the form of v2's turn/start."""
 
     kind = "turn"
 
@@ -42,7 +42,7 @@ class Turn:
         self.settings = thread.settings  # overrides while it runs are for the next turn
         self.table = table
         self.schema = schema
-        self._model = model
+        self.model = model
         self._items = items
         self._tools = Tools(thread, self, table)
         self._shown: dict[str, Any] = {"items": [], "status": "completed", "error": None}
@@ -54,7 +54,8 @@ class Turn:
 
     @property
     def _listed(self) -> dict[str, Any]:
-        """The turn in which `thread/read` shows what comes now: the latest one, if the thread was loaded again in mid-turn."""
+        """Return the turn under which `thread/read` lists new items: the latest one, if the thread was loaded again during a
+        turn."""
         heir = self.thread.heir
         while heir is not None and heir.heir is not None:
             heir = heir.heir
@@ -72,6 +73,8 @@ class Turn:
         thread = self.thread
         thread.turns.append(self._shown)
         thread.delay_output("start")
+        if self._is_full():
+            yield from compact(self)
         thread.emit("task-started", {"window": self.settings.window()})
         self._user_message()
         yield Quiet()
@@ -80,6 +83,7 @@ class Turn:
         except Aborted:
             self.abort()
             return
+        self._error, thread.stray = self._error or thread.stray, None
         status = "failed" if self._error is not None else "completed"
         # Errors are not kept, so the turn is shown again as completed.
         thread.failed = status == "failed"
@@ -87,7 +91,7 @@ class Turn:
         thread.emit("task-complete", {**values, **self._times(status, self._error)})
 
     def abort(self) -> None:
-        """End the turn as an interrupt does: calls without an output get one, and the model's input has a note."""
+        """End the turn as an interrupt does: calls without an output get an output, and the model's input gets a note."""
         thread = self.thread
         self._tools.abandon()
         text = self.sentence("turn-aborted")
@@ -101,7 +105,7 @@ class Turn:
             thread.emit("request-resolved", {"request": self._tools.undecided})
 
     def _times(self, status: str, error: Any) -> dict[str, Any]:
-        """Return the values of the end of a turn that only later versions show, and keep the turn as they list it."""
+        """Return the values that only later versions show at the end of a turn, and keep the turn in their form."""
         thread, now = self.thread, time()
         full = self._shown.get("full", [])
         texts = [item for item in full if item["type"] == "agentMessage" and item["text"].strip()]
@@ -125,9 +129,11 @@ class Turn:
         values = self._user_values(self._items)
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
-        if not thread.asked and not thread.preview:  # the preview of a history that the client gave stays
-            thread.preview = values["preview"]
-        thread.asked, thread.model = True, self.settings.model
+        if not thread.said and not is_prefix(values["preview"]):
+            # Only the first input counts: if it is a review, or looks like Codex's own, the thread is not listed.
+            thread.asked = True
+            thread.preview = thread.preview or values["preview"]  # the preview of a history that the client gave stays
+        thread.model = self.settings.model
         self._listed["items"].append({"type": "userMessage", "content": values["kept"]})
         thread.emit("user-message", {"item": thread.item_id(), **values})
 
@@ -149,7 +155,7 @@ class Turn:
             thread.raw(*inputs)
             for items in steered:
                 thread.emit("steered-message", {"item": thread.item_id(), **self._user_values(items)})
-            sampling = Sampling(self.table["model"])
+            sampling = Sampling(self.table["model"], self.table.get("searches"))
             yield from self._sample(sampling)
             if self._error is not None:
                 return
@@ -158,24 +164,40 @@ class Turn:
             if not self._tools.ran and not thread.steered:
                 self._last_message = sampling.last_message
                 return
+            if self._is_full():
+                yield from compact(self)
+
+    def _is_full(self) -> bool:
+        return self.kind == "turn" and not self._late and is_full(self)
+
+    def about(self) -> dict[str, str]:
+        """Return the thread and the turn of a request, for the ledger."""
+        return {"thread": self.thread.id, "turn": self.id}
 
     # -- one request to the model -------------------------------------------------------------------------------------
 
     def _sample(self, sampling: Sampling) -> Run:
-        """Ask the model until a reply is whole; `sampling` is the last attempt. If no retry is left, set the turn's error."""
+        """Ask the model until a reply is complete; `sampling` is the last attempt. If no retry is left, set the turn's error."""
         requests, streams = self.settings.retries()
         requested = streamed = 0
         thread = self.thread
         self._tools.ran = 0
         body = body_of(thread, self.settings, self.schema, self.kind)  # what a failed attempt has said is not in the next attempt
+        if (missing := self.settings.missing_key()) is not None:
+            self.fail(failure(self.table["errors"], missing))
+            return
         while True:
-            reply = self._model.ask(body, {"thread": self.thread.id, "turn": self.id}, self.settings.url())
+            reply = self.model.ask(body, self.about(), self.settings.url())
             yield from thread.gap("model")
-            if reply.wait_ms:
-                yield Sleep(reply.wait_ms / 1000)
+            acts = reply.acts
+            if self._late and reply.failure is None:
+                acts = [*reply.before, *acts]  # later versions can be steered before the answer begins
+            else:
+                for what, how in reply.before:
+                    yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered)
             if reply.failure is None:
-                self._limits(reply.limits)
-                yield from self._stream(reply.acts, reply.results, sampling)
+                self.take_limits(reply.limits)
+                yield from self._stream(acts, reply.results, sampling)
                 if sampling.end is not None and ("completed" in sampling.end or "steered" in sampling.end):
                     return
             cause = reply.failure or {"url": self.settings.url(), **(sampling.end or {})}
@@ -185,42 +207,41 @@ class Turn:
                 continue
             requested = 0
             if failed.get("limited"):
-                self._limits(reply.limits)
+                self.take_limits(reply.limits)
             if "stream" in failed["retry"] and streamed < streams:
                 streamed += 1
-                self._reconnecting(failed, streamed, streams)
-                sampling.__init__(self.table["model"])  # type: ignore[misc]
+                self.reconnecting(failed, streamed, streams)
+                sampling.__init__(self.table["model"], self.table.get("searches"))  # type: ignore[misc]
                 yield Pause()
                 continue
-            self._fail(failed)
+            self.fail(failed)
             return
 
     def _stream(self, acts: list[Any], results: dict[str, Any], sampling: Sampling) -> Run:
-        """Run a reply; later versions report the usage behind it, also behind one that is broken off."""
+        """Run a reply; later versions report the usage after it, also after an incomplete reply."""
         try:
             yield from self._reply(acts, results, sampling)
         finally:
             if self._late:
-                self._usage()
+                self.report_usage()
 
     def _reply(self, acts: list[Any], results: dict[str, Any], sampling: Sampling) -> Run:
         thread = self.thread
         self._tools.results = results
-        done = 0
+        done, silent = 0, 0.0
         for number, act in enumerate(acts):
             if type(act) is not tuple:
+                silent = 0.0
                 for name, values in self._cited(sampling.receive(act)):
                     if name == "reasoning-completed":
                         raw = self.settings.config.get("show_raw_agent_reasoning")
                         values["shown"] = values["content"] if raw else []
+                    elif name.startswith("agent-message") and not values["item"]:
+                        values["item"] = thread.item_id()
                     thread.emit(name, values)
-                    if name == "agent-message-completed":
-                        self._listed["items"].append({"type": "agentMessage", "text": values["text"]})
-                    elif name == "reasoning-completed":
-                        shown = {"type": "reasoning", "summary": values["summary"], "content": values["shown"]}
-                        self._listed["items"].append(shown)
-                thread.history += sampling.history[done:]
-                thread.raw(*sampling.history[done:])
+                    self.list_item(name, values)
+                thread.history += [item for item in sampling.history[done:] if item["type"] != "other"]
+                thread.raw(*(sampling.items if thread.clock else sampling.history)[done:])
                 done = len(sampling.history)
                 if sampling.end is not None:
                     break
@@ -235,7 +256,15 @@ class Turn:
                 break
             yield from self._tools.run(sampling)  # tools run while the stream stands still
             if not self._late:
-                yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered)
+                if what != "wait":
+                    yield Gate(thread.steered)
+                    continue
+                patience = self.settings.idle_seconds() - silent
+                silent += how / 1000
+                yield Sleep(min(how / 1000, patience))
+                if how / 1000 > patience:
+                    sampling.close("idle")
+                    break
                 continue
             yield SleepOrSteer(how / 1000, thread.steered) if what == "wait" else Gate(thread.steered)
             if thread.steered:  # the reply is broken off, and the next request has the input
@@ -243,19 +272,34 @@ class Turn:
                 break
         sampling.close()
         if sampling.usage is not None:
-            thread.total, thread.last = add_usage(thread.total, sampling.usage), sampling.usage
-            if "completed" not in (sampling.end or ()):  # an incomplete reply counts, and is not the last
-                thread.last = dict.fromkeys(sampling.usage, 0)
+            # an incomplete reply counts, and is not the last
+            last = sampling.usage if "completed" in (sampling.end or ()) else dict.fromkeys(sampling.usage, 0)
+            thread.set_usage(add_usage(thread.total, sampling.usage), last, self.settings.window())
         ended = sampling.end is not None and "completed" in sampling.end
+        if ended:
+            thread.raw_response(sampling.response, sampling.usage)
         if ended and not self._late:
-            self._usage()
+            self.report_usage()
         if ended or (sampling.end is not None and "steered" in sampling.end):
             yield from self._tools.run(sampling, ended=True)
         else:
             self._tools.drop(sampling)
 
+    def list_item(self, name: str, values: dict[str, Any]) -> None:
+        """Add a completed item to the turn as `thread/read` lists it: without empty texts; reasonings in a row are one item."""
+        items = self._listed["items"]
+        if name == "agent-message-completed":
+            items += [{"type": "agentMessage", "text": text} for text in values["texts"] if text]
+        elif name == "reasoning-completed":
+            summary, content = [[text for text in values[key] if text] for key in ("summary", "shown")]
+            if items and items[-1]["type"] == "reasoning":
+                last = items[-1]
+                items[-1] = {**last, "summary": last["summary"] + summary, "content": last["content"] + content}
+            elif summary or content:
+                items.append({"type": "reasoning", "summary": summary, "content": content})
+
     def _cited(self, happenings: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
-        """Take the citations out of the text, in versions that have them."""
+        """Remove the citations from the text, in versions that have them."""
         if "citation" not in self.table:
             return happenings
         if self._citations is None:
@@ -264,8 +308,8 @@ class Turn:
             self._citations = Citations(*self.table["citation"])
         return self._citations.pass_on(happenings)
 
-    def _limits(self, given: dict[str, Any]) -> None:
-        """Take the rate limits of an answer, and report them."""
+    def take_limits(self, given: dict[str, Any]) -> None:
+        """Store the rate limits of an answer, and report them."""
         thread = self.thread
         if given or thread.limits:
             from codex_replay.protocol.turn.limits import joined
@@ -273,16 +317,18 @@ class Turn:
             given = joined(thread.limits, given)
         thread.limits = given
         if not self._late:
-            self._usage()
+            self.report_usage()
 
-    def _usage(self) -> None:
+    def report_usage(self) -> None:
+        """Report the token counts and the rate limits."""
         thread = self.thread
         names = self.table["shapes"]["tokens"] if thread.clock else None
-        thread.emit("usage", usage_values(thread.total, thread.last, self.settings.window(), thread.limits, names))
+        thread.emit("usage", usage_values(thread.total, thread.last, thread.window, thread.limits, names))
 
     # -- what goes wrong ----------------------------------------------------------------------------------------------
 
-    def _reconnecting(self, failed: dict[str, Any], n: int, limit: int) -> None:
+    def reconnecting(self, failed: dict[str, Any], n: int, limit: int) -> None:
+        """Report that a stream is retried."""
         message = self.sentence("reconnecting", n=n, limit=limit)
         info = {"response_stream_disconnected": {"http_status_code": failed.get("streamStatus")}}
         values = {"message": message, "info": info, "details": failed["message"]}
@@ -292,13 +338,19 @@ class Turn:
         more = self.table["shapes"]["error"] if self.thread.clock else {}
         return {**error_v2(text, info, details), **more}
 
-    def _fail(self, failed: dict[str, Any]) -> None:
+    def fail(self, failed: dict[str, Any], ends: bool = True) -> None:
+        """Report an error; unless it `ends` the turn, the turn continues, and has the error at its end."""
         thread = self.thread
         window = self.settings.window()
         if failed.get("full") and window is not None:
             # Codex takes the context for full, whatever was counted.
-            empty = dict.fromkeys(("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens"), 0)
-            thread.total = thread.last = {**empty, "total_tokens": window}
-            self._usage()
-        self._error = self._error_v2(failed["message"], failed["info"])
-        thread.emit("error", {"message": failed["message"], "info": failed["info"], "error": self._error})
+            before = (thread.total or NOTHING)["total_tokens"]
+            thread.total = {**NOTHING, "total_tokens": window}
+            thread.last, thread.window = {**NOTHING, "total_tokens": max(0, window - before)}, window
+            self.report_usage()
+        error = self._error_v2(failed["message"], failed["info"])
+        if ends:
+            self._error = error
+        else:
+            thread.stray = error
+        thread.emit("error", {"message": failed["message"], "info": failed["info"], "error": error})

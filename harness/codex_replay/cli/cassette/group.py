@@ -14,7 +14,7 @@ from codex_replay.cli.cassette.stats import stats
 
 @click.group(name="cassette")
 def group() -> None:
-    """Look at cassettes, check, compare, redact and import them."""
+    """Show, check, compare, redact and import cassettes."""
 
 
 for verb in (lint, show, diff, stats, redact, import_):

@@ -1,4 +1,4 @@
-"""`codex-replay cassette import`: make a cassette of another tool's recording."""
+"""`codex-replay cassette import`: make a cassette from another tool's recording."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from codex_replay.shell.cassettes.file import CassetteWriter
 def import_(
     file: str, form: str, out: str, force: bool, codex: str | None, case: str | None, authored: bool, literals: tuple[str, ...]
 ) -> None:
-    """Make a cassette of another tool's recording: a tee's log, or a proxy's proto-events.
+    """Make a cassette from another tool's recording: the log of a tee, or the proto-events of a proxy.
 
-    Secrets are taken out on the way, those that were streamed in chunks too. A payload that was cut for size is marked and
-    never treated as complete.
+    Secrets are removed, including those that were streamed in chunks. A payload that was cut for size is marked and never
+    treated as complete.
     """
     from codex_replay.protocol.recordings.codex_version import codex_version
     from codex_replay.shell.cassettes import importers

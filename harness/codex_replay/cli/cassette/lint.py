@@ -10,7 +10,7 @@ import click
 
 from codex_replay.cli.cassette.options import JSON, LITERAL, redactor_of
 from codex_replay.cli.io.console import Unable, aside, coloured, printable, progress, sentences
-from codex_replay.cli.io.stdout import for_programs
+from codex_replay.cli.io.stdout import coloured_line, for_programs
 from codex_replay.core.text.plural import plural
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, judge: str, literals: tuple[str, ...]) -> None:
     """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame by the bundle.
 
-    A --literal is a secret too, also where it is streamed in chunks, escaped, or compressed; it is never printed.
+    A --literal counts as a secret, also if it is streamed in chunks, escaped or compressed; it is never printed.
 
     For a folder, all *.ndjson files in it are checked. Exit status: 0 sound, 1 something is wrong, 2 not readable as a cassette.
     """
@@ -76,7 +76,10 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
 
 
 def _print_report(report: Report, notes: bool, missing: str) -> None:
-    """Print the findings of one cassette. The check `missing` was already reported on stderr, once for all cassettes."""
+    """Print the findings of one cassette.
+
+    The findings of the check `missing` are left out: stderr has them, once for all cassettes.
+    """
     if report.unreadable:
         click.echo(f"codex-replay: {report.unreadable}", err=True)
     for finding in report.findings:
@@ -84,4 +87,4 @@ def _print_report(report: Report, notes: bool, missing: str) -> None:
             frame = f" (frame {finding.frame})" if finding.frame is not None else ""
             colour = "red" if finding.level == "error" else "yellow"
             check = click.style(finding.check, fg=colour) if coloured() else finding.check
-            click.echo(f"{report.path}, line {finding.line}{frame}: {check}: {printable(finding.message)}")
+            coloured_line(f"{printable(report.path)}, line {finding.line}{frame}: {check}: {printable(finding.message)}")

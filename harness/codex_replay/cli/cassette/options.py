@@ -24,7 +24,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as
 
 
 def redactor_of(literals: tuple[str, ...]) -> Redactor:
-    """Return a redactor that knows the user's own secrets too."""
+    """Return a redactor that also knows the user's own secrets."""
     try:
         return redactor_with(named(literals))
     except BadLiteral as error:
@@ -32,14 +32,15 @@ def redactor_of(literals: tuple[str, ...]) -> Redactor:
 
 
 def keep_what_is_there(out: str | None, force: bool) -> None:
-    """Refuse to overwrite an existing file without --force."""
+    """Raise a usage error if the output file exists, unless --force was given."""
     if out is not None and os.path.isfile(out) and not force:
         raise Unable(f"{out} already exists and was not changed; choose another file, or add --force.")
 
 
 @contextmanager
 def replacing(path: str) -> Iterator[str]:
-    """Yield a file to write to; at the end, move it to `path`. If an error occurs, delete it and leave `path` unchanged."""
+    """Yield a file to write to; at the end, move it to `path`. If an error occurs, delete the temporary file and leave
+    `path` unchanged."""
     if os.path.isdir(path):
         raise CassetteError(f"{path}: this is a folder; name a file to write.")
     if not os.path.isdir(os.path.dirname(path) or "."):

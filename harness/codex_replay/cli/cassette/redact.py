@@ -22,8 +22,8 @@ from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tuple[str, ...]) -> None:
     """Take the secrets out of a cassette: tokens, keys, JWTs, accounts, e-mails, home folders, and each --literal.
 
-    A secret that is streamed in chunks goes too: a placeholder is where it begins. Everything else keeps its bytes. A
-    recording is never changed itself: write another file with --out.
+    A secret that is streamed in chunks is also removed: a placeholder replaces its first chunk. Everything else keeps its
+    bytes. A recording is never changed in place: write the result to another file with --out.
     """
     if (out is None) == (not in_place):
         raise click.UsageError("Name the output: either --out G or --in-place.")

@@ -12,7 +12,7 @@ import click
 
 from codex_replay.cli.cassette.options import replacing
 from codex_replay.cli.io.console import PLAIN_WIDTH, Unable, aside, coloured, printable, progress, sentences
-from codex_replay.cli.io.stdout import disconnected
+from codex_replay.cli.io.stdout import coloured_line, disconnected
 from codex_replay.core.cassette.frames import Frame, Header
 from codex_replay.shell.cassettes.file import CassetteReader, is_readable_once
 
@@ -35,8 +35,8 @@ from codex_replay.shell.cassettes.file import CassetteReader, is_readable_once
 def show(file: str | None, page: str | None, full: bool, pattern: str | None, number: int | None, width: int | None) -> None:
     """Print a cassette as a timeline: number, seconds, seam, direction, kind and summary of each frame.
 
-    `->` goes to the server (app-server or backend), `<-` comes from it. `--html OUT` writes the same as a web page:
-    a sequence diagram of both seams, each frame folded, searchable.
+    `->` marks frames to the server (app-server or backend), `<-` frames from the server. `--html OUT` writes the timeline as a
+    web page: a searchable sequence diagram of both seams, with folded frames.
     """
     from codex_replay.cli.io.timeline import Timeline
 
@@ -66,7 +66,7 @@ def show(file: str | None, page: str | None, full: bool, pattern: str | None, nu
             if wanted is not None and not wanted.search(f"{label} {_text(frame)}"):
                 continue
             found = True
-            click.echo(timeline.full(frame) if full or number is not None else timeline.line(frame))
+            coloured_line(timeline.full(frame) if full or number is not None else timeline.line(frame))
             if number is not None or disconnected():
                 return
         if number is not None and not found:

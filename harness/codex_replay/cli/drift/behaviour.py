@@ -47,10 +47,10 @@ def run(
     wait: float = 8.0,
     jobs: int = 2,
 ) -> int:
-    """Compare the behaviour of two versions; return 0 if nothing changed, 1 if something did.
+    """Compare the behaviour of two versions; return 0 without changes, 1 with changes.
 
-    Raises `Unable` (exit status 2) with a sentence if that could not be found out. `chosen` is as pytest's -k, `wait` how many
-    seconds a case waits for one frame, `jobs` how many cases run at a time.
+    Raises `Unable` (exit status 2) with a sentence if the comparison fails. `chosen` is an expression for pytest's -k,
+    `wait` the seconds that a case waits for one frame, `jobs` the number of cases that run at a time.
     """
     if cassettes is not None:
         raise Unable("--cassettes is for the comparison of schemas; remove it, or remove --behaviour.")
@@ -138,7 +138,7 @@ def _print(found: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let a TERM end the work as an interrupt does, so that nothing that was started is left."""
+    """Let SIGTERM end the work as an interrupt does, so that no started process remains."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

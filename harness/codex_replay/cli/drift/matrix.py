@@ -1,9 +1,8 @@
 """`make drift-matrix`: the published matrix of drift, written to reports/drift/ from the bundles of many versions.
 
-Strategy: first each version's bundle is made and kept (one binary at a time, removed when its bundle is there), then everything
-is written from bundles alone. So an interrupted run can continue, and a run that has all bundles needs neither npm nor
-a network and writes the same bytes again.
-"""
+Strategy: the bundle of each version is made first and kept (one binary at a time; the binary is removed when its bundle exists).
+Then all pages are written from the bundles alone. An interrupted run can therefore continue, and a run that has all bundles needs
+no npm and no network, and writes the same bytes again."""
 
 from __future__ import annotations
 
@@ -34,7 +33,9 @@ Matrix = dict[str, Any]
 @click.option("--versions", metavar="V,V", default=",".join(STEPS), help="Other versions, oldest first.")
 @sentences
 def command(out: str, versions: str) -> None:
-    """Write the drift of each step between the versions, and an index with how much breaks between any two of them."""
+    """Write the drift of each step between the versions, and an index with the number of breaking changes between any two of
+    them.
+    """
     named = [version for version in versions.split(",") if version]
     if len(named) < 2 or len(set(named)) < len(named):
         raise click.UsageError("name at least two versions, each once, oldest first: --versions " + ",".join(STEPS[:2]))
@@ -51,7 +52,7 @@ def command(out: str, versions: str) -> None:
 
 
 def _bundles(versions: Sequence[str]) -> list[Bundle]:
-    """Return the bundle of each version, made if need be, with a bar on a terminal."""
+    """Return the bundle of each version, and make missing bundles; show a progress bar on a terminal."""
     if not sys.stderr.isatty():
         return [bundle_of(version, _once()) for version in versions]
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -130,13 +131,14 @@ def _steps(matrix: Matrix) -> list[tuple[str, str]]:
 
 
 _ABOUT = "Made by `make drift-matrix` from the schema bundles that each version generates. docs/drift.md explains it."
-_BETWEEN = "Breaking changes from the version of the row to that of the column."
+_BETWEEN = "Breaking changes from the version of the row to the version of the column."
 
 
 def markdown(matrix: Matrix) -> str:
-    """Return the index as Markdown: what each version has, each step with its report, and what breaks between any two."""
+    """Return the index as Markdown: the methods of each version, each step with its report, and the breaking changes between
+    any two versions."""
     names = list(matrix["versions"])
-    lines = ["# Drift of the app-server protocol", "", _ABOUT, "", "## What each version has", ""]
+    lines = ["# Drift of the app-server protocol", "", _ABOUT, "", "## The methods of each version", ""]
     lines += [f"| version | {' | '.join(pages.COUNTS.values())} |", "|---|" + "---:|" * len(pages.COUNTS)]
     for name, has in matrix["versions"].items():
         lines.append(f"| {name} | {' | '.join(str(has[key]) for key in pages.COUNTS)} |")
@@ -160,13 +162,13 @@ def markdown(matrix: Matrix) -> str:
 
 
 def html(matrix: Matrix) -> str:
-    """Return the index as one HTML page; the darker a cell, the more breaks."""
+    """Return the index as one HTML page; a darker cell means more breaking changes."""
     names = list(matrix["versions"])
     most = max(number for row in matrix["breaking"].values() for number in row.values()) or 1
     body = [
         "<h1>Drift of the app-server protocol</h1>",
         f"<p>{escape(_ABOUT.replace('`', ''))}</p>",
-        "<h2>What each version has</h2>",
+        "<h2>The methods of each version</h2>",
     ]
     rows = [[name, *(str(has[key]) for key in pages.COUNTS)] for name, has in matrix["versions"].items()]
     body += _grid(["version", *pages.COUNTS.values()], rows)

@@ -24,15 +24,15 @@ _CHANGE = {
     "method-new": "new",
     "property-gone": "property gone",
     "property-new": "new property",
-    "property-new-required": "new property, always there",
+    "property-new-required": "new property, always sent",
     "property-required": "now required",
     "property-optional": "now optional",
     "value-gone": "value gone",
     "value-new": "new value",
     "variant-gone": "variant gone",
     "variant-new": "new variant",
-    "enum-closed": "now one of a list",
-    "enum-opened": "no longer one of a list",
+    "enum-closed": "now restricted to a list of values",
+    "enum-opened": "no longer restricted to a list of values",
     "type-changed": "type changed",
     "type-narrowed": "type narrowed",
     "type-widened": "type widened",
@@ -77,7 +77,7 @@ class Row(NamedTuple):
 
 
 def rows(report: Report, cls: str) -> list[Row]:
-    """Return the lines for the findings of a class; with cassettes, only those that hit a case.
+    """Return the lines for the findings of a class; with cassettes, only the findings that affect a case.
 
     If a version removes all ``codex/event`` types, the page has one line for all of them.
     """
@@ -85,7 +85,7 @@ def rows(report: Report, cls: str) -> list[Row]:
 
 
 def _groups(report: Report, cls: str) -> list[list[Mapping[str, Any]]]:
-    """Return the findings of a class; if all events are gone, they are one finding."""
+    """Return the findings of a class; if all events were removed, they are one finding."""
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     if report["cassettes"]:
         found = [finding for finding in found if finding.get("cases")]
@@ -102,8 +102,8 @@ def _of_all_events(ended: Sequence[Mapping[str, Any]]) -> Row:
 def worst(report: Report, most: int) -> list[Row]:
     """Return the rows of the changes that break most, at most `most`.
 
-    With cassettes, the changes that hit most cases come first. Otherwise removed methods become one row per kind of message, and
-    are before the changes with the most places.
+    With cassettes, the changes that hit most cases come first. Without cassettes, removed methods become one row per kind of
+    message; these rows come before the changes that affect the most places.
     """
     if report["cassettes"]:
         ranked = sorted(_groups(report, "breaking"), key=lambda group: -len({case for each in group for case in each["cases"]}))
@@ -129,7 +129,7 @@ def _removed(findings: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def left_out(report: Report, most: int) -> str:
-    """Return what the short form does not show, and how to see it; "" if it shows everything."""
+    """Return a sentence on the changes that the short form omits, and the option that shows them; "" if no change is omitted."""
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
     if not additive and len(rows(report, "breaking")) == len(worst(report, most)):
         return ""
@@ -152,7 +152,7 @@ def _row(finding: Mapping[str, Any]) -> Row:
 
 
 def _hit(findings: Sequence[Mapping[str, Any]]) -> str:
-    """Return who is hit: the senders or readers, or, with cassettes, the cases."""
+    """Return who is affected: the senders or readers, or, with cassettes, the cases."""
     who = {"senders": "clients that send it", "readers": "clients that read it", "nobody": "nobody"}[findings[0]["hits"]]
     if "cases" not in findings[0]:
         return who
@@ -162,7 +162,7 @@ def _hit(findings: Sequence[Mapping[str, Any]]) -> str:
 
 
 def verdict(report: Report) -> str:
-    """Return the verdict: a sentence on the changes that break clients, and one on the additions."""
+    """Return the verdict: a sentence on the changes that break clients, and a sentence on the additive changes."""
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
     changes = (
         f"{_some(breaking, 'change breaks', 'changes break')} clients{_noticed(report, 'breaking')}. "
@@ -170,20 +170,34 @@ def verdict(report: Report) -> str:
     )
     cassettes = report["cassettes"]
     if not report["findings"]:
-        spared = f", so none of your {_some(cassettes['cases'], 'case', 'cases')} breaks" if cassettes else ""
+        spared = f", so {_affected(0, cassettes['cases'], lower=True)}" if cassettes else ""
         left = len(report["uncompared"])
         far = f" in what could be compared; {_some(left, 'part', 'parts')} could not be" if left else ""
         return f"Nothing changed between {report['from']} and {report['to']}{spared}{far}."
     if cassettes:
         used = len({number for numbers in cassettes["hits"].values() for number in numbers})
-        by = f", by {_some(used, 'change that they use', 'changes that they use')}" if used else ""
-        hit = f"{cassettes['hit']} of your {_some(cassettes['cases'], 'case', 'cases')} break at {report['to']}{by}"
-        return f"{hit}. In all, {changes}.{_ignored(report)}"
+        by = f" by {_some(used, 'breaking change', 'breaking changes')}" if used else ""
+        hit = f"{_affected(cassettes['hit'], cassettes['cases'])}{by}"
+        return f"{hit}. In all, from {report['from']} to {report['to']}, {changes}.{_ignored(report)}"
     return f"From {report['from']} to {report['to']}, {changes}.{_ignored(report)}"
 
 
+def _affected(hit: int, cases: int, lower: bool = False) -> str:
+    """Return the number of the user's cases that a breaking change affects, as a clause.
+
+    `lower` begins the clause with a small letter.
+    """
+    if cases == 1:
+        clause = f"Your only case is {'' if hit else 'not '}affected"
+    elif hit == 0:
+        clause = f"None of your {cases} cases is affected"
+    else:
+        clause = f"{hit} of your {cases} cases {'is' if hit == 1 else 'are'} affected"
+    return f"{clause[0].lower()}{clause[1:]}" if lower else clause
+
+
 def _ignored(report: Report) -> str:
-    """Count what --ignore and --reads left out."""
+    """Count the changes that --ignore and --reads left out."""
     return f" Not counted: {_some(report['ignored'], 'change', 'changes')} (--ignore, --reads)." if report.get("ignored") else ""
 
 
@@ -204,7 +218,7 @@ def _some(number: int, one: str, many: str) -> str:
 
 
 def breaks(report: Report) -> bool:
-    """Return True if somebody is hit: with cassettes, whether one of their cases is."""
+    """Return True if the change breaks a client; with cassettes, if it breaks one of their cases."""
     return bool(report["cassettes"]["hit"] if report["cassettes"] else report["counts"]["breaking"])
 
 
@@ -215,7 +229,7 @@ def totals(report: Report) -> Iterator[tuple[str, int, int]]:
 
 
 def markdown(report: Report) -> str:
-    """Return the report as Markdown, as it reads well in a pull request."""
+    """Return the report as Markdown for a pull request."""
     lines = [f"# Drift from {report['from']} to {report['to']}", "", verdict(report), ""]
     lines += [f"| | {report['from']} | {report['to']} |", "|---|---:|---:|"]
     lines += [f"| {name} | {old} | {new} |" for name, old, new in totals(report)]
@@ -223,7 +237,7 @@ def markdown(report: Report) -> str:
         for kind, block in _blocks(rows(report, cls)):
             lines += ["", f"## {title}: {_KINDS[kind]}", "", *_table(block, cls == "breaking")]
     if report["uncompared"]:
-        lines += ["", "## What could not be compared", "", *(f"- {_cell(each)}" for each in report["uncompared"])]
+        lines += ["", "## Parts that could not be compared", "", *(f"- {_cell(each)}" for each in report["uncompared"])]
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,7 @@
 """Tables of a drift for a terminal: columns that share its width, long cells folded.
 
-Written here, and not by rich: to lay out a hundred rows takes that longer than to compare two bundles.
-"""
+The tables are not made with rich, because rich needs more time to lay out a hundred rows than the comparison of two bundles
+takes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _row(cells: Sequence[str], widths: Sequence[int], bar: str, form: str = "{}"
 
 
 def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return the width of each column: the longest cell, or less for the longest columns if there is no room."""
+    """Return the width of each column: that of its longest cell; the widest columns become narrower if there is no room."""
     widths = [max(map(_cells, column)) for column in zip(*rows, strict=True)]
     while sum(widths) > room and max(widths) > LEAST:
         widest = max(widths)
@@ -70,5 +70,5 @@ def _fold(text: str, width: int) -> list[str]:
 
 
 def _cells(text: str) -> int:
-    """Return how many cells of a terminal a text fills."""
+    """Return the number of terminal cells that a text fills."""
     return len(text) if text.isascii() else sum(1 + (east_asian_width(sign) in "WF") for sign in text)

@@ -1,9 +1,10 @@
-"""`codex-replay init proxy|editor|lite|ci`: find out what a subject is, and write what its gate needs."""
+"""`codex-replay init proxy|editor|lite|ci`: detect the properties of a subject, and write the files of its gate."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -28,10 +29,14 @@ _WOULD = {"append": "would be appended to", "create": "would be created", "keep"
 #: Seconds for one answer of the subject, its start included.
 WAIT = "30"
 _WAITS = "How long to wait for the subject to start, and for each answer."
+#: How long the first run takes, on two idle cores.
+_TAKES = "one to four minutes, depending on how many cases time out"
 _DRY_STEP = "Run the command without --dry-run."
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
-_DRY = click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing. The suite does not run.")
+_DRY = click.option(
+    "--dry-run", is_flag=True, help="Print the files that would be written, but do not write them. The suite does not run."
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout: found, files, run, next.")
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -51,12 +56,14 @@ class _Command(click.Command):
 def group() -> None:
     """Try a proxy or a client, and write its configuration, a CI workflow and the list of its known failures.
 
-    Nothing that exists is overwritten. Exit status: 0 done, 1 the subject cannot be judged, 2 nothing could be done.
+    No existing file or table is overwritten. Exit status: 0 done, 1 the subject cannot be judged, 2 nothing could be done.
     """
 
 
 _KIND = click.option(
-    "--kind", type=click.Choice(list(DRIVERS)), help="Write the skeleton of a driver in this language, and try nothing."
+    "--kind",
+    type=click.Choice(list(DRIVERS)),
+    help="Write the skeleton of a driver in this language, and do not start an editor.",
 )
 
 
@@ -103,8 +110,9 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
     own = _configuration(folder)
     subject = _subject(verb, words, folder)
     if not os.access(folder, os.W_OK) and not dry_run:
-        raise Unable(f"Nothing can be written to {folder}; --dry-run shows what there would be.")
+        raise Unable(f"The folder {folder} is not writable; --dry-run shows the files that would be written.")
     _refuse_secret(subject)
+    _refuse_missing_file(subject, folder)
     found = _try(verb, subject, folder, wait)
     if not as_json:
         click.echo("Found")
@@ -119,7 +127,7 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
     if table.action != "keep" and found.judged and not dry_run:
         from codex_replay.cli.init.first_run import first_run
 
-        aside(f"running the suite {SUITE_OF[role]} once: a minute or two")
+        aside(f"running the suite {SUITE_OF[role]} once: {_TAKES}")
         run = first_run(role, table.text, table.path.name, found.profile, _report_folder(folder, role, name))
     listed = (run is not None and run.baseline is not None) or (dry_run and found.judged)
     if listed and table.action != "keep":
@@ -134,7 +142,8 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
 
 
 def _report_folder(folder: Path, role: str, name: str) -> Path:
-    """Return the report folder of the suite and its subject: that of a later `codex-replay run` with this configuration."""
+    """Return the report folder of the suite and its subject: the folder that a later `codex-replay run` with this configuration
+    uses."""
     return folder / "reports" / f"{SUITE_OF[role]}-{slug(name)}"
 
 
@@ -148,7 +157,7 @@ def _configuration(folder: Path) -> Configuration:
 
 
 def _subject(verb: str, words: tuple[str, ...], folder: Path) -> str:
-    """Return the subject that was named, else the start script of a Node project."""
+    """Return the subject that the user named, otherwise the start script of a Node project."""
     if words:
         return words[0] if len(words) == 1 else shlex.join(words)
     if verb == "proxy":
@@ -158,7 +167,7 @@ def _subject(verb: str, words: tuple[str, ...], folder: Path) -> str:
             script = None
         if isinstance(script, str) and script.strip():
             return script if script.startswith("node ") and not set(script) & set("&|;<>$`") else "npm start"
-    raise click.UsageError(f"Name the command that starts it: codex-replay init {verb} {_EXAMPLES[verb]}")
+    raise click.UsageError(f"Name the command that starts the subject: codex-replay init {verb} {_EXAMPLES[verb]}")
 
 
 def _refuse_secret(subject: str) -> None:
@@ -176,6 +185,21 @@ def _refuse_secret(subject: str) -> None:
             "The command has a secret in it, which would be written into the configuration. Let the program read it from a file, "
             "or write {key} for the key that the suite sends. Nothing was written."
         )
+
+
+#: Programs whose first argument, if it is no option, is the file of a program.
+_INTERPRETERS = re.compile(r"python[\d.]*|node|bun|deno|ruby|php|perl|lua|bash|sh")
+
+
+def _refuse_missing_file(subject: str, folder: Path) -> None:
+    """Refuse a command that names a program file which does not exist: the error of its interpreter would be hard to read."""
+    try:
+        program, file, *_ = shlex.split(subject)
+    except ValueError:
+        return  # it has one word, or it is refused later
+    names_a_file = _INTERPRETERS.fullmatch(os.path.basename(program)) and "." in file[1:] and not file.startswith("-")
+    if names_a_file and not (folder / file).exists():
+        raise Unable(f"The command starts {file}, but there is no such file in {folder}. Nothing was written.")
 
 
 def _try(verb: str, subject: str, folder: Path, wait: float) -> Found:
@@ -199,12 +223,12 @@ _READY = "A proxy must listen on 127.0.0.1, at the port in PORT (or where {port}
 
 
 def printable_lines(text: str) -> str:
-    """Return a text of several lines with what a terminal might act on made visible."""
+    """Return a text of several lines in which control characters are visible."""
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def _name(folder: Path) -> str:
-    """Return a name for the subject: that of the folder, as a bare key of TOML."""
+    """Return a name for the subject: the name of the folder, in the form of a bare TOML key."""
     name = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in folder.name.lower()).strip("-")
     return name if name not in ("", "reference", "fake") else "mine"
 
@@ -226,7 +250,7 @@ def _workflow(folder: Path, configuration: Path) -> PlannedFile:
 def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list[str]:
     steps = list(found.steps)
     if files[0].action == "keep":
-        steps.insert(0, f"Compare your [{TABLE}] in {files[0].path.name} with what was found.")
+        steps.insert(0, f"Compare your [{TABLE}] in {files[0].path.name} with the settings above.")
     if run is not None and run.failed:
         look = f"Look at the report: codex-replay report open {shlex.quote(os.path.relpath(run.report))}"
         steps = [look, *run.steps, *steps]
@@ -236,7 +260,9 @@ def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list
         many = f"{run.entries} {'entry' if run.entries == 1 else 'entries'}"
         steps.append(f"Write a reason into {known.name} ({many}): the gate refuses an entry without one.")
     if not found.judged:
-        steps.append("Run the suite: codex-replay run. It asks the proxy's own model some hundred times, which may cost money.")
+        steps.append(
+            "Run the suite: codex-replay run. It sends several hundred requests to the proxy's own model, which may cost money."
+        )
     else:
         steps.append("Run the gate: codex-replay run")
     steps += _placeholder(files)
@@ -247,7 +273,11 @@ def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list
 
 def _placeholder(files: list[PlannedFile]) -> list[str]:
     created = any(file.action == "create" and file.path.name == NAME.name for file in files)
-    return [f"Replace the placeholder in {NAME}: where codex-replay is installed from."] if created and requirement()[1] else []
+    return (
+        [f"Replace the placeholder in {NAME} by the source of codex-replay: a git URL or your own package."]
+        if created and requirement()[1]
+        else []
+    )
 
 
 def _commit(files: list[PlannedFile]) -> str:

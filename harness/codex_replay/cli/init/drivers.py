@@ -21,7 +21,10 @@ const codex = process.argv[2] // start it as `codex app-server`, in the working 
 const report = (kind, fields) => process.stdout.write(JSON.stringify({ report: kind, ...fields }) + '\\n')
 
 const plugin = {
-  // Send the text as a turn. While it runs: report('text', { text }), and so on.
+  // Send the text as a turn. While it runs, report what the plugin shows:
+  //   report('text', { text }), report('output', { text }), report('diff', { diff }), report('plan', { steps }),
+  //   report('approval', { id, kind, reason, command }): kind is command or fileChange, id is your own,
+  //   report('error', { message })
   // At its end, exactly once: report('end', { status }), which is completed, interrupted or failed.
   prompt(text) {
     report('error', { message: `prompt() of codex-replay-driver.mjs is not connected to a plugin (codex: ${codex})` })
@@ -68,7 +71,11 @@ def report(kind, /, **fields):
 
 
 def prompt(text):
-    """Send the text as a turn. While it runs: report("text", text=...), and so on.
+    """Send the text as a turn. While it runs, report what the plugin shows:
+
+    report("text", text=...), report("output", text=...), report("diff", diff=...), report("plan", steps=...),
+    report("approval", id=..., kind=..., reason=..., command=...): kind is command or fileChange, id is your own,
+    report("error", message=...).
 
     At its end, exactly once: report("end", status=...), which is completed, interrupted or failed. This function must
     return at once, so that the commands below can come while the turn runs.
@@ -182,7 +189,10 @@ end
 
 local plugin = {}
 
--- Send the text as a turn. While it runs: report('text', { text = ... }), and so on.
+-- Send the text as a turn. While it runs, report what the plugin shows:
+--   report('text', { text = ... }), report('output', { text = ... }), report('diff', { diff = ... }),
+--   report('plan', { steps = ... }), report('error', { message = ... }),
+--   report('approval', { id = ..., kind = ..., reason = ..., command = ... }): kind is command or fileChange, id is your own
 -- At its end, exactly once: report('end', { status = ... }), which is completed, interrupted or failed.
 -- This function must return at once, so that the commands below can come while the turn runs.
 function plugin.prompt(text)
@@ -245,7 +255,7 @@ DRIVERS = {
 
 
 def driver(folder: Path, kind: str) -> tuple[PlannedFile, list[str]]:
-    """Return the skeleton of a kind, and what to do with it."""
+    """Return the skeleton of a kind, and the next steps with it."""
     name, program, text = DRIVERS[kind]
     steps = [
         f"Connect the functions of {name} to your plugin.",

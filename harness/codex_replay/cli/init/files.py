@@ -1,8 +1,7 @@
-"""The files that `codex-replay init` makes. Nothing that exists is overwritten: a table is appended, a file is created.
+"""The files that `codex-replay init` makes. No existing file or table is overwritten: tables are appended, and files are created.
 
-A table is appended to pyproject.toml as text, so comments and layout stay. The whole is parsed before it is written: it must be
-the old content and the new table, and nothing else.
-"""
+A table is appended to pyproject.toml as text, so its comments and layout do not change. The complete new file is parsed before it
+is written: it must contain only the old content and the new table."""
 
 from __future__ import annotations
 
@@ -42,11 +41,11 @@ def configuration_file(folder: Path, role: str, text: str, own: Configuration) -
     old = _read(path)
     if _parsed(_joined(old, text)) == _merged(_parsed(old), _parsed(text)):
         return PlannedFile(path, "append", text)
-    return PlannedFile(path, "keep", text, "its tables are written in a way that nothing can be appended to")
+    return PlannedFile(path, "keep", text, "the syntax of its tables does not allow init to append a table")
 
 
 def new_file(path: Path, text: str) -> PlannedFile:
-    """Return a file that is created, or kept if it exists; one that has this very text needs nothing."""
+    """Return a file to create, or to keep if it exists; a file that already has this text needs no change."""
     if not os.path.lexists(path):
         return PlannedFile(path, "create", text)
     same = path.is_file() and path.read_bytes() == text.encode()
@@ -54,7 +53,7 @@ def new_file(path: Path, text: str) -> PlannedFile:
 
 
 def write(file: PlannedFile) -> None:
-    """Create or append; raises `OSError`, and `Unable` if somebody else was faster."""
+    """Create the file or append to it; raises `OSError`, and `Unable` if another program changed the file meanwhile."""
     if file.action == "append":
         write_whole(file.path, _joined(_read(file.path), file.text).encode())
     elif file.action == "create":
@@ -63,15 +62,15 @@ def write(file: PlannedFile) -> None:
             with open(file.path, "x", encoding="utf-8") as made:
                 made.write(file.text)
         except FileExistsError:
-            raise Unable(f"{file.path} exists now; nothing was written to it.") from None
+            raise Unable(f"{file.path} was created by another program meanwhile; init did not change it.") from None
 
 
 def _read(path: Path) -> str:
-    """Return the text with the ends of its lines as they are."""
+    """Return the text with its line endings unchanged."""
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError:
-        raise Unable(f"{path} is not UTF-8, so it is no TOML; nothing was written.") from None
+        raise Unable(f"{path} is not UTF-8, so it is not TOML; nothing was written.") from None
 
 
 def _joined(old: str, new: str) -> str:

@@ -1,7 +1,7 @@
-"""The first run of a suite on a new subject: what fails today becomes its baseline.
+"""The first run of a suite on a new subject: the cases that fail today become its baseline.
 
-The run has its configuration in a temporary folder, so that nothing is written into the project before all is known.
-"""
+The configuration of this run is in a temporary folder, so that no file is written into the project before all results are
+known."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ JOBS = "2"
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """The result of a first run: `baseline` is the text of the list, None if the run stopped early; `causes` and `steps`, what
-    the report advises, are sentences.
+    """The result of a first run: `baseline` is the text of the list, None if the run stopped early; `causes` and `steps` (the
+    advice of the report) are sentences.
     """
 
     verdict: str
@@ -43,8 +43,8 @@ class FirstRun:
 
 
 def first_run(role: str, table: str, file: str, profile: str | None, report: Path) -> FirstRun:
-    """Run the suite of a role on the subject of `table` (the text of a configuration, whose name will be `file`); raises
-    `Unable`.
+    """Run the suite of a role on the subject of `table`, the text of a configuration that will be written to the file `file`;
+    raises `Unable`.
     """
     suite = SUITE_OF[role]
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:

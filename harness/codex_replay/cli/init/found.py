@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The findings on a subject: `lines` are (label, text), `row` is its table in the configuration, `comments` go above the
-    table.
+    """The findings on a subject: `lines` are pairs (label, text), `row` is its table in the configuration, and `comments` are
+    written above the table.
 
-    `options` may be `profile`; `judged` is False where the suite must not run by itself. `wrong` is a sentence if the subject
-    cannot be judged. `data` is for programs.
+    `options` are options of the run, such as `profile`; `judged` is False if the suite must not run automatically. If the subject
+    cannot be judged, `wrong` is a sentence with the reason. `data` is for programs.
     """
 
     lines: list[tuple[str, str]]
@@ -32,7 +32,7 @@ class Found:
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def redacted(self, redactor: Redactor) -> Found:
-        """Return it without the secrets that the subject may have printed."""
+        """Return the value without the secrets that the subject may have printed."""
         return replace(
             self,
             lines=[(label, redactor.text(text)) for label, text in self.lines],
@@ -77,7 +77,7 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     if found.lacks and not found.wrong:
         steps.append(
             f"Check that the proxy is not meant to have {', '.join(found.lacks)}: cases that need them are skipped. "
-            "Add what it should have to `capabilities` in its table."
+            "If the proxy should have one, add it to `capabilities` in the table of the proxy."
         )
     comments = [f"not capable of {name}: {why}" for name, why in found.lacks.items()]
     where = {"url": proxy.url} if proxy.url is not None else {"command": subject}
@@ -86,14 +86,14 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     return Found(lines, {**where, **table(found)}, comments, steps, found.profile, not seen.attached, found.wrong, data)
 
 
-_PROFILES = {"default": "both: it does as PROXY_PROFILE says"}
+_PROFILES = {"default": "both: the proxy follows PROXY_PROFILE"}
 
 
 def find_editor(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
     """Try an editor client; raises `pytest.UsageError`."""
     from codex_replay.plugin.editor_client.probe import try_editor
 
-    report_on("starting the editor, and giving it a prompt")
+    report_on("starting the editor and sending it a prompt")
     found = try_editor(subject, wait)
     lines = [
         ("sends", ", ".join(found.methods) or "nothing"),
@@ -108,7 +108,7 @@ def find_lite(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
     """Try a lite client; raises `pytest.UsageError`."""
     from codex_replay.plugin.lite_client.probe import try_lite
 
-    report_on("running the client on a prompt")
+    report_on("running the client with a prompt")
     found = try_lite(subject, folder, wait)
     lines = [
         ("requests", ", ".join(found.requests) or "none"),

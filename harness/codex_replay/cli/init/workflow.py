@@ -1,4 +1,6 @@
-"""The workflow for GitHub Actions that `codex-replay init` writes: it installs what the project needs, and runs the gate."""
+"""The workflow for GitHub Actions that `codex-replay init` writes: the workflow installs the dependencies of the project, and
+runs the gate.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ NAME = Path(".github") / "workflows" / "codex-replay.yml"
 #: Stands for where codex-replay is installed from, if this installation does not show it.
 PLACEHOLDER = "codex-replay @ git+https://example.com/OWNER/codex-replay@v0.1.0"
 _HEAD = """\
-# Written by `codex-replay init`: what runs and on whom is in the configuration of the project ({configuration}).
+# Written by `codex-replay init`: the configuration of the project ({configuration}) names the suites and the subjects.
 name: codex-replay
 on: [push, pull_request]
 permissions:
@@ -53,14 +55,15 @@ _END = """\
 
 
 def repository(folder: Path) -> Path:
-    """Return the folder of the git repository that `folder` lies in, else `folder`: GitHub reads workflows there alone."""
+    """Return the folder of the git repository that contains `folder`, otherwise `folder`: GitHub reads workflows only there."""
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
 def requirement() -> tuple[str, bool]:
-    """Return what pip installs to get this codex-replay, and whether it is only a placeholder.
+    """Return the argument of `pip install` for this codex-replay, and whether the argument is only a placeholder.
 
-    Source: direct_url.json of the installation (PEP 610). One from a checkout or a file shows no address.
+    Source: direct_url.json of the installation (PEP 610). For an installation from a checkout or a file there is no URL, so the
+    result is a placeholder.
     """
     try:
         installed = distribution("codex-replay")
@@ -91,8 +94,8 @@ def workflow(folder: Path, configuration: str, package: str, placeholder: bool) 
     elif _is_package(folder / "pyproject.toml"):
         text += "      - run: python -m pip install .\n"
     if text.endswith(_BEGIN):
-        text += "      # Install or build here what the command of the configuration needs.\n"
-    note = "      # A placeholder: write where codex-replay is installed from, a git URL or a package of yours.\n"
+        text += "      # Install or build here whatever the configured command needs.\n"
+    note = "      # A placeholder: write the source of codex-replay, such as a git URL or your own package.\n"
     report = "codex-replay-report" if below == "." else f"{below}/codex-replay-report"
     return text + _END.format(package=_quoted(package), placeholder=note if placeholder else "", report=_quoted(report))
 
@@ -105,6 +108,6 @@ def _is_package(path: Path) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Return a value quoted so that YAML, and the shell in a command, read it as one word."""
+    """Return a value in quotes, so that YAML, and a shell, read the value as one word."""
     plain = all(sign.isalnum() or sign in "-_./=" for sign in text)
     return text if plain else json.dumps(text)

@@ -10,17 +10,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec, TextIO, TypeVar, cast
 
 import click
 
-from codex_replay.cli.io.stdout import failure
+from codex_replay.cli.io.stdout import Coloured, failure
 from codex_replay.core.text.durations import parse_seconds
 from codex_replay.core.text.escape import escape
+from codex_replay.core.text.visible import visible
 from codex_replay.shell.cassettes.file import CassetteError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,17 +37,17 @@ TOO_DEEP = "A frame is nested too deeply for this command (hundreds of levels); 
 
 
 class Place(click.Path):
-    """A path; an empty text (an unset variable) is an error."""
+    """The type of a path on the command line; an empty text (an unset variable) is an error."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path; a usage error for none."""
+        """Return the path; raise a usage error for an empty text."""
         if value == "":
             self.fail("it is empty; name a path, or remove the option.", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class Unable(click.ClickException):
-    """The command could not do its work: one sentence on stderr, exit status 2."""
+    """The command could not do its work: it prints one sentence on stderr, and exits with status 2."""
 
     exit_code = 2
 
@@ -54,14 +56,22 @@ class Unable(click.ClickException):
         click.echo(f"codex-replay: {self.message}", file=file or sys.stderr)
 
 
-def console(stream: IO[str] | None = None) -> Console:
-    """Return a console for `stream` (stdout if None): coloured on a terminal (unless NO_COLOR is set), plain in a pipe."""
+def console(stream: TextIO | None = None) -> Console:
+    """Return a console for `stream` (stdout if None): coloured on a terminal (unless NO_COLOR is set), plain in a pipe.
+
+    Control characters in a text that it prints are escaped.
+    """
     # Not needed, and not loaded, by a verb that writes JSON.
     from rich.console import Console
 
+    class Escaping(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(visible(text), **options)
+
     target = stream or sys.stdout
-    plain = not target.isatty()
-    return Console(file=target, highlight=False, emoji=False, markup=False, soft_wrap=True, width=PLAIN_WIDTH if plain else None)
+    width = None if target.isatty() else PLAIN_WIDTH
+    file = cast("IO[str]", Coloured(target))
+    return Escaping(file=file, highlight=False, emoji=False, markup=False, soft_wrap=True, width=width)
 
 
 def as_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
@@ -73,7 +83,7 @@ def as_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
 
 
 def coloured() -> bool:
-    """Return True if what goes to stdout may be coloured."""
+    """Return True if output on stdout may have colours."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
@@ -100,8 +110,8 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def _told_to_end() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into an exception, as an interrupt is, so that child processes end; the exit status is the
-    signal's.
+    """Turn SIGTERM and SIGHUP into an exception, as Python does for an interrupt, so that child processes are ended; the
+    signal determines the exit status.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -124,7 +134,7 @@ def _told_to_end() -> Iterator[None]:
 
 
 class Progress:
-    """One line on stderr with the progress of a long task; silent in the first second and without a terminal."""
+    """A progress line on stderr for a long task; it appears after the first second, and only on a terminal."""
 
     def __init__(self, what: str, total: int | None = None) -> None:
         self._what = what
@@ -135,7 +145,7 @@ class Progress:
         self._next = time.monotonic() + PATIENCE
 
     def expect(self, total: int) -> None:
-        """Say how many units there will be, once that is known."""
+        """Set the total number of units, once it is known."""
         self._total = total
 
     def step(self, by: int = 1) -> None:
@@ -145,18 +155,21 @@ class Progress:
             self._next = now + 0.2
             self._shown = True
             share = f" ({min(100, 100 * self._done // self._total)} %)" if self._total else ""
-            sys.stderr.write(f"\r\x1b[K{self._what}: {self._done}{share}")
-            sys.stderr.flush()
+            self._write(f"\r\x1b[K{visible(self._what)}: {self._done}{share}")
 
     def clear(self) -> None:
         """Remove the line from the terminal."""
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            self._write("\r\x1b[K")
+
+    @staticmethod
+    def _write(text: str) -> None:
+        Coloured(sys.stderr).write(text)
+        sys.stderr.flush()
 
 
 def aside(text: str) -> None:
-    """Print a note on stderr, apart from the output of a command."""
+    """Print a note on stderr, separate from the output of a command."""
     click.echo(f"codex-replay: {text}", err=True)
 
 
@@ -171,5 +184,5 @@ def progress(what: str, total: int | None = None) -> Iterator[Progress]:
 
 
 def printable(text: str) -> str:
-    """Return `text` with every character that a terminal might act on made visible."""
+    """Return `text` with every control character visible."""
     return escape(text)

@@ -1,4 +1,4 @@
-"""The exit status of an interrupted command, also while it still loads."""
+"""The exit status of an interrupted command, valid even while the command is still loading."""
 
 SENTENCE = "codex-replay: interrupted."
 #: The status that shells give to an interrupted program; 1 would be a verdict.

@@ -1,4 +1,4 @@
-"""Secrets that only the user knows, for the option `--literal TEXT`. Messages never contain one, only its number."""
+"""Secrets that only the user knows, for the option `--literal TEXT`. Messages never contain a literal, only its number."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ LITERAL = click.option("--literal", "literals", multiple=True, metavar="TEXT", h
 
 
 class BadLiteral(ValueError):
-    """A literal that cannot be redacted; the text ends a sentence and names the literal by its number."""
+    """A literal that cannot be redacted; the error text is the end of a sentence and names the literal by its number."""
 
 
 def named(literals: tuple[str, ...]) -> dict[str, str]:
-    """Return what each literal becomes; a usage error for an empty one."""
+    """Return the replacement of each literal; raise a usage error for an empty literal."""
     if any(not literal for literal in literals):
         raise click.UsageError("--literal: an empty text cannot be replaced.")
     return {literal: f"redacted-{number}" for number, literal in enumerate(literals, 1)}
 
 
 def from_environment(environ: Mapping[str, str], literals: Mapping[str, str]) -> dict[str, str]:
-    """Return `literals` and the secrets in an environment, each with its replacement.
+    """Return the replacement of each text in `literals`, and of each secret in an environment.
 
     A value that is part of a placeholder cannot be redacted; it is left out.
     """
@@ -40,7 +40,7 @@ def from_environment(environ: Mapping[str, str], literals: Mapping[str, str]) ->
 
 
 def redactor_with(literals: Mapping[str, str], paths: Mapping[str, str] | None = None) -> Redactor:
-    """Return a redactor that knows the user's own secrets, and directories, too.
+    """Return a redactor that also knows the user's own secrets and directories.
 
     Raises `BadLiteral`, or the `ValueError` of a directory that cannot be replaced.
     """
@@ -68,7 +68,7 @@ def _fit(literals: Mapping[str, str], paths: Mapping[str, str] | None) -> bool:
 
 
 def without(text: str, literals: Mapping[str, str]) -> str:
-    """Return a message of codex-replay with the user's literals redacted from the texts that it quotes."""
+    """Return a message of codex-replay without the user's literals, which texts quoted in it may contain."""
     from codex_replay.core.redact.literals import own_finders
 
     data = text.encode("utf-8", "surrogateescape")

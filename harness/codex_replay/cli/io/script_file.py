@@ -10,7 +10,7 @@ from codex_replay.shell.files.script_file import read_script
 
 
 def load_script(path: Path) -> object:
-    """Read a script from a JSON or YAML file; raises `Unable` with a sentence when it is not one."""
+    """Read a script from a JSON or YAML file; raises `Unable` with a sentence if the file is not a script."""
     try:
         return read_script(path)
     except BadScript as error:

@@ -1,8 +1,8 @@
-"""The stdout of a verb whose reader may close it (`| head`): later output is dropped, and the exit status stays correct.
+"""The stdout of a verb whose reader may close it (`| head`): further output is dropped, and the exit status stays correct.
 
-A verb that judges runs to its verdict, so that its exit status does not depend on the speed of a reader. A verb that prints on
-and on asks `disconnected()`, and ends as if it had been interrupted. Any other write error (a full disk) is an error.
-"""
+A verb that gives a verdict runs to the end, so that its exit status does not depend on the reader. A verb that prints without end
+asks `disconnected()`, and then ends as if it had been interrupted. Any other write error (such as a full disk) is an error of the
+command."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def _escaping(keep: bool) -> Callable[[UnicodeError], tuple[bytes, int]]:
-    """Return what becomes of a character that an encoding does not know: its number, as JSON writes it.
+    """Return the replacement of a character that an encoding does not know: its number, as JSON writes it.
 
-    With `keep` a byte of a file's name that is no text in the locale is that byte again.
+    With `keep`, a byte of a file name that is not text in the locale is written as the same byte.
     """
 
     def escaped(error: UnicodeError) -> tuple[bytes, int]:
@@ -51,7 +51,7 @@ codecs.register_error(_WAYS["surrogateescape"], _escaping(keep=True))
 
 
 class _Patient(io.FileIO):
-    """The bytes of stdout; from the first write that fails on, they are dropped."""
+    """The bytes of stdout; after the first write that fails, all bytes are dropped."""
 
     failure: OSError | None = None
 
@@ -70,7 +70,7 @@ class _Patient(io.FileIO):
 
 
 def patient(stream: TextIO | None) -> TextIO:
-    """Return what takes the place of a program's own stdout; None is one that was closed from the start (`>&-`)."""
+    """Return the replacement for a program's stdout; None is a stdout that was closed from the start (`>&-`)."""
     if stream is None:
         return open(os.devnull, "w", encoding="utf-8")
     buffered = io.BufferedWriter(_Patient(stream.fileno(), "wb", closefd=False))
@@ -79,29 +79,60 @@ def patient(stream: TextIO | None) -> TextIO:
 
 
 class _Visible(io.TextIOWrapper):
-    """A stream for people: no secret is in it, and nothing that a terminal acts on but our own colours."""
+    """A stream for people: it contains no secrets, and no control sequences except those of `write_coloured`."""
 
     _redactor: Redactor | None = None
 
     def write(self, text: str, /) -> int:
-        """Write, and return how many characters were given."""
-        if len(text) > _SHORT:
-            if self._redactor is None:
-                from codex_replay.core.redact.redactor import Redactor  # most commands print nothing on stderr
-
-                self._redactor = Redactor(homes=False)
-            self.write_data(self._redactor.text(text))
-        else:
-            self.write_data(text)
+        """Write the text, and return its number of characters."""
+        self.write_data(self._redacted(text))
         return len(text)
 
     def write_data(self, text: str) -> None:
-        """Write a text for programs: nothing is taken out of it, because they open the paths that it names."""
-        super().write(visible(text, terminal=self.isatty()))
+        """Write a text for programs without redaction, because programs open the paths in it."""
+        super().write(visible(text))
+
+    def write_coloured(self, text: str) -> None:
+        """Write a text with our own control sequences (colours, progress); quoted texts must already be escaped."""
+        super().write(self._redacted(text))
+
+    def _redacted(self, text: str) -> str:
+        if len(text) <= _SHORT:
+            return text
+        if self._redactor is None:
+            from codex_replay.core.redact.redactor import Redactor  # most commands print nothing on stderr
+
+            self._redactor = Redactor(homes=False)
+        return self._redactor.text(text)
+
+
+class Coloured:
+    """A stream on top of stdout or stderr for a library that writes its own control sequences (`rich`)."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write the text with its control sequences, and return its number of characters."""
+        if isinstance(self._stream, _Visible):
+            self._stream.write_coloured(text)
+        else:
+            self._stream.write(text)
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def coloured_line(text: str) -> None:
+    """Print a line with our own colours on stdout; quoted texts must already be escaped."""
+    out = Coloured(sys.stdout)
+    out.write(text + "\n")
+    out.flush()
 
 
 def for_programs(text: str) -> None:
-    """Print a line for programs (JSON, a path) on stdout. What others said in it must be redacted already."""
+    """Print a line for programs (JSON, a path) on stdout. Texts of other programs in the line must already be redacted."""
     out = sys.stdout
     if isinstance(out, _Visible):
         out.write_data(text + "\n")
@@ -129,7 +160,7 @@ def disconnected() -> bool:
 
 
 def at_once(text: str) -> None:
-    """Print a line past Python's buffer, which prints it twice when the reader's Ctrl-C comes before the buffer knows it went."""
+    """Print a line and bypass Python's buffer: if Ctrl-C interrupts a flush, the buffer prints its line twice."""
     out: Any = sys.stdout
     out.flush()
     line = (text + "\n").encode(out.encoding, out.errors or "strict")

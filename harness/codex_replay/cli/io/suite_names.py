@@ -17,17 +17,17 @@ class BadUse(click.UsageError):
 
 
 class NoSuchSuite(BadUse):
-    """A SUITE argument names nothing."""
+    """A SUITE argument names no suite and no path."""
 
 
 def resolve(names: tuple[str, ...]) -> list[str]:
     """Return paths for SUITE arguments: the name of a suite (or a path in one), a path, or a node id; raises `NoSuchSuite`.
 
-    The suites of the working directory go before those that are installed. A module is found in each room of its suite.
+    The suites of the working directory go before those that are installed. A module is found in every subfolder of its suite.
     """
     folders = [folder for folder in (Path("suites"), installed_suites()) if folder.is_dir()]
     if not folders:
-        raise NoSuchSuite("The suites are neither in this folder nor installed: install codex-replay again.")
+        raise NoSuchSuite("The suites are missing in this folder and in the installed package: install codex-replay again.")
     found = []
     for name in names:
         if not name:
@@ -59,7 +59,10 @@ def _place(suites: Path, name: str) -> Path | None:
 
 
 def no_expression(chosen: str) -> str:
-    """Return a sentence on why pytest cannot parse `chosen` after -k; pytest itself prints a traceback, and with workers late."""
+    """Return a sentence on why pytest cannot parse the -k expression `chosen`.
+
+    pytest itself would print a traceback and, with workers, only late.
+    """
     from _pytest.mark.expression import Expression
 
     try:

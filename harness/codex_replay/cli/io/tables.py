@@ -15,7 +15,7 @@ def _with_table(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 def note_with_option(note: str) -> str:
-    """Return a sentence on missing tables, followed by what the user may do about it."""
+    """Return a sentence on missing tables, and the options that the user has."""
     return f"{note} `--codex V` uses the table of V."
 
 

@@ -28,7 +28,7 @@ class Timeline:
         self._labels = Labels()
 
     def label(self, frame: Frame) -> str:
-        """Return what the frame is: a method, the result of which request, an HTTP request or status, an SSE event."""
+        """Return the kind of the frame: its method, the request that it answers, the HTTP request or status, or the SSE event."""
         return self._labels.label(frame)
 
     def line(self, frame: Frame) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from codex_replay.cli.io.console import Unable
 from codex_replay.cli.replay import model
-from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette import http_frames, ws_frames
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.text.plural import plural
 from codex_replay.core.wire.loopback import is_loopback
@@ -27,18 +27,20 @@ REFUSED = (401, 403)
 def play_to_backend(
     cassette: str, frames: list[Frame], subject: str, *, codex: str, auth: str | None, cost_ok: bool, timeout: float
 ) -> tuple[Comparison, str | None, str]:
-    """Play a recording's requests to `subject` ("fake", or a URL); return the comparison, what failed, and what to know of it.
+    """Play a recording's requests to `subject` ("fake", or a URL); return the comparison, the failures, and notes for the user.
 
     `codex` is the version of the recording, which chooses the tables; `auth` is an auth.json whose credentials take the place of
     the redacted ones. Raises `Unable` with a sentence.
     """
     http = [frame for frame in frames if frame.seam == "http"]
     asked = [frame for frame in http if frame.kind == "request"]
+    messages = [frame for frame in http if frame.kind == "ws" and frame.sender == "client"]
     if not asked:
-        raise Unable(f"{cassette}: it has no request on the http seam, so there is nothing to play.")
-    left_out = next((frame for frame in asked if "omitted" in frame.payload), None)
+        raise Unable(f"{cassette}: it has no request on the http seam, so it cannot be replayed.")
+    left_out = next((frame for frame in (*asked, *messages) if "omitted" in frame.payload), None)
     if left_out is not None:
-        raise Unable(f"{cassette}: the body of frame {left_out.n} was not recorded, so it cannot be played.")
+        what = "message" if left_out.kind == "ws" else "body"
+        raise Unable(f"{cassette}: the {what} of frame {left_out.n} was not recorded, so it cannot be played.")
     headers = credentials(Path(auth)) if auth else {}
     if subject != "fake":
         try:
@@ -47,9 +49,10 @@ def play_to_backend(
             raise Unable(f"{error}.") from None
     if subject != "fake" and not cost_ok and not is_loopback(subject):
         size = sum(len(http_frames.body_bytes(frame.payload)) for frame in asked)
-        host = urlsplit(subject).hostname
+        size += sum(len(ws_frames.data_of(frame.payload)) for frame in messages)
+        host, count = urlsplit(subject).hostname, plural(len(asked) + len(messages), "request")
         raise Unable(
-            f"This would send {plural(len(asked), 'request')} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
+            f"This would send {count} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
             "money. To allow it, add --backend-cost-ok."
         )
     with _backend(subject, cassette) as url:
@@ -63,7 +66,7 @@ def play_to_backend(
 
 
 def _refused_login(recorded: list[Frame], live: list[Frame], auth: str | None) -> str:
-    """Return advice for a backend that refused a login which the recorded one accepted, otherwise ""."""
+    """Return advice for a backend that refused a login although the recorded backend accepted it; otherwise ""."""
     was, came = ([frame.payload["status"] for frame in one if frame.kind == "response"] for one in (recorded, live))
     refused = next(((old, new) for old, new in zip(was, came, strict=False) if new in REFUSED and old not in REFUSED), None)
     if refused is None or not any(_has_login(frame) for frame in recorded):
@@ -94,7 +97,7 @@ def _backend(subject: str, cassette: str) -> Iterator[str]:
 
 
 def credentials(path: Path) -> dict[str, str]:
-    """Return the headers that an auth.json gives a request: an API key before tokens (REAL-06)."""
+    """Return the headers for an auth.json: an API key takes precedence over tokens (REAL-06)."""
     try:
         value: Any = json.loads(path.read_bytes())
         key = value.get("OPENAI_API_KEY")

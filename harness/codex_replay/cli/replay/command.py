@@ -34,8 +34,10 @@ LISTEN = "{listen}"
 
 @dataclass(frozen=True)
 class Stage:
-    """The subject of a replay: its command, environment and directory; the live path of each recorded directory; the model that
-    answers it (empty for the fake); and the faults of its requests.
+    """The subject of a replay: its command, environment and directory.
+
+    The live path of each recorded directory; the model that answers it (empty for the fake); the faults of its requests; and the
+    functions to call at certain frames, by frame number.
     """
 
     argv: tuple[str, ...]
@@ -44,6 +46,7 @@ class Stage:
     places: dict[str, str] = field(default_factory=dict)
     says: str = ""
     problems: Callable[[], list[str]] = list
+    reached: dict[int, Callable[[], None]] = field(default_factory=dict)
 
 
 @click.command()
@@ -54,7 +57,7 @@ class Stage:
     help="Play the rpc seam to: fake, codex@VERSION, or a command line ({listen} is replaced by the URL of the model).",
 )
 @click.option("--backend", help="Play the http seam to: fake (which serves the recording), or a URL.")
-@click.option("--auth", type=Place(), help="With --backend: an auth.json whose login replaces the redacted one.")
+@click.option("--auth", type=Place(), help="With --backend: an auth.json; its login replaces the redacted login.")
 @click.option("--backend-cost-ok", is_flag=True, help="With --backend: allow requests to another host, which may cost money.")
 @click.option(
     "--script",
@@ -91,8 +94,8 @@ def command(
 ) -> None:
     """Play the client recorded in CASSETTE to a server or a backend; compare the answers after normalisation.
 
-    With codex@VERSION, or a command that contains {listen}, the http answers in CASSETTE replace the model. If there are
-    none, the script in the header answers, otherwise a default reply; a message says which. --script overrides all of them.
+    With codex@VERSION, or a command that contains {listen}, the http answers in CASSETTE replace the model. Without such answers,
+    the script in the header answers, or else a default reply; a message names the source. --script overrides all of them.
 
     Exit status: 0 identical, 1 different, 2 could not run.
     """
@@ -118,7 +121,7 @@ def command(
         raise SystemExit(0 if found.equal and failure is None else 1)
     everything, frames = frames, [frame for frame in frames if frame.seam == "rpc"]
     if not any(frame.sender == "client" for frame in frames):
-        raise Unable(f"{cassette}: it has no client frame on the rpc seam, so there is nothing to play.")
+        raise Unable(f"{cassette}: it has no client frame on the rpc seam, so it cannot be replayed.")
     cut = next((frame for frame in frames if not frame.whole), None)
     if cut is not None:
         raise Unable(f"{cassette}: frame {cut.n} was cut for size when it was recorded, so it cannot be played.")
@@ -128,8 +131,10 @@ def command(
         raise Unable(str(error)) from None
     if not chosen.name.startswith("fake") and not commands_ok:
         _refuse_effects(cassette, header, everything, given)
+    if chosen.name.startswith("codex@"):
+        _say_needs(header, everything)
     with _stage(chosen, Path(cassette), header, everything, given) as stage:
-        failure, live = _play(stage, frames, codex or header.codex, timeout)
+        failure, live = _play(stage, everything, codex or header.codex, timeout)
         problems = stage.problems()
     found = compare(frames, live, codex or header.codex)
     itself = chosen.name == "fake" and stage.env.get("FAKE_CODEX_CASSETTE") == str(cassette)
@@ -138,7 +143,7 @@ def command(
 
 
 def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: object | None) -> None:
-    """Raise `Unable` where a live server would do more than speak, for a cassette that its user has perhaps not read."""
+    """Raise `Unable` if a live server would have side effects, because the user has perhaps not read the cassette."""
     from codex_replay.protocol.recordings.effects import effects
 
     behind = header.extra.get("upstream")
@@ -154,6 +159,16 @@ def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: 
             f"sandbox of the recording:{shown}{more}\nRead the recording first (codex-replay cassette show). To allow it, add "
             f"--commands-ok."
         )
+
+
+def _say_needs(header: Header, frames: list[Frame]) -> None:
+    """Print the needs of the recording that the empty home of the replay lacks."""
+    from codex_replay.protocol.recordings.needs import needs
+
+    behind = header.extra.get("upstream")
+    if found := needs(frames, behind.get("config") if isinstance(behind, dict) else None):
+        lacking = "; ".join(found)
+        aside(f"The home of a replay may lack what this recording needs: {lacking}. These missing parts may cause differences.")
 
 
 @contextlib.contextmanager
@@ -183,8 +198,7 @@ def _stage(subject: Subject, cassette: Path, header: Header, frames: list[Frame]
             made = model.make_home(root, behind.session.url, subject.version, header, frames)
             places = {"/home/user/work": str(made.work), "/home/user": str(made.home)}
             stage = replace(stage, env=dict(made.env), cwd=str(made.work), places=places)
-        behind.serve(cassette, places, root)
-        yield stage
+        yield replace(stage, reached=behind.serve(cassette, frames, places, root))
 
 
 def _play(stage: Stage, frames: list[Frame], codex: str, timeout: float) -> tuple[str | None, list[Frame]]:
@@ -196,7 +210,7 @@ def _play(stage: Stage, frames: list[Frame], codex: str, timeout: float) -> tupl
     except CannotStart as error:
         raise Unable(str(error)) from None
     try:
-        failure = Player(client, stage.places, codex).play(frames)
+        failure = Player(client, stage.places, codex).play(frames, stage.reached)
         try:
             status = client.close()
         except SubjectFailure as error:
@@ -208,7 +222,9 @@ def _play(stage: Stage, frames: list[Frame], codex: str, timeout: float) -> tupl
                 failure = client.report_on("The server did not exit cleanly when its stdin ended")
     finally:
         client.stop()
-    redactor = Redactor(paths={live: recorded for recorded, live in stage.places.items()})
+    # Another tool's recording may have the directories as they are; what it does not name need not be renamed.
+    named = {recorded for recorded in stage.places if any(recorded.encode() in frame.raw for frame in frames)}
+    redactor = Redactor(paths={live: recorded for recorded, live in stage.places.items() if recorded in named})
     return failure, [Frame(f.n, f.t, f.seam, f.sender, raw=redactor.redact(f.raw)) for f in client.timeline]
 
 

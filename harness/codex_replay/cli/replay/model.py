@@ -1,19 +1,22 @@
 """The model and the home directory of a live app-server, to which a recorded client is played.
 
-Strategy. The recorded http answers are used if the cassette has any, one after the other for each path. The requests of the
-live server are not compared, since another home directory changes them. A request beyond the recorded ones is refused with 501.
-Otherwise the script of the recording answers, or the default reply, and a message says so. `--script` overrides all of them.
+Strategy. The recorded http answers are used if the cassette has any, one after the other for each path and conversation. The
+requests of the live server are not compared, because they depend on the home directory. A request beyond the recorded ones is
+refused with 501.
+Without recorded answers, the script of the recording answers, or else the default reply; a message names the source. `--script`
+overrides all of them.
 
-The server's own answers name its provider and a few settings. If a user made the recording, the hermetic home uses the recorded
-values of the settings that the recorded client left to its configuration. So they do not count as differences.
-"""
+In its answers, the server names its provider and a few settings. If a user made the recording, the hermetic home takes the
+recorded values of all settings that the recorded client did not set itself. These settings therefore do not count as
+differences."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +42,7 @@ NOT_OURS = (
     "-c 'model_providers.mine.base_url=\"{listen}/v1\"'."
 )
 #: The note on a replay that the recording itself answered.
-ITSELF = "The fake replayed this cassette: that checks the recording, not a server of yours."
+ITSELF = "The fake replayed this cassette: this checks the recording, but not your own server."
 #: Built into Codex, and not to be changed by its configuration: it takes its URL from the environment, and needs a login.
 BUILT_IN = "openai"
 PROVIDER_KEYS = ("modelProvider", "model_provider_id", "model_provider")
@@ -52,17 +55,25 @@ class Upstream:
     session: BackendSession
     says: str
 
-    def serve(self, cassette: Path, places: Mapping[str, str], root: Path) -> None:
-        """Answer from the recording; directories in its answers become the live ones, as the player does with the client's."""
+    def serve(
+        self, cassette: Path, frames: Sequence[Frame], places: Mapping[str, str], root: Path
+    ) -> dict[int, Callable[[], None]]:
+        """Answer from the recording; return, for some frame numbers, the function to call when the player reaches that frame.
+
+        Recorded directories in the answers are replaced by the live ones, as the player replaces them in the client's messages.
+        An answer during which the recorded client sent a frame continues only after the player has sent that frame.
+        """
         if self.says != RECORDED:
-            return
+            return {}
         bindings = Bindings()
         for recorded, live in places.items():
             bindings.pair_path(recorded, live)
         copy = root / "answers" / cassette.name  # misses name the recording
         copy.parent.mkdir()
         copy.write_bytes(bindings.apply(cassette.read_bytes()))
-        self.session.cassette(copy, over=["method", "path"])
+        held = held_frames(frames)
+        self.session.cassette(copy, by="conversation", hold=held)
+        return {number: partial(self.session.release, f"frame {number}") for number in held}
 
     def problems(self) -> list[str]:
         """Return a sentence for each request that was refused."""
@@ -72,6 +83,22 @@ class Upstream:
             for entry in self.session.ledger()
             if (message := entry["sentence"])
         ]
+
+
+def held_frames(frames: Iterable[Frame]) -> list[int]:
+    """Return the model's frames that must wait for the client: since the frame before them on the same connection, the client
+    sent a frame.
+    """
+    found, sent = [], 0
+    seen: dict[int | None, int] = {}  # connection -> the client's frames before its last frame
+    for frame in frames:
+        if frame.seam == "rpc":
+            sent += frame.sender == "client"
+            continue
+        if frame.sender == "server" and seen.get(frame.conn, sent) < sent:
+            found.append(frame.n)
+        seen[frame.conn] = sent
+    return found
 
 
 @contextmanager
@@ -98,13 +125,13 @@ def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> 
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Yield a folder for the duration of one replay."""
+    """Yield a folder that exists during one replay."""
     with tempfile.TemporaryDirectory(prefix="codex-replay-") as root:
         yield Path(root)
 
 
 def make_home(root: Path, url: str, version: str, header: Header, frames: Sequence[Frame]) -> HermeticHome:
-    """Make a home whose server calls its provider by the recorded name, and asks it at the recorded path."""
+    """Make a home in which the server uses the recorded name of its provider, and sends its requests to the recorded path."""
     from codex_replay.shell.codex.home import ApiKey, HermeticHome
 
     behind = header.extra.get("upstream")
@@ -123,7 +150,7 @@ def make_home(root: Path, url: str, version: str, header: Header, frames: Sequen
 
 
 def _providers(frames: Sequence[Frame]) -> list[str]:
-    """Return the names of providers in a recording, the one that the server named first at the head."""
+    """Return the names of the providers in a recording; in the order in which the server named them."""
     found: dict[str, None] = {}
     for sender in ("server", "client"):
         for frame in frames:

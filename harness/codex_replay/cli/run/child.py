@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def started(arguments: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start pytest and pass on to it what asks this command to end; pytest ends its servers and writes its report.
+    """Start pytest, and pass on to pytest the signals that should end this command; pytest ends its servers and writes its
+    report.
 
-    Signals are blocked while it starts, here until they can be passed on, in pytest until it can answer them.
+    Signals are blocked during the start: in this process until it can pass them on, and in pytest until it can handle them.
     """
     if threading.current_thread() is not threading.main_thread():
         yield subprocess.Popen(arguments, **more)
@@ -41,6 +42,6 @@ def started(arguments: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[
 
 
 def wait(child: subprocess.Popen[bytes]) -> int:
-    """Return the exit status of pytest, as a shell gives it."""
+    """Return the exit status of pytest in the form of a shell."""
     status = child.wait()
     return status if status >= 0 else 128 - status

@@ -38,7 +38,7 @@ STOPS = (2, 130, 143)
 
 class _Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Let what click itself refuses end with pytest's status too: 2 is that of a run that was interrupted."""
+        """Give usage errors of click the exit status of pytest's usage errors, because status 2 means an interrupted run."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -46,7 +46,7 @@ class _Command(click.Command):
 
 
 def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse a number that pytest-xdist would read as "no workers" or would refuse with a usage message of pytest."""
+    """Refuse a number that pytest-xdist would read as "no workers", or would refuse with pytest's own usage message."""
     if value not in ("auto", "logical") and not whole_number(value):
         raise BadUse(f"-n {value}: give the number of parallel cases, 1 or more, or auto.", ctx)
     return value
@@ -55,9 +55,9 @@ def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
 def settings_of(paths: list[str]) -> list[str]:
     """Return the options that load the plugin of the suites; installed suites also get a separate configuration file.
 
-    pytest searches for a configuration in the folders above a suite. Above an installed suite it would find a file of an
-    unrelated project. So installed suites use packaged.ini; `[tool.codex-replay]` and the reports belong to the project in the
-    working directory.
+    pytest searches for a configuration in the folders above a suite. Above an installed suite, pytest would find the
+    configuration of an unrelated project. Installed suites therefore use packaged.ini; `[tool.codex-replay]` and the reports
+    belong to the project in the working directory.
     """
     here = Path.cwd()
     places = [Path(path.partition("::")[0]).resolve() for path in paths]
@@ -77,6 +77,8 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @_options
 @click.option("--backend-auth", metavar="FILE", help="The auth.json for requests to a --backend URL.")
 @click.option("--backend-cost-ok", is_flag=True, help="Allow requests to a --backend on another host, which may cost money.")
+@click.option("--backend-websocket", is_flag=True, help="The --backend URL has a WebSocket: test both transports.")
+@click.option("--lite-websocket", is_flag=True, help="The --lite-client speaks WebSocket: also run the cases for WebSocket.")
 @click.option("--update-baseline", is_flag=True, help="Rewrite the file of --baseline from the failures of this run.")
 @click.option("--no-early-stop", is_flag=True, help="Run every case, even if the first ones all fail for one cause.")
 @click.option("--shard", metavar="I/N", help="Run every N-th case, starting with the I-th; `report merge` joins the reports.")
@@ -95,12 +97,14 @@ def command(
     chosen: str | None,
     plain: bool,
     backend_cost_ok: bool,
+    backend_websocket: bool,
+    lite_websocket: bool,
     update_baseline: bool,
     no_early_stop: bool,
     as_json: bool,
     **named: str | None,
 ) -> None:
-    """Run the suites (those named, else those of the configured subjects, else all) and print a verdict table.
+    """Run the named suites (default: the suites of the configured subjects, or all suites) and print a verdict table.
 
     Exit status: 0 verified, 1 failed, 2 interrupted, 4 usage, 5 nothing verified, 143 ended by SIGTERM.
     """
@@ -114,8 +118,14 @@ def command(
         raise BadUse(str(error)) from None
     if planned[0].suites == ():
         click.echo(HOW_LONG, err=True)
-    flags = [f"--{name}" for name, on in (("backend-cost-ok", backend_cost_ok), ("update-baseline", update_baseline)) if on]
-    flags += ["--no-early-stop"] if no_early_stop else []
+    given_flags = {
+        "backend-cost-ok": backend_cost_ok,
+        "backend-websocket": backend_websocket,
+        "lite-websocket": lite_websocket,
+        "update-baseline": update_baseline,
+        "no-early-stop": no_early_stop,
+    }
+    flags = [f"--{name}" for name, on in given_flags.items() if on]
     if jobs != "1" and _has_xdist():
         if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
             flags += ["-p", "xdist"]
@@ -163,7 +173,7 @@ def _run_json(arguments: list[str]) -> int:
 
 
 def run_plain(arguments: list[str]) -> int:
-    """Run pytest with all that it prints as it comes, and return its status."""
+    """Run pytest with its output unchanged, and return its exit status."""
     environment = {**os.environ, LAST_WORDS: "1"}
     if sys.stdout.isatty():
         with started(arguments, env=environment) as child:

@@ -1,4 +1,4 @@
-"""The live display of a run: a progress bar, each failure as it comes, and at the end what pytest printed."""
+"""The live display of a run: a progress bar, each failure as it happens, and at the end the output of pytest."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import os
 import subprocess
 import sys
 import threading
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from codex_replay.cli.io.console import console
 from codex_replay.cli.run.child import started, wait
+from codex_replay.core.text.visible import visible
 from codex_replay.plugin.base.progress import LAST_WORDS, VARIABLE
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def run_live(arguments: list[str]) -> int:
     """Run pytest with a progress bar; afterwards, print its output from the first failure on."""
-    from rich.console import Console
-
-    console = Console()
     read, write = os.pipe()
     environment = {**os.environ, LAST_WORDS: "1", VARIABLE: str(write)}
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "pass_fds": (write,)}
@@ -28,7 +30,7 @@ def run_live(arguments: list[str]) -> int:
         reader = threading.Thread(target=_keep, args=(child.stdout, printed))
         reader.start()
         with open(read, encoding="utf-8") as events:
-            _show(events, console)
+            _show(events, console())
         status = wait(child)
     reader.join()
     child.stdout.close()
@@ -41,14 +43,12 @@ def _keep(stream: IO[bytes], printed: list[bytes]) -> None:
     printed.extend(iter(lambda: stream.read1(1 << 16), b""))  # type: ignore[attr-defined]
 
 
-def _show(events: IO[str], console: object) -> None:
-    from rich.console import Console
+def _show(events: IO[str], out: Console) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    assert isinstance(console, Console)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     failed = 0
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=out, transient=True) as progress:
         task = progress.add_task("collecting", total=None)
         for line in events:
             event = json.loads(line)
@@ -56,15 +56,15 @@ def _show(events: IO[str], console: object) -> None:
                 progress.update(task, total=event["collected"], description="")
             if "case" not in event:
                 continue
-            name = event["case"].rsplit("/", 1)[-1]
+            name = visible(event["case"].rsplit("/", 1)[-1])
             if event["outcome"] == "failed":
                 failed += 1
-                console.print(f"FAILED {name}", style="red", markup=False, highlight=False)
+                out.print(f"FAILED {name}", style="red")
             progress.update(task, advance=1, description=name + (f"  ({failed} failed)" if failed else ""))
 
 
 def _from_first_section(printed: bytes) -> bytes:
-    """Return the output from its first ruled heading on, without the dots of pytest; return all of it if it has no heading."""
+    """Return pytest's output from its first heading on, without the progress dots; without a heading, return all of it."""
     lines = printed.splitlines(keepends=True)
     for i, line in enumerate(lines):
         if b"=====" in line:

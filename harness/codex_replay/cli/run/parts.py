@@ -1,8 +1,7 @@
 """Split `codex-replay run` into parts: the suites and options of the command line, completed by the project's configuration.
 
-A subject of the configuration may have a profile and a baseline of its own. Suites whose subjects differ in them run one after
-another, each in a pytest process of its own.
-"""
+A subject of the configuration may have its own profile and baseline. Suites with different profiles or baselines run one
+after another, each in a separate pytest process."""
 
 from __future__ import annotations
 
@@ -20,16 +19,18 @@ _OF_A_RUN = ("profile", "baseline")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One pytest process: the suites as they were named, and the options that the configuration adds."""
+    """The arguments of one pytest process: the suites as the user named them, and the options that the configuration adds."""
 
     suites: tuple[str, ...]
     options: Mapping[str, str] = field(default_factory=dict)
 
 
 def parts(suites: Sequence[str], given: Mapping[str, str | None], own: Configuration, here: Path) -> list[Part]:
-    """Return the parts of a run; `given` are the options of the command line, which win, `here` is the working directory.
+    """Return the parts of a run; `given` are the options of the command line, which take precedence, `here` is the working
+    directory.
 
-    Without suites, those of the configured subjects run; if none is configured, all run. Raises `BadUse` and
+    Without named suites, the suites of the configured subjects run; without configured subjects, all suites run. Raises
+    `BadUse` and
     `BadConfiguration`.
     """
     named = tuple(suites) or tuple(suite for role, suite in SUITE_OF.items() if own.table.get(role))

@@ -1,15 +1,14 @@
-"""The lines of a cassette: a header, then frames, then a footer; each to and from one line of bytes.
+"""The lines of a cassette: a header, then frames, then a footer; each is converted to and from one line of bytes.
 
-An `rpc` frame is one line of the wire. Where its bytes are the canonical JSON of their value (`jsontext.dumps`) and end in
-a plain b"\\n", they are in the cassette line as they are, under "msg", so that replay sends them undecoded. Any other line
-(pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, unterminated) is kept exactly under "text" or "base64",
+An `rpc` frame is one line of the wire. If its bytes are the canonical JSON of their value (`jsontext.dumps`) and end in
+a plain b"\\n", the cassette line contains them unchanged, under "msg", so that a replay can send them without decoding. Any other
+line (pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, unterminated) is kept exactly under "text" or "base64",
 terminator included, next to its decoded "view" if it has one.
 
-An `http` frame has its kind for a key ("request", "response", "sse", "chunk", "ws", "close") and a JSON value under it, the
-`payload`; `codex_replay.core.cassette.http_frames` gives its meaning, `ws_frames` that of "ws" (a WebSocket message).
+The key of an `http` frame is its kind ("request", "response", "sse", "chunk", "ws", "close"), and the value is the `payload`;
+`codex_replay.core.cassette.http_frames` gives its meaning, `ws_frames` that of "ws" (a WebSocket message).
 
-Source: DESIGN.md, "The cassette". On fake-codex's start-up path: no imports but `jsontext`.
-"""
+Source: DESIGN.md, "The cassette". fake-codex loads this module at start-up, so it imports only `jsontext`."""
 
 from __future__ import annotations
 
@@ -46,10 +45,10 @@ class Header:
 
 
 class Frame:
-    """One thing seen on a seam: `n` counts from 1, `t` is seconds since the start, `sender` is "client" or "server".
+    """One frame of a seam: `n` counts from 1, `t` is seconds since the start, `sender` is "client" or "server".
 
-    `raw` has the exact bytes of an rpc line, `payload` the value of an http frame; `value` is the decoded JSON of the former, or
-    None if it is not JSON. `conn` numbers http connections; `extra` keeps marks such as {"truncated": true}.
+    `raw` has the exact bytes of an rpc line, `payload` the value of an http frame; `value` is the decoded JSON of `raw`, or None
+    if `raw` is not JSON. `conn` numbers http connections; `extra` keeps marks such as {"truncated": true}.
     """
 
     __slots__ = ("_value", "conn", "extra", "kind", "n", "payload", "raw", "seam", "sender", "t")
@@ -92,7 +91,7 @@ class Frame:
 
     @property
     def whole(self) -> bool:
-        """False if the payload was already cut for size in the source: it must never count as the real one."""
+        """False if the source of the recording had already cut the payload for size: it must never count as complete."""
         return not self.extra.get("truncated")
 
     def __repr__(self) -> str:
@@ -110,7 +109,7 @@ class Footer:
 
 
 def encode_header(header: Header, length: int = 0) -> bytes:
-    """Return the header's line, with spaces before its line feed if it is shorter than `length` bytes."""
+    """Return the header's line, filled with spaces before the line feed if it is shorter than `length` bytes."""
     fixed = {
         "cassette": FORMAT,
         "codex": header.codex,
@@ -129,7 +128,7 @@ def encode_footer(footer: Footer) -> bytes:
 def encode_frame(frame: Frame, canonical: bool = False) -> bytes:
     """Return the line of a frame in a cassette; use the structured form only if it can restore the exact bytes.
 
-    With `canonical` the caller knows that it does, and nothing is decoded.
+    With `canonical`, the caller guarantees that the bytes can be restored, and nothing is decoded.
     """
     conn = "" if frame.conn is None else f'"conn":{frame.conn},'
     lead = f'{{"n":{frame.n},"t":{round(frame.t, 6)!r},"seam":"{frame.seam}",{conn}"from":"{frame.sender}",'.encode()
@@ -186,13 +185,14 @@ def parse_line(line: bytes) -> Header | Frame | Footer:
         return _header(fields)
     if "end" in fields:
         return _footer(fields)
-    raise BadLine("it is neither a header, a frame nor a footer")
+    raise BadLine("it is not a header, a frame or a footer")
 
 
 def why_no_message(frame: Frame, line: bytes) -> str | None:
-    """Return the reason why the value of "msg" in the line of a frame is not a message, or None if it is a message.
+    """Return the reason why the "msg" value in a frame's line is not a message, or None if it is a message.
 
-    Bytes of the server that are not JSON are stored as "text" or "base64". So a "msg" that is not JSON is a damaged line.
+    Bytes of the server that are not JSON are stored as "text" or "base64". A "msg" that is not JSON therefore means a damaged
+    line.
     """
     if frame.value is not None or frame.seam != "rpc" or b',"msg":' not in line:
         return None
@@ -230,7 +230,7 @@ def _object(line: bytes) -> dict[str, Any]:
 def _header(fields: dict[str, Any]) -> Header:
     version = fields.pop("cassette")
     if type(version) is not int:  # a line of a report's stories.ndjson names its cassette so, or none
-        raise BadLine('"cassette" is not a format number, as in the traces of a report')
+        raise BadLine('"cassette" is not a format number; this may be a file with the traces of a report')
     if version != FORMAT:
         raise BadLine(f"cassette format {version!r} is not supported; this version reads format {FORMAT}")
     try:
@@ -253,7 +253,7 @@ def _header(fields: dict[str, Any]) -> Header:
 def _footer(fields: dict[str, Any]) -> Footer:
     frames = fields.pop("frames", None)
     if type(frames) is not int:
-        raise BadLine("the footer does not count the frames")
+        raise BadLine("the footer has no number of frames")
     del fields["end"]
     return Footer(frames, fields)
 
@@ -293,7 +293,7 @@ def _exact_bytes(fields: dict[str, Any]) -> bytes:
             return a2b_base64(fields.pop("base64"))
         except Error as error:
             raise BadLine(f"its base64 is broken ({error})") from None
-    raise BadLine("the rpc frame has neither 'msg', 'text' nor 'base64'")
+    raise BadLine("the rpc frame has no 'msg', 'text' or 'base64'")
 
 
 #: Members of an http frame's payload, and what they must be; `body`, `data` and `view` may be anything.
@@ -307,7 +307,7 @@ _REQUIRED = {"request": ("method", "path", "headers"), "response": ("status", "h
 
 
 def _why_no_payload(kind: str, payload: Any) -> str | None:
-    """Return why a value is not the payload of an http frame; all that reads one takes its type for granted."""
+    """Return the reason why a value is not the payload of an http frame; readers of payloads rely on its type."""
     if kind == "close":
         return None if type(payload) is str else "the 'close' of the http frame is not a string"
     if type(payload) is not dict:
@@ -319,18 +319,19 @@ def _why_no_payload(kind: str, payload: Any) -> str | None:
         return why
     if missing := [name for name in _REQUIRED.get(kind, ()) if name not in payload]:
         return f"the {kind!r} of the http frame has no {missing[0]!r}"
-    headers = payload.get("headers", [])
-    if type(headers) is not list or any(
-        type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str for pair in headers
-    ):
-        return "the headers of the http frame are not pairs of strings"
+    for name in ("headers", "trailers"):
+        pairs = payload.get(name, [])
+        if type(pairs) is not list or any(
+            type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str for pair in pairs
+        ):
+            return f"the {name} of the http frame are not pairs of strings"
     return None
 
 
 def _why_no_message(payload: dict[str, Any]) -> str | None:
-    """Return why a value is not the payload of a WebSocket message."""
+    """Return the reason why a value is not the payload of a WebSocket message."""
     if not any(name in payload for name in ("json", "text", "base64", "ping", "pong", "close", "omitted")):
-        return "the 'ws' of the http frame has neither json, text, base64, ping, pong, close nor omitted"
+        return "the 'ws' of the http frame has no json, text, base64, ping, pong, close or omitted"
     close = payload.get("close", {})
     if type(close) is not dict or type(close.get("reason", "")) is not str:
         return "the 'close' of the WebSocket message is not an object with a code and a reason"
@@ -339,7 +340,7 @@ def _why_no_message(payload: dict[str, Any]) -> str | None:
 
 
 def _why_no_cuts(cuts: Any) -> str | None:
-    """Return why a value is not the list of the ends of HTTP chunks, each [offset, seconds]."""
+    """Return the reason why a value is not a list of the ends of HTTP chunks, each [offset, seconds]."""
     if type(cuts) is list and all(
         type(cut) is list
         and len(cut) == 2

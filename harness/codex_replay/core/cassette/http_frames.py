@@ -1,19 +1,19 @@
 """The payloads of http frames in a cassette: a request, the head of a response, and the parts of its body.
 
-    request   {"method", "path", "headers", BODY?, "version"?}
+    request   {"method", "path", "headers", "trailers"?, BODY?, "version"?}
     response  {"status", "headers", "reason"?, "version"?}
     sse       one server-sent event: {"event"?, "data"} or {"event"?, EXACT, "view"?}
     chunk     a piece of another body: BODY
     close     "end", "cut" (the connection closed before the body was whole), "reset"
 
-BODY is {"body": value} where the compact JSON of the value is the very body, else EXACT: {"text"} or {"base64"}, with the
-decoded "view" next to it if it is JSON. The same rule applies to "data". Headers are pairs in their order and case, in Latin-1;
-`reason` and `version` stand only where they are not the usual ones. A compressed body is EXACT, its view decompressed, its
-"encoding" next to it where its first bytes do not show it; one that had to be redacted is decompressed, marked "packed": to
-send it, compress it again. A body that cannot be decoded cannot be redacted either: {"omitted": length in bytes}.
+BODY is {"body": value} where the compact JSON of the value is the very body, else EXACT: {"text"} or {"base64"}, with the decoded
+"view" next to it if it is JSON. The same rule applies to "data". Headers and trailers are pairs in their original order and case,
+in Latin-1; `reason` and `version` stand only if they are unusual. A compressed body is EXACT, its view decompressed, its
+"encoding" next to it where its first bytes do not show it; one that had to be redacted is decompressed, marked "packed": to send
+it, compress it again. A body that cannot be decoded cannot be redacted either: {"omitted": length in bytes}.
 
 Marks of a frame: "cuts" are the offsets in its bytes at which an HTTP chunk ended, each with its time; "joined" means that the
-last chunk continues in the next frame; "truncated" that a request was cut short.
+last chunk continues in the next frame; "truncated" means that a request was cut short.
 
 Source: DESIGN.md, "The cassette".
 """
@@ -57,10 +57,19 @@ def header(headers: Headers, name: str) -> str | None:
 
 
 def request_payload(
-    method: str, path: str, headers: Headers, body: bytes, version: str = "1.1", redact: Redact | None = None
+    method: str,
+    path: str,
+    headers: Headers,
+    body: bytes,
+    version: str = "1.1",
+    redact: Redact | None = None,
+    trailers: Headers = (),
 ) -> dict[str, Any]:
-    """Return the payload of a whole request; `redact` is for what its caller cannot redact later (see `body_fields`)."""
+    """Return the payload of a whole request; `redact` is applied to the parts that the caller cannot redact later (see
+    `body_fields`)."""
     payload: dict[str, Any] = {"method": method, "path": path, "headers": [list(pair) for pair in headers]}
+    if trailers:
+        payload["trailers"] = [list(pair) for pair in trailers]
     if body:
         payload |= body_fields(body, header(headers, "content-encoding"), redact)
     if version != "1.1":
@@ -79,14 +88,17 @@ def response_payload(status: int, headers: Headers, reason: str, version: str = 
 
 
 def usual_reason(status: int) -> str:
-    """Return the reason phrase that is not written down (RFC 9110, section 15), "" for a status that is with its own."""
+    """Return the usual reason phrase of a status, which the cassette leaves out (RFC 9110, section 15).
+
+    Returns "" for an unknown status.
+    """
     return _REASONS.get(status, "")
 
 
 def body_fields(raw: bytes, encoding: str | None = None, redact: Redact | None = None) -> dict[str, Any]:
     """Return BODY for the bytes of a body, `encoding` being its content-encoding.
 
-    `redact` is applied here only to what would be hidden from a later redaction of the payload: in base64 and under compression.
+    `redact` is applied only to content that a later redaction of the payload would not see: base64 and compressed content.
     """
     name = (encoding or "").lower()
     return _plain_fields("body", raw, redact) if name in content_encoding.IDENTITY else _packed_fields(raw, name, redact)
@@ -100,7 +112,7 @@ def _plain_fields(name: str, raw: bytes, redact: Redact | None) -> dict[str, Any
 
 
 def _with_view(fields: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Add a view if there is one that can be written (a lone surrogate cannot)."""
+    """Add a view if it can be written (a lone surrogate cannot)."""
     if value is None:
         return fields
     try:
@@ -182,13 +194,13 @@ def sse_value(payload: dict[str, Any]) -> Any:
 
 
 def sse_blocks(raw: bytes) -> list[Block]:
-    """Return the blocks of a whole stream, the unended last one included."""
+    """Return the blocks of a whole stream, including an incomplete last block."""
     decoder = Decoder()
     return decoder.feed(raw) + decoder.close()
 
 
 def body_chunks(frames: Iterable[Frame]) -> list[tuple[float, bytes]]:
-    """Return a body as it came, from its "sse" and "chunk" frames: the pieces (HTTP chunks), each with the time of its end."""
+    """Return a body as it arrived, from its "sse" and "chunk" frames: the HTTP chunks, each with the time of its end."""
     found: list[tuple[float, bytes]] = []
     begun = b""
     for frame in frames:
@@ -208,10 +220,10 @@ def body_chunks(frames: Iterable[Frame]) -> list[tuple[float, bytes]]:
 
 
 def request_bytes(payload: dict[str, Any]) -> bytes:
-    """Return the bytes of a request; headers are written unchanged, so a chunked body becomes one chunk."""
+    """Return the bytes of a request; headers are written unchanged, so a body in chunks becomes one chunk."""
     body = body_bytes(payload)
     if "chunked" in (header(payload["headers"], "transfer-encoding") or "").lower():
-        body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + b"0\r\n\r\n"
+        body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + head("0", payload.get("trailers", ()))
     return head(f"{payload['method']} {payload['path']} HTTP/{payload.get('version', '1.1')}", payload["headers"]) + body
 
 
@@ -223,9 +235,10 @@ def response_head(payload: dict[str, Any]) -> bytes:
 
 
 def head(first: str, headers: Headers) -> bytes:
-    """Return the head of a message as bytes: its first line, its headers, and the blank line."""
+    """Return the head of a message as bytes: its first line, its headers, and the blank line; a character that no head can have
+    (a file may say anything) becomes "?"."""
     lines = [first, *(f"{name}: {value}" for name, value in headers), "", ""]
-    return "\r\n".join(lines).encode("latin-1")
+    return "\r\n".join(lines).encode("latin-1", "replace")
 
 
 def _value(raw: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""The payloads of WebSocket frames: what is in a cassette for one message or control frame after an upgrade.
+"""The payloads of WebSocket frames: the content of one message or control frame after an upgrade.
 
     {"json": value}            a text message whose bytes are the compact JSON of the value
     {"text": text, "view"?}    another text message, its decoded JSON next to it if it is JSON
@@ -7,8 +7,8 @@
     {"close": {"code", "reason"}}     {} without a code
     {"omitted": size, "why": text}    a message that could not be decoded or was too long, so that it could not be searched
 
-Marks of a frame: "compressed" that the message was (with the parameters of the 101), "fragments" the sizes of its frames if it
-had several, "began" the time of its first byte if that was earlier.
+Marks of a frame: "compressed" if the message was compressed (with the parameters of the 101), "fragments" with the sizes of its
+frames if it had several, "began" with the time of its first byte if that was earlier.
 
 Source: DESIGN.md, "The cassette".
 """
@@ -25,7 +25,7 @@ KINDS = {"json": "text", "text": "text", "base64": "binary", "ping": "ping", "po
 
 
 def payload(kind: str, data: bytes, size: int = 0, why: str = "") -> dict[str, Any]:
-    """Return the payload of a message; `kind` is one of the values of `KINDS`, `size` and `why` are of a lost one."""
+    """Return the payload of a message; `kind` is one of `KINDS`, `size` and `why` describe a lost message."""
     if kind == "lost":
         return {"omitted": size, "why": why}
     if kind == "binary":
@@ -59,7 +59,7 @@ def kind_of(payload: dict[str, Any]) -> str:
 
 
 def data_of(payload: dict[str, Any]) -> bytes:
-    """Return the very bytes of a message, b"" for one that was left out."""
+    """Return the exact bytes of a message, b"" for an omitted message."""
     if "json" in payload:
         return dumps(payload["json"])
     if "text" in payload:
@@ -78,7 +78,7 @@ def value_of(payload: dict[str, Any]) -> Any:
 
 
 def name_of(payload: dict[str, Any]) -> str:
-    """Return what a message is called where people read: its `type`, or its kind."""
+    """Return the name of a message for people: its `type`, otherwise its kind."""
     value = value_of(payload)
     kind = value.get("type") if type(value) is dict else None
     if type(kind) is str:

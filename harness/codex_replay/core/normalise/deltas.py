@@ -1,9 +1,7 @@
-"""Join output chunks: the real server splits a command's output at arbitrary points, so two runs differ in the split points
-where, and only in where.
+"""Join output chunks: the real server splits a command's output at arbitrary points, so two runs differ only in these points.
 
-The chunks of one stream of one item become one event, at the place of the first; any other frame of the item ends it. The table
-"deltas" names these frames: `protocol/data/<version>/normalise.json`.
-"""
+The chunks of one stream of one item become one event, at the place of the first chunk; any other frame of the item ends the
+event. The table "deltas" names these frames: `protocol/data/<version>/normalise.json`."""
 
 from __future__ import annotations
 
@@ -77,7 +75,7 @@ def _value(frame: Frame) -> Any:
 
 
 def _form(frame: Frame) -> str:
-    """Describe how the bytes of an rpc line differ from the usual form, such as a client that begins to send CRLF."""
+    """Describe how the bytes of an rpc line differ from the usual form, for example if a client begins to send CRLF."""
     if frame.seam != "rpc" or is_canonical(frame.raw, frame.value):
         return ""
     if not frame.raw.endswith(b"\n"):
@@ -101,7 +99,7 @@ class _Chunks:
         self._numbers.append(frame.n)
 
     def joined(self, event: Event) -> Event:
-        """Return the event of the first piece with the output of all."""
+        """Return the event of the first chunk, with the joined output of all chunks."""
         if len(self._parts) == 1:
             return event
         value = copy.deepcopy(event.value)

@@ -1,12 +1,12 @@
-"""The masking rules of one table, compiled: whether a leaf of a message changes from run to run, and what replaces it.
+"""The compiled masking rules of one table: whether a leaf of a message changes from run to run, and what replaces it.
 
-`Rules` knows nothing of other leaves and leaves uuids alone, so that the live matcher can use it on a pair of values and
+`Rules` looks at one leaf at a time and leaves uuids alone, so that the live matcher can use it on a pair of values and
 `normalise` on a whole run. Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays
 null.
 
 Source: REAL-113; the table is `protocol/data/<version>/normalise.json`. fake-codex loads this module as
-soon as a client names its own directory, as nearly every client does: so `re` is imported only for a text that may contain
-what a pattern looks for, and each pattern is compiled when it is first needed.
+soon as a client names its own directory, as nearly every client does: so `re` is imported only for a text that a pattern may
+match, and each pattern is compiled when it is first needed.
 """
 
 from __future__ import annotations
@@ -64,15 +64,18 @@ class Rules:
         self._made_pattern: re.Pattern[str] | None = None
 
     def masked_key(self, key: str) -> str | None:
-        """Return what makes the value under `key` volatile ("time", "duration", "path", "version"), or None."""
+        """Return why the value under `key` changes from run to run ("time", "duration", "path", "version"), or None."""
         return self._keys.get(key)
 
     def masked_header(self, name: str) -> str | None:
-        """Return what makes the value of an HTTP header volatile, or None; case does not matter."""
+        """Return the reason why the value of an HTTP header changes from run to run, or None.
+
+        The case of its name does not matter.
+        """
         return self._headers.get(name.lower())
 
     def mask_string(self, text: str) -> str:
-        """Return `text` with everything volatile inside it masked; uuids are kept, for the caller to bind."""
+        """Return `text` with all parts masked that change from run to run; uuids are kept, and the caller binds them."""
         for words, pattern in self._strings:
             for word in words:
                 if word in text:
@@ -83,7 +86,7 @@ class Rules:
     def mask(self, key: str, value: Any) -> Any:
         """Return one leaf in the form to compare: masked by its key, or by the string patterns; type and key are kept.
 
-        A relative path does not depend on the machine and stays. Objects and lists are returned unchanged.
+        A relative path stays, because it does not depend on the machine. Objects and lists are returned unchanged.
         """
         what = self._keys.get(key)
         if type(value) is str:
@@ -104,13 +107,16 @@ class Rules:
         return re.findall(UUID_FORM, text)
 
     def name_made(self, text: str, name: Callable[[str, str], str]) -> str:
-        """Return `text` with each id that a backend made up replaced by what `name` gives for its prefix and the id."""
+        """Return `text` with the ids that a backend generated replaced.
+
+        `name` gets the prefix and the id, and returns the replacement.
+        """
         if not self._may_hold_made(text):
             return text
         return self._made().sub(lambda found: name(found[1], found[0]), text)
 
     def identities(self, text: str) -> list[str]:
-        """Return the uuids in `text`, in order, and then the ids that a backend made up."""
+        """Return the uuids in `text`, in order, and then the ids that a backend generated."""
         uuids = self.uuids(text)
         return uuids + [found[0] for found in self._made().finditer(text)] if self._may_hold_made(text) else uuids
 
@@ -127,11 +133,12 @@ class Rules:
         return self._made_pattern
 
     def role(self, parent: str, key: str) -> str | None:
-        """Return what a uuid under `key` of the object under `parent` names ("thread", "item", "subscription"), or None."""
+        """Return the kind of object ("thread", "item", "subscription") whose uuid is under `key` of the object under
+        `parent`, or None."""
         return self._roles.get(key) or self._roles.get(f"{parent}.{key}")
 
     def roots(self, key: str, text: str) -> Iterator[str]:
-        """Yield the directories in the string under `key`: a working directory, or the home of Codex."""
+        """Yield the directories in the string under `key`: a working directory, or the Codex home."""
         if key in self._root_keys and _is_absolute(text) and len(text) > 1:
             yield text.rstrip("/\\")
         for words, pattern in self._root_patterns:
@@ -147,7 +154,7 @@ def _is_absolute(path: str) -> bool:
 
 
 def _has_dashes_of_a_uuid(text: str) -> bool:
-    """Return True if the text contains four dashes at the distances of a uuid; `UUID_FORM` decides whether it is one."""
+    """Return True if the text contains four dashes at the distances of a uuid; `UUID_FORM` then decides whether it is a uuid."""
     at = text.find("-")
     while at >= 0:
         if text[at : at + 16 : 5] == "----":

@@ -1,9 +1,9 @@
 """Remove the allowed differences between two runs of a scenario: mask values, or bind identities to names.
 
-Strategy: `masking.Rules` is the compiled table for one leaf at a time. `Normaliser` reads a whole run: it masks by
-the rules, and binds uuids, ids that a backend made up, request ids and directories to names at first sight (`<thread:1>`,
-`<resp:1>`, `<id:turn/start:1>`, `<path:1>`), so that two runs normalise to equal values exactly if the same identities are in
-the same places.
+Strategy: `masking.Rules` is the compiled table for one leaf at a time. `Normaliser` reads a whole run: it masks values by the
+rules. `Normaliser` also binds uuids, ids that a backend generated, request ids and directories to names at their first occurrence
+(`<thread:1>`, `<resp:1>`, `<id:turn/start:1>`, `<path:1>`). Two runs therefore normalise to equal values exactly if the same
+identities are in the same places.
 
 Objects that the server keeps in a hash map (`unordered_keys`) have a different member order in each run, so their members are
 sorted.
@@ -53,7 +53,7 @@ class Normaliser:
     # ------------------------------------------------------------------ learning
 
     def learn(self, value: Any) -> None:
-        """Note the roles of the uuids in `value` and its directories, before anything is named.
+        """Note the roles of the uuids in `value` and its directories, before the first name is given.
 
         A uuid often first appears under a key without a role (in a path), and a directory first inside a sentence.
         """
@@ -88,7 +88,7 @@ class Normaliser:
     # ------------------------------------------------------------------ naming
 
     def name(self, role: str, identity: Any) -> str:
-        """Return the name of `identity` among those of its `role`, `<role:1>` for the first one seen."""
+        """Return the name of `identity`: `<role:1>` for the first identity of its `role`, and so on."""
         name = self._names.get((role, identity))
         if name is None:
             self._counts[role] = count = self._counts.get(role, 0) + 1
@@ -96,14 +96,14 @@ class Normaliser:
         return name
 
     def value(self, value: Any) -> Any:
-        """Return `value` with everything volatile masked, and every identity replaced by its name."""
+        """Return `value` with volatile parts masked, and every identity replaced by its name."""
         return self._value("", value, None)
 
     def message(self, value: Any, sender: str) -> Any:
         """Return a JSON-RPC message of `sender` normalised, its id by the method it belongs to (`<id:turn/start:1>`).
 
-        The two sides number their requests independently: a server's request is `<server-id:...>`. The reply to no request is
-        `<id:?>`.
+        The two sides number their requests independently: a server's request is `<server-id:...>`. A reply that answers no
+        request has the id `<id:?>`. A notification may name a request of the same side as `requestId`.
         """
         normal = self.value(value)
         sort = kind(value)
@@ -118,6 +118,11 @@ class Normaliser:
             other = "server" if sender == "client" else "client"
             asked = self._asked.get((other, _typed(value["id"])), [])
             normal["id"] = "<id:?>" if not asked else asked.pop(0) if len(asked) > 1 else asked[0]
+        elif sort == "notification":
+            params = value.get("params")
+            named = params.get("requestId") if type(params) is dict else None
+            if asked := self._asked.get((sender, _typed(named)), []):
+                normal["params"]["requestId"] = asked[-1]
         return normal
 
     def payload(self, of: str, payload: Any) -> Any:

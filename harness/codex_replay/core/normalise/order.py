@@ -1,11 +1,11 @@
-"""The order in which a run's frames are compared: a partial order, and one canonical line through it.
+"""The order in which a run's frames are compared: a partial order, and one canonical sequence that respects it.
 
-Strategy: each frame gets a `Mark`: its label and the thread, item and exchange that it belongs to. Two frames are ordered
-as they were seen if they are in the same stream (one side of the rpc seam, one http exchange, the requests of one thread)
-and no declared race sets them free; also a request before its reply, and a declared cause before its effect. Everything
-else is a matter of timing: frames of different threads, of the two directions, of the two seams. (This is a trace in the sense
-of Mazurkiewicz, and `canonical` gives its lexicographic normal form.) So two runs give the same line up to the declared races,
-and only up to those.
+Strategy: each frame gets a `Mark`: its label and the thread, item and exchange that it belongs to. Two frames are ordered as
+they were seen if they are in the same stream (one side of the rpc seam, one http exchange, the requests of one thread) unless a
+declared race allows another order, or both are answers of the server. In addition, a request comes before its reply, and a
+declared cause before its effect. All other order depends on timing: between different threads, between the two directions, and
+between the two seams. (This is a trace in the sense of Mazurkiewicz, and `canonical` gives its lexicographic normal form.) Two
+runs therefore give the same sequence exactly if they differ only in declared races.
 
 Labels are for people and for the table: "rpc> turn/start", "rpc< response to turn/start", "rpc< item/started commandExecution",
 "http> POST /v1/responses", "http< sse response.created". The races are in `protocol/data/<version>/normalise.json`.
@@ -46,7 +46,7 @@ def at(value: Any, path: str) -> Any:
 
 
 def first_string(value: Any, paths: Iterable[str]) -> str | None:
-    """Return the first string found in `value` at one of `paths`."""
+    """Return the first string in `value` at the `paths`."""
     for path in paths:
         found = at(value, path)
         if type(found) is str and found:
@@ -126,7 +126,9 @@ def _headers(payload: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 class _Sides(NamedTuple):
-    """The rules of a table that contain a label, as bits: on the two sides of a race, as cause and as effect."""
+    """The rules of a table that contain a label, as bits: one value each for the two sides of a race, for causes, and for
+    effects.
+    """
 
     left: int
     right: int
@@ -136,7 +138,7 @@ class _Sides(NamedTuple):
 
 
 class Order:
-    """The declared races, causes and unordered items of one table, as questions about pairs of marks."""
+    """The declared races, causes and unordered items of one table; its methods compare two frames by their `Mark`s."""
 
     def __init__(self, table: dict[str, Any]) -> None:
         races, causes = table["races"], table["causes"]
@@ -161,7 +163,7 @@ class Order:
         return bool(a.left & b.right | b.left & a.right)
 
     def cause(self, one: str, other: str) -> bool:
-        """Return True if a frame of the second label follows only from one of the first."""
+        """Return True if a frame of the second label occurs only after a frame of the first label."""
         return bool(self._sides_of(one).cause & self._sides_of(other).effect)
 
     def loose(self, label: str) -> bool:
@@ -169,7 +171,7 @@ class Order:
         return self._sides_of(label).loose
 
     def kind_of(self, mark: Mark) -> Mark:
-        """Return the mark without what makes no difference to its order, so that there are few kinds."""
+        """Return the mark without the fields that do not influence its order, so that there are few different marks."""
         reply = mark.lane == "rpc>" and mark.request is not None
         own = reply or self.loose(mark.label) or self.race(mark.label, mark.label)
         return Mark(mark.lane, mark.label, mark.thread, mark.item if own else None)
@@ -177,7 +179,8 @@ class Order:
     def ordered(self, one: Mark, other: Mark) -> bool:
         """Return True if two kinds of frames must keep the order in which they were seen.
 
-        Replies and http answers have their own rule: they follow their request, and the earlier part of their exchange.
+        Replies and http answers have a separate rule: they come after their request, and after the earlier part of their
+        exchange.
         """
         apart = one.thread != other.thread and one.thread is not None and other.thread is not None
         items_apart = None not in (one.item, other.item) and one.item != other.item
@@ -189,26 +192,33 @@ class Order:
             return False
         if items_apart and self.loose(one.label) and self.loose(other.label):
             return False
+        if _is_answer(one) and _is_answer(other):
+            return False  # requests that were open at the same time are answered in any order
         return one == other or not self.race(one.label, other.label)
+
+
+def _is_answer(mark: Mark) -> bool:
+    return mark.label.startswith(_ANSWERS)
 
 
 @lru_cache(maxsize=512)
 def _pattern(*patterns: str) -> re.Pattern[str]:
-    """Return one regular expression for several patterns with `*`; without patterns, it matches nothing."""
+    """Return one regular expression for several patterns with `*`; without patterns, it has no match."""
     return re.compile("|".join(map(translate, patterns)) or r"(?!)")
 
 
+_ANSWERS = ("rpc< response to ", "rpc< error to ")
 _LANES = {"rpc>": 0, "rpc<": 1, "http>": 2, "http<": 2}
 _REPLIES_FIRST = {"rpc<": 0, "rpc>": 1, "http>": 2, "http<": 2}
 
 
 def canonical(marks: Sequence[Mark], order: Order, *, replies_first: bool = False) -> list[int]:
-    """Return the indexes of `marks` in the one order that all timings of the same run share.
+    """Return the indexes of `marks` in the one order that all timings of the same run have in common.
 
-    Of all orders that the partial order allows it is the lexicographically first: the client's frames, then the server's,
-    then http exchange by exchange, where they may be moved. n frames of c kinds cost about n * c.
-    With `replies_first` the server's frames come before the next frame of the client, as people read a conversation; a frame
-    of a thread then follows the request that opened the thread.
+    The result is the lexicographically first order that the partial order allows: first the client's frames, then the server's,
+    then one http exchange after another, as far as frames may be moved. The cost for n frames of c kinds is about n * c. With
+    `replies_first` the server's frames come before the next frame of the client, as people read a conversation; a frame of a
+    thread then follows the request that opened the thread.
     """
     lanes = _REPLIES_FIRST if replies_first else _LANES
     after, waits = _edges(marks, order)
@@ -222,8 +232,11 @@ def canonical(marks: Sequence[Mark], order: Order, *, replies_first: bool = Fals
 
     def key(index: int) -> tuple[int, int, int, str, str, int]:
         mark = marks[index]
+        label = mark.label
+        if mark.request is not None and _is_answer(mark):  # in the order of the requests
+            label = f"{next(start for start in _ANSWERS if label.startswith(start))}{mark.request:9}"
         # The request of an exchange and its answer are together, in the order of the requests.
-        return (lanes[mark.lane], threads[mark.thread], mark.exchange, mark.label, mark.item or "", index)
+        return (lanes[mark.lane], threads[mark.thread], mark.exchange, label, mark.item or "", index)
 
     ready = [key(index) for index, count in enumerate(waits) if not count]
     heapq.heapify(ready)
@@ -252,7 +265,7 @@ def _follow_openings(marks: Sequence[Mark], after: list[list[int]], waits: list[
 
 
 def _edges(marks: Sequence[Mark], order: Order) -> tuple[list[list[int]], list[int]]:
-    """Return for each frame those that must follow it, and how many it waits for itself.
+    """Return for each frame the frames that must follow it, and the number of frames that it waits for.
 
     Frames of one kind are always ordered among themselves, so an edge from the last one of each kind is enough.
     """

@@ -2,10 +2,9 @@
 
 A chunk is the "delta" of an rpc notification or of a server-sent event whose name ends in "delta", or the "chunk" (base64) of
 such a notification; the "deltaBase64" of any rpc message; each text in the "delta" of a choice (chat/completions) and its "text";
-each "token" of a list of logprobs, in an event or in a body; and a part of a body that is not JSON of its own. Where such a body
-is an event stream (compressed, or under another type), its events are searched too. This applies to every version
-of Codex so far. A missed chunk would leave a secret in the cassette, so this module does not depend on a version's tables.
-"""
+each "token" of a list of logprobs, in an event or in a body; and a part of a body if the part alone is not JSON. Where such a
+body is an event stream (compressed, or under another type), its events are searched too. These rules apply to every known version
+of Codex. A missed chunk would leave a secret in the cassette, so this module does not depend on a version's tables."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _NAMES = ("role", "id", "type")  # members of a delta that are not part of a lon
 class Chunk(NamedTuple):
     """A part of a longer text: the names of its stream, its place in the frame's JSON, and its content.
 
-    `form` names the encoding of the content. In a body that is an event stream the path begins with the number of the event.
+    `form` names the encoding of the content. If the body is an event stream, the path begins with the number of the event.
     """
 
     stream: tuple[str, ...]
@@ -56,7 +55,7 @@ def chunks_of(frame: Frame) -> list[Chunk]:
 
 
 def with_chunks(frame: Frame, changed: Mapping[int, bytes]) -> Frame:
-    """Return the frame with other chunks, by their place in `chunks_of`; all other bytes stay as they were."""
+    """Return the frame with the given chunks, in the order of `chunks_of`; all other bytes stay unchanged."""
     chunks = chunks_of(frame)
     body = bool(chunks) and chunks[0].form == BODY
     if body and 0 in changed:
@@ -86,7 +85,7 @@ def with_chunks(frame: Frame, changed: Mapping[int, bytes]) -> Frame:
 
 
 def thread_of(value: Any) -> str:
-    """Return the thread that an rpc message is of."""
+    """Return the id of the thread that an rpc message belongs to."""
     params = value.get("params") if type(value) is dict else None
     return str(params.get("conversationId", params.get("threadId"))) if type(params) is dict else ""
 
@@ -114,7 +113,7 @@ def _of_message(frame: Frame) -> list[Chunk]:
 
 
 def _of_data(data: Any, event: Any, conn: str, at: Path = ()) -> Iterator[Chunk]:
-    """Yield the chunks in the data of one event, which is at `at`."""
+    """Yield the chunks in the data of one event, which is at the path `at`."""
     if type(data) is not dict:
         return
     kind = data.get("type", event)
@@ -159,7 +158,8 @@ def _blocks_of(body: bytes) -> list[Block]:
 
 
 def _texts(value: Any, names: tuple[str, ...], at: Path) -> Iterator[Chunk]:
-    """Yield the texts of a delta, in their order. An item of a list is known by its "index": an event has only some of them."""
+    """Yield the texts of a delta, in their order. An item of a list is identified by its "index", because an event has only some
+    of the items."""
     waiting: list[tuple[tuple[str, ...], Path, Any]] = [(names, at, value)]  # as below
     while waiting:
         stream, path, one = waiting.pop()
@@ -176,7 +176,8 @@ def _texts(value: Any, names: tuple[str, ...], at: Path) -> Iterator[Chunk]:
 
 
 def _tokens(value: Any, names: tuple[str, ...], at: Path = ()) -> Iterator[Chunk]:
-    """Yield the tokens of each list of logprobs in a JSON value. The top_logprobs of a token are no sequence."""
+    """Yield the tokens of each list of logprobs in a JSON value. The top_logprobs of a token are alternatives and not a sequence,
+    so they are skipped."""
     waiting: list[tuple[Path, Any]] = [((), value)]  # and no recursion: a recording may be nested as deeply as it likes
     while waiting:
         path, one = waiting.pop()
@@ -190,7 +191,7 @@ def _tokens(value: Any, names: tuple[str, ...], at: Path = ()) -> Iterator[Chunk
 
 
 def _json_of(frame: Frame) -> Any:
-    """Return the decoded JSON in which the paths of a frame's chunks start."""
+    """Return the decoded JSON to which the paths of a frame's chunks refer."""
     if frame.seam == "rpc":
         return frame.value
     name = {"sse": "data", "ws": "json"}.get(frame.kind, "body")
@@ -198,7 +199,7 @@ def _json_of(frame: Frame) -> Any:
 
 
 def _others(members: dict[str, Any]) -> list[str]:
-    """Return the identity of a stream: its ids, its indexes, its kind."""
+    """Return the identity of a stream: its ids, its indexes and its kind."""
     return [f"{key}={value}" for key, value in members.items() if type(value) in (str, int) and key not in _PASSING]
 
 
@@ -207,7 +208,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _edits(value: Any, chunk: Chunk, data: bytes) -> Iterator[tuple[Path, Any]]:
-    """Yield what becomes what in the JSON of a frame when a chunk becomes `data`."""
+    """Yield each change (old value, new value) in the JSON of a frame when a chunk becomes `data`."""
     if chunk.form == BASE64:
         yield chunk.path, b2a_base64(data, newline=False).decode()
         return

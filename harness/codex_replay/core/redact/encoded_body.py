@@ -1,9 +1,8 @@
-"""The base64 and compressed content of a frame, which a search of its line misses; and the frame without its secrets.
+"""Search the base64 and compressed content of a frame, which a search of its line misses; return the frame without its secrets.
 
-A body that was compressed is as it came where nothing in it had to be redacted, and decompressed, marked "packed", where
-something had (see `httpframes`). A secret that only the user knows, or that came in pieces, is found later: then a body
-becomes of the second kind. A body that cannot be decompressed cannot be searched: `Unseen` reports it.
-"""
+A compressed body stays as it was recorded if nothing in it had to be redacted; otherwise it is decompressed and marked "packed"
+(see `httpframes`). A secret that only the user knows, or that came in chunks, is found later: in this case the body is
+decompressed, too. A body that cannot be decompressed cannot be searched: `Unseen` reports such a body."""
 
 from __future__ import annotations
 
@@ -66,7 +65,8 @@ def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
 def fields(raw: bytes, encoding: str) -> dict[str, Any]:
     """Return BODY (see `httpframes`) for a frame that will be `redacted`: unchanged; a body that cannot be decoded is omitted.
 
-    One chunk of a secret may look like a whole secret; if it were redacted before all chunks are joined, the rest would stay.
+    One chunk of a secret may look like a whole secret. If that chunk were redacted before all chunks are joined, the other chunks
+    would keep their parts of the secret.
     """
     from codex_replay.core.cassette.http_frames import body_fields
 
@@ -74,7 +74,7 @@ def fields(raw: bytes, encoding: str) -> dict[str, Any]:
 
 
 class Unseen:
-    """Find the bodies of a recording whose encoding cannot be decompressed; give it every frame."""
+    """Find the bodies of a recording that cannot be decompressed; call it with every frame."""
 
     def __init__(self) -> None:
         self._encodings: dict[int | None, str] = {}
@@ -101,7 +101,7 @@ class Unseen:
 
 
 def left_out(frame: Frame) -> Frame:
-    """Return a frame without its body, of which only the length stays."""
+    """Return a frame without its body; only the length stays."""
     kept = {key: value for key, value in frame.payload.items() if key not in _BODY}
     last = {"version": kept.pop("version")} if "version" in kept else {}
     return with_payload(frame, {**kept, "omitted": len(b64decode(frame.payload["base64"])), **last})
@@ -118,7 +118,7 @@ def with_body(payload: dict[str, Any], plain: bytes, packed: str) -> dict[str, A
 
 
 def with_exact(payload: dict[str, Any], raw: bytes) -> dict[str, Any]:
-    """Return an event's payload with other exact bytes, in the form in which they stood."""
+    """Return an event's payload with other exact bytes, in the same form as before."""
     if "base64" in payload:
         return {**payload, "base64": b64encode(raw).decode()}
     return {**payload, "text": raw.decode()}

@@ -1,4 +1,4 @@
-"""The caller's own secrets and directories, in every spelling that JSON at any depth or percent-encoding gives them."""
+"""The caller's own secrets and directories, in every spelling that results from percent-encoding or JSON at any depth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SEGMENT_END = rb"(?![A-Za-z0-9_~\x80-\xff-]|\.[A-Za-z0-9_]|%(?!2[Ff]|5[Cc]|2[02
 
 
 def own_finders(table: Mapping[str, str], kind: str) -> Iterator[Finder]:
-    """Make a finder for each literal or path, the longest first: of two that begin at one place the longer wins."""
+    """Make a finder for each literal or path, the longest first: if two begin at one place, the longer one wins."""
     for old, new in sorted(table.items(), key=lambda entry: -len(entry[0])):
         if not old.strip("/\\ "):
             raise ValueError(f"{kind} {old!r} is empty; give the text to redact")
@@ -32,7 +32,10 @@ def own_finders(table: Mapping[str, str], kind: str) -> Iterator[Finder]:
 
 
 class _Spelling:
-    """All spellings of a text. Its pattern is costly to make, and most runs never meet the text: it is made at first need."""
+    """A pattern for all spellings of a text.
+
+    The pattern is made when it is first needed, because this takes long and most runs never contain the text.
+    """
 
     def __init__(self, text: str, is_path: bool) -> None:
         runs = _PLAIN_RUN.findall(text)
@@ -44,7 +47,7 @@ class _Spelling:
         self._pattern: re.Pattern[bytes] | None = None
 
     def finditer(self, data: bytes, low: bytes) -> Iterator[re.Match[bytes]]:
-        """Yield where the text is in `data`; `low` is that in lower case."""
+        """Yield where the text is in `data`; `low` is `data` in lower case."""
         if not all(run in low for run in self._runs):  # letters and digits are spelled in one way only
             return iter(())
         if self._pattern is None:

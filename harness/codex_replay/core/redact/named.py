@@ -1,7 +1,7 @@
 """Secrets that are marked by a name: JSON keys, form and query fields, NAME=value, header lines and pairs, flags in an argv.
 
 The quoting of the name and of the value is measured by counting backslashes, so JSON nested in strings needs no decoding.
-Where a text may be prose or code (`password: string`), the value must look like a secret too.
+Where a text may be prose or code (`password: string`), the value must also look like a secret.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _AFTER_STRING = re.compile(rb"(?:\s|\\{1,64}[nrt]){0,64}+(?:[,:}\])]|\Z)")
 _BEFORE_STRING = re.compile(rb"(?:[:,\[{(]|\A)(?:\s|\\{1,64}[nrt]){0,32}\Z")
 _PROMPT = re.compile(rb"\([ ]?[fFrRbBuU]?'[^'\r\n]{0,200}\Z")  # input('Password: ')
 _HEADER_LINE = re.compile(rb"[^\r\n\"'\\]++")
-_SCHEME = re.compile(rb"(?i)[ ]*(?:bearer|basic|token|digest|negotiate|apikey|dpop|ssws|geniekey|splunk)(?:[ \t+]|%20)++")
+_SCHEME = re.compile(
+    rb"(?i)[ ]*(?:bearer|basic|token|digest|negotiate|api-?key|key|bot|oauth|dpop|ssws|geniekey|splunk)(?:[ \t+]|%20)++"
+)
 _NEXT_VALUE = re.compile(rb"(?i)\\{0,63}[\"']value\\{0,63}[\"']\s{0,8}:\s{0,8}(?P<open>\\{0,63}[\"'])")
 _NEXT_ITEM = re.compile(rb"[ \t\r\n]{0,16}+,?[ \t\r\n]{0,16}+(?P<open>\\{0,63}[\"'])")
 _PAIR_BEFORE = re.compile(rb"(?:[\[,(]\s{0,8}[\[(])\s{0,8}\\{0,63}[\"']\Z")
@@ -46,9 +48,12 @@ _VARIABLE = re.compile(rb"\$([A-Z_][A-Z0-9_]*)")
 
 @cache
 def _pattern(word: str) -> re.Pattern[bytes]:
-    """Return the pattern of the names with a word: one for each, as a literal beginning is what makes a regex fast.
+    """Return the pattern of the names with a word; there is one pattern for each word, because a regex with a literal beginning
+    is fast.
 
-    Compiled at the first need: all of them together take longer than the rest of the import of the redactor.
+    The pattern is compiled when it is first needed, because compiling all patterns takes longer than the rest of the import
+    of the
+    redactor.
     """
     return re.compile((re.escape(word) + _AFTER_WORD).encode())
 
@@ -94,6 +99,8 @@ def _name_end(low: bytes, start: int) -> int:
 def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
     """Yield the places of the values under a name, if they count as secrets."""
     if found["quote"] is None:
+        if found["bare_open"] and data.endswith(found["bare_open"], 0, start):
+            return  # the string ends where it began: `expect "password:"`
         if found["bare_open"] and not _closes(data, start, b"", found["bare_open"], found.end()):
             yield _quoted(data, found.end(), found["bare_open"])
         elif not found["bare_open"]:
@@ -112,10 +119,13 @@ def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: st
 
 
 def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bool:
-    """Return True if the quote `after` the name at `start` does not open a value, but ends the string around the name.
+    """Return True if the quote `after` the name at `start` does not open a value, but ends the string that contains the name.
 
-    A text may end in `password: ` (a prompt) or in `{"password":` (what a model streams): what follows is not a value then.
+    A text may end in `password: ` (a prompt) or in `{"password":` (in the stream of a model): the text after the quote is then
+    not a value.
     """
+    if after.endswith(b'"'):  # the backslashes before it that are not its own belong to the text
+        after = after[-(len(after) & -len(after)) :]
     if quote.endswith(b'"'):  # in JSON a name and its value are equally deep
         return after.endswith(b'"') and len(after) < len(quote)
     if after.endswith(b"'"):
@@ -138,10 +148,15 @@ def _quoted(data: bytes, start: int, quote: bytes) -> tuple[int, int]:
 
 
 def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
-    """A bare value: a form field or an assignment is taken at its word; what may be prose or code must look like a secret too."""
+    """A bare value: the value of a form field or an assignment always counts.
+
+    In a text that may be prose or code, the value must also look like a secret.
+    """
     sep, first = found["bare_sep"], found.end()
     if sep == b":" and data[max(0, start - 2) : start] == b"//":
         return  # the user of a URL; its password is another finder's
+    if data[max(0, start - 4) : start] == b"--- ":
+        return  # the result of a test of Go (`--- PASS: TestLogin2`)
     if sep == b":" and kind in ("bearer", "cookie"):
         line = _HEADER_LINE.match(data, first)
         if line is not None and (_SCHEME.match(line[0]) if kind == "bearer" else b"=" in line[0]):
@@ -153,7 +168,8 @@ def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: 
     argument = data[max(0, start - 2) : start].rstrip(b" ").endswith((b"(", b",")) and not name.isupper()
     call = data[end : end + 1] in (b"(", b"[")
     code = sep in (b":", b"=>") or spaced or argument or call
-    if value and (not code or looks_random(value)):
+    reference = value == b"$" and data[end : end + 1] in (b"{", b"(")
+    if value and not reference and (not code or looks_random(value)):
         yield first, end
 
 
@@ -228,7 +244,9 @@ _IN_SINGLE = re.compile(rb"[^'\"\\\r\n]++(?=')")
 
 
 def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the value after a telling flag in a command line (`--api-key X`), if it looks like a secret: prose has flags too."""
+    """Yield the value after a flag for a secret in a command line (`--api-key X`), if it looks like a secret, because prose also
+    contains flags.
+    """
     for found in _FLAG.finditer(low):
         name = found[1].decode()
         kind = kind_of_name(name) or weak_kind_of_name(name)
@@ -238,7 +256,7 @@ def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
 
 
 def _flag_value(data: bytes, start: int, quote: bytes) -> re.Match[bytes] | None:
-    """A quote may also be the end of the string that the flag is in: then what follows is not a value."""
+    """A quote may also be the end of the string that contains the flag; then the text after it is not a value."""
     if quote == b"'":
         return _IN_SINGLE.match(data, start)
     value = _BARE.match(data, start)

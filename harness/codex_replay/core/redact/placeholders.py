@@ -1,8 +1,7 @@
 """The placeholders of secrets: each has the form of its secret, so that a reader, a schema and a JWT parser accept it.
 
-One secret has one placeholder within one `Placeholders`, however it is escaped and under whatever name it is: identity is
-kept. A placeholder never counts as a secret again, whoever made it.
-"""
+Within one `Placeholders`, one secret has one placeholder, whatever its escaping and its name, so a reader can still distinguish
+secrets. A placeholder is never treated as a secret, even if another program made it."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-]\d\d:?\d\d)?)?\Z")
 
 
 def is_placeholder(text: bytes) -> bool:
-    """Return True if the whole of `text` is something that a redaction has put there."""
+    """Return True if `text` is a placeholder, from beginning to end."""
     if b"redacted" not in text and not text.startswith((_UUID_START, b"eyJ")):
         return False
     if _NUMBERED.fullmatch(text) or _NUMBERED_MAIL.fullmatch(text) or _NUMBERED_UUID.fullmatch(text):
@@ -49,7 +48,7 @@ def is_placeholder(text: bytes) -> bool:
 
 
 def placeholders_in(text: str) -> list[tuple[str, bytes]]:
-    """Return the placeholders in a text, in order, each with its series: all of it but its number; of a JWT `jwt`."""
+    """Return the placeholders in a text, in order, each with its series: the placeholder without its number; `jwt` for a JWT."""
     data = text.encode("utf-8", "replace")
     found = [(one.start(), one[0], one["word"]) for pattern in (_NUMBERED, _NUMBERED_MAIL) for one in pattern.finditer(data)]
     found += [(one.start(), one[0], b"jwt") for one in JWT.finditer(data) if is_redacted_jwt(one[0])]
@@ -63,12 +62,12 @@ def is_redacted_jwt(text: bytes) -> bool:
 
 
 def is_home_placeholder(name: bytes) -> bool:
-    """Return True if a home directory's name is one that a redaction gives."""
+    """Return True if the name of a home directory is a placeholder."""
     return _HOME_NAME.fullmatch(name) is not None
 
 
 def canonical(secret: bytes) -> bytes:
-    """Return a secret without JSON escapes (any depth) and percent escapes: what makes two spellings of it the same."""
+    """Return a secret without JSON escapes (any depth) and percent escapes: all spellings of one secret give the same result."""
     for _ in range(8):
         if b"\\" not in secret:
             break
@@ -80,7 +79,7 @@ def canonical(secret: bytes) -> bytes:
 
 
 class Placeholders:
-    """The placeholders given so far: by secret, and the numbers taken."""
+    """The placeholders that were given so far, by secret, and the numbers that are already used."""
 
     def __init__(self) -> None:
         self._made: dict[bytes, bytes] = {}
@@ -88,7 +87,7 @@ class Placeholders:
         self._taken: dict[bytes, int] = {}
 
     def reserve(self, data: bytes) -> None:
-        """Never give a number to a new secret that `data`, redacted earlier by someone else, already uses."""
+        """Reserve the placeholder numbers that `data`, redacted earlier by another program, already uses."""
         if b"redacted" in data:
             for pattern in (_NUMBERED, _NUMBERED_MAIL):
                 for found in pattern.finditer(data):

@@ -1,12 +1,11 @@
 """Cut secrets out of bytes and insert placeholders; leave every other byte unchanged.
 
-A redaction runs until the finders find nothing more, and they never see a placeholder. So redacting a text twice gives the same
-result as redacting it once, with this Redactor or a new one. Placeholders are plain ASCII
-without quotes or backslashes, so a JSON text stays one at any depth of nesting.
+A redaction runs until the finders find no further secret, and they never see a placeholder. Redacting a text twice therefore
+gives the same result as redacting it once, with this Redactor or a new one. Placeholders are plain ASCII without quotes or
+backslashes, so a JSON text stays one at any depth of nesting.
 
-A secret that is split over two chunks cannot be seen in either: give whole lines, events and bodies. When the recording is
-complete, `streamed` joins the chunks that a model streamed.
-"""
+A secret that is split over two chunks cannot be seen in either chunk, so give the redactor whole lines, events and bodies. When
+the recording is complete, `streamed` joins the chunks that a model streamed."""
 
 from __future__ import annotations
 
@@ -20,11 +19,14 @@ from codex_replay.core.redact.named import secret_parts
 from codex_replay.core.redact.placeholders import Placeholders
 from codex_replay.core.redact.rules import kind_of_name, weak_kind_of_name
 from codex_replay.core.redact.shapes import FINDERS
-from codex_replay.core.redact.text import Shadow, Span
+from codex_replay.core.redact.text import BLOCK, Shadow, Shortened, Span, Unquoted, middles
 from codex_replay.core.redact.triggers import Triggers
 from codex_replay.core.wire import json_text
 
 _ROUNDS = 32  # each round leaves less to find; more than three were never seen
+LONG_WORD = 2 * BLOCK
+_PERCENT_LEVELS = 2  # an address in a query of an address
+_ENCODED = re.compile(rb"[^\s\"'\\<>]+")
 _USER_NAMES = ("USER", "LOGNAME", "USERNAME")
 _ROOT = re.compile(rb"(\\*/|%2[Ff])(root)")
 _ASSIGNMENT = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)\Z", re.DOTALL)
@@ -43,7 +45,8 @@ class Redactor:
     ) -> None:
         self._homes = homes
         self._placeholders = Placeholders()
-        self._triggers = Triggers((*own_finders(literals or {}, "literal"), *own_finders(paths or {}, "path"), *FINDERS))
+        self._literals = tuple(own_finders(literals or {}, "literal"))
+        self._triggers = Triggers((*self._literals, *own_finders(paths or {}, "path"), *FINDERS))
         for old, new in {**(paths or {}), **(literals or {})}.items():
             if old != new and self._find(new.encode()):
                 raise ValueError(
@@ -55,7 +58,7 @@ class Redactor:
         """Return any text (a JSON line, a body, an SSE event, other output) with its secrets replaced and all other bytes
         unchanged.
 
-        Returns the same object if there is nothing to replace.
+        Returns the same object if it has no secrets.
         """
         reserved = False
         for _ in range(_ROUNDS):
@@ -73,14 +76,15 @@ class Redactor:
         return [(span.kind, span.start, span.end) for span in self._find(data)]
 
     def edits(self, data: bytes) -> list[tuple[int, int, bytes]]:
-        """Return what `redact` does first: (start, end, replacement), in order, for callers that splice."""
+        """Return the first edits of `redact`: (start, end, replacement), in order, for callers that splice."""
         spans = self._find(data)
         if spans:
             self._placeholders.reserve(data)
         return [(s.start, s.end, self._made(s, data)) for s in spans]
 
     def value(self, value: Any) -> Any:
-        """Return a decoded JSON value with its secrets replaced: what redacting its JSON text and decoding that gives.
+        """Return a decoded JSON value with its secrets replaced; the result is the same as redacting its JSON text and decoding
+        that.
 
         Raises `ValueError` for a value that has no JSON form.
         """
@@ -133,7 +137,7 @@ class Redactor:
         return self.text(argument)
 
     def _named(self, name: str, value: str, *, strict: bool = False) -> str:
-        """Redact a value that stands alone under its name, as the finders would if it stood in JSON."""
+        """Redact a value that stands alone under its name, as the finders would do if it stood in JSON."""
         kind = kind_of_name(name) or (None if strict else weak_kind_of_name(name))
         if kind is not None:
             data = _bytes(value)
@@ -144,6 +148,37 @@ class Redactor:
 
     def _find(self, data: bytes) -> list[Span]:
         """Return all spans in order, without overlaps; offsets are into `data`."""
+        spans = self._find_all(data) if len(data) < LONG_WORD else self._find_around_words(data)
+        return _merged(spans) if len(spans) > 1 else spans
+
+    def _find_around_words(self, data: bytes) -> list[Span]:
+        """Return all spans in a text that may have very long words; only literals are searched for within these."""
+        if not (left_out := middles(data)):
+            return self._find_all(data)
+        view = Shortened(data, left_out)
+        spans = [span._replace(start=view.raw(span.start), end=view.raw(span.end)) for span in self._find_all(view.text)]
+        low = data.lower() if self._literals else b""
+        return spans + [span for finder in self._literals for span in finder.find(data, low)]
+
+    def _find_all(self, data: bytes) -> list[Span]:
+        spans = self._find_plain(data)
+        if b"%" in data:
+            spans += self._find_encoded(data, _PERCENT_LEVELS)
+        return spans
+
+    def _find_encoded(self, data: bytes, levels: int) -> list[Span]:
+        """Return the secrets that are visible only after percent escapes are decoded, in one value of a query or a form."""
+        if not Unquoted.ESCAPE.search(data):
+            return []
+        view = Unquoted(data)
+        found = self._find_plain(view.text)
+        if levels > 1:
+            found += self._find_encoded(view.text, levels - 1)
+        found = [span._replace(start=view.raw(span.start), end=view.raw(span.end)) for span in found]
+        # Such a value has no blanks and quotes; a span with some is not of one.
+        return [span for span in found if _ENCODED.fullmatch(data, span.start, span.end)]
+
+    def _find_plain(self, data: bytes) -> list[Span]:
         shadow = Shadow(data) if b"\\" in data and (b"\\u00" in data or b"\\/" in data) else None
         text = data if shadow is None else shadow.text
         low = text.lower()
@@ -152,7 +187,7 @@ class Redactor:
             return spans
         if shadow is not None:
             spans = [span._replace(start=shadow.raw(span.start), end=shadow.raw(span.end)) for span in spans]
-        return _merged(spans)
+        return spans
 
     def _splice(self, data: bytes, spans: list[Span]) -> bytes:
         pieces: list[bytes] = []
@@ -184,7 +219,10 @@ def _bytes(text: str) -> bytes:
 
 
 def _merged(spans: list[Span]) -> list[Span]:
-    """Of overlapping spans the outer stays; of two that cross, one that covers both (neither half may be left over)."""
+    """If one span contains another, only the outer span is kept.
+
+    Two spans that overlap in part become one span that covers both, so that no part of a secret remains.
+    """
     spans.sort(key=lambda span: (span.start, -span.end))
     result: list[Span] = []
     for span in spans:

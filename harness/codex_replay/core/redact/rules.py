@@ -1,4 +1,6 @@
-"""The rules for secrets: names that mark a value as secret, and forms of secrets. Data, and two functions that use it.
+"""The rules for secrets: names that mark a value as secret, and forms of secrets.
+
+This module contains these rules as data, and two functions that use them.
 
 Sources: auth.json and the token refresh in REAL-07 and REAL-15, the headers of REAL-24, and the published
 prefixes of the common key issuers.
@@ -19,6 +21,7 @@ NAMES: dict[str, str] = {
             *("access_token", "refresh_token", "id_token", "auth_token", "bearer_token", "session_token", "oauth_token"),
             *("api_token", "csrf_token", "xsrf_token", "security_token", "personal_access_token", "secret_token"),
             *("github_token", "private_token", "job_token", "deploy_token", "code_verifier", "device_code", "user_code"),
+            *("identity_token", "authorization_code", "auth_code", "device_auth_id"),
         ),
         "token",
     ),
@@ -26,6 +29,7 @@ NAMES: dict[str, str] = {
         (
             *("api_key", "access_key", "access_key_id", "secret_key", "private_key", "signing_key"),
             *("encryption_key", "master_key", "subscription_key", "auth_key", "client_key_data", "preshared_key"),
+            *("hmac_key", "secret_key_base", "shared_key", "account_key", "license_key", "application_key", "jfrog_art_api"),
         ),
         "api-key",
     ),
@@ -36,19 +40,26 @@ NAMES: dict[str, str] = {
         ),
         "account",
     ),
-    **dict.fromkeys(("password", "passwd", "passphrase", "passcode", "secret", "client_secret"), "password"),
+    **dict.fromkeys(
+        ("password", "passwd", "passphrase", "passcode", "passwort", "mot_de_passe", "secret", "client_secret"), "password"
+    ),
 }
 _SQUASHED = {name.replace("_", ""): kind for name, kind in NAMES.items()}  # humps are no sure guide: APIKey, OpenAI-Project
 # Too common to be taken at their word: the value must look like a secret as well ("token" names a log-probability's text).
 WEAK_NAMES: dict[str, str] = {"token": "token", "auth": "token", "credential": "password"}
+# Before `_token`: names of places in a list, and of the signs of a language model.
+_NO_TOKENS = frozenset({"page", "next", "continuation", "sync", "cursor", "eos", "bos", "pad", "unk", "sep", "mask", "cls"})
 #: Names of passwords, of directories and of counts: the value must be no path, no number and no plain word.
 SHORT_NAMES = ("pass", "pwd")
 
 # Environment-like names, upper snake case.
 _ENV_PARTS = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "APIKEY")
 _ENV_ENDS = ("_KEY", "_TOKEN", "_AUTH", "_COOKIE", "_PASS", "_PWD")
-_ENV_WHOLE = ("TOKEN", "APIKEY")
-_ENV_HARMLESS = ("PUBLIC_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "MAX_TOKEN", "_TOKEN_LIMIT")
+_ENV_WHOLE = ("TOKEN", "APIKEY", "SSHPASS")
+_ENV_HARMLESS = (
+    *("PUBLIC_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "MAX_TOKEN", "_TOKEN_LIMIT"),
+    *("SECRET_NAME", "SECRET_FILE", "SECRET_ARN", "PASSWORD_FILE", "KEY_FILE", "KEY_NAME"),
+)
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _HUMP = re.compile(r"([a-z0-9])([A-Z])")
 
@@ -56,7 +67,19 @@ _HUMP = re.compile(r"([a-z0-9])([A-Z])")
 NAME_WORDS = (
     *("token", "secret", "credential", "key", "auth", "cookie", "account", "user_id", "user-id"),
     *("userid", "organi", "org_id", "org-id", "orgid", "openai-project", "openai_project", "openaiproject", "verifier"),
-    *("device_code", "device-code", "devicecode", "user_code", "user-code", "usercode", "pass", "pwd"),
+    *(
+        "device_code",
+        "device-code",
+        "devicecode",
+        "user_code",
+        "user-code",
+        "usercode",
+        "pass",
+        "pwd",
+        "art-api",
+        "art_api",
+        "artapi",
+    ),
 )
 
 
@@ -73,8 +96,8 @@ def kind_of_name(name: str) -> str | None:
         kind = _SQUASHED.get("".join(words[start:]))
         if kind is not None:
             return "env" if kind == "password" and _ENV_NAME.match(last) else kind
-    if words[-1] == "token" and words[0] == "x":  # the header of a service (X-Vault-Token)
-        return "token"
+    if words[0] == "x" and words[-1] in ("token", "key"):  # the header of a service (X-Vault-Token, x-functions-key)
+        return "token" if words[-1] == "token" else "api-key"
     if last.startswith("TF_TOKEN_"):  # a host's name follows
         return "env"
     if not _ENV_NAME.match(last) or last.endswith(_ENV_HARMLESS):
@@ -84,21 +107,24 @@ def kind_of_name(name: str) -> str | None:
 
 
 def is_short_name(name: str) -> bool:
-    """Return True for a name that may be that of a password, or of something harmless (`pass`, `pwd`, `dbPass`)."""
+    """Return True for a name that may belong to a password or to a harmless value (`pass`, `pwd`, `dbPass`)."""
     last = name.rsplit(".", 1)[-1].strip("-_")
     return _HUMP.sub(r"\1_\2", last).replace("-", "_").lower().rsplit("_", 1)[-1] in SHORT_NAMES
 
 
 def is_like_password(text: bytes) -> bool:
-    """Return True for a text that is not a path, number or plain word: with a digit and a letter, or with other signs."""
+    """Return True if a text is not a path, a number or a plain word: it has a digit and a letter, or other signs."""
     if len(text) < 4 or text[:1] in b"/~.$%" or b"/" in text or b"\\" in text or _LETTER.search(text) is None:
         return False
     return _DIGIT.search(text) is not None or _SIGN.search(text) is not None
 
 
 def weak_kind_of_name(name: str) -> str | None:
-    """Return the kind under a name that marks a secret only together with a value that looks like one."""
-    return WEAK_NAMES.get(name.rsplit(".", 1)[-1].strip("-_").lower())
+    """Return the kind for a name that marks a secret only if the value also looks like a secret (`slack_bot_token`)."""
+    last = name.rsplit(".", 1)[-1].strip("-_")
+    words = _HUMP.sub(r"\1_\2", last).replace("-", "_").lower().split("_")
+    weak = WEAK_NAMES.get(words[-1]) if len(words) == 1 or words[-1] == "token" else None
+    return None if len(words) > 1 and words[-2] in _NO_TOKENS else weak
 
 
 # Keys with a known prefix: the lower-case text to search for, and the form; its group is the prefix, which stays.
@@ -107,7 +133,7 @@ KEY_FORMS: tuple[tuple[str, str], ...] = (
     ("sk-", "(sk-)[A-Za-z0-9_-]*+"),
     *((f"gh{kind}_", f"(gh{kind}_)[A-Za-z0-9]{{10,}}+") for kind in "pousr"),
     ("github_pat_", "(github_pat_)[A-Za-z0-9_]{10,}+"),
-    ("glpat-", "(glpat-)[A-Za-z0-9_-]{12,}+"),
+    ("glpat-", r"(glpat-)[A-Za-z0-9_-]{12,}+(?:\.[0-9a-z]{2}\.[0-9a-z]{7,9})?"),
     ("akia", "(AKIA)[0-9A-Z]{12,}+"),
     ("asia", "(ASIA)[0-9A-Z]{12,}+"),
     ("xox", "(xox[abceoprs]-)[A-Za-z0-9-]{8,}+"),

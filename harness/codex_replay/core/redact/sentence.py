@@ -13,10 +13,13 @@ _LINE = 4096  # bytes of a line that are looked at before it is cut
 
 
 def sentence(text: str) -> str:
-    """Return a sentence without secrets and controls. The user's home stays, so that the file that it names can be found."""
+    """Return a sentence without secrets and controls.
+
+    The user's home directory stays readable, so that the user can find the file that the sentence names.
+    """
     return visible(Redactor(homes=False).text(text))
 
 
 def shown_line(line: bytes, most: int = 200) -> str:
-    """Return the beginning of a line that somebody sent, for a sentence: quoted, without secrets, `most` bytes at most."""
+    """Return the beginning of a received line for a sentence: in quotes, without secrets, at most `most` bytes."""
     return repr(Redactor().redact(line[:_LINE])[:most])

@@ -1,23 +1,24 @@
 """Keys of well-known services, recognised by their published prefix and length: a table, and the finders that are built from it.
 
-A row has the letters to search for (lower case, in a word of `triggers.LONG` characters) and the form. The prefixes are those
-that each service documents for its secret scanning; gitleaks (MIT) and detect-secrets (Apache-2.0) served as checklists, and
-nothing of either is copied. `(?<!x)` is not used: what is before a key is judged with escapes (`\\n`) in mind.
-"""
+A row has the form of a key, and letters in lower case to search for first (in a word of at least `triggers.LONG` characters). The
+prefixes are those that each service documents for its secret scanning; gitleaks (MIT) and detect-secrets (Apache-2.0) served as
+checklists, and no code of them is copied. `(?<!x)` is not used, because an escape (`\\n`) may stand before a key."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 
 from codex_replay.core.redact.placeholders import is_placeholder
 from codex_replay.core.redact.rules import KEY_FORMS
 from codex_replay.core.redact.text import Finder, Span, word_start
+from codex_replay.core.redact.triggers import LONG
 
 _ALNUM = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _DIGIT = re.compile(rb"[0-9]")
 _UUID = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+_RUN = re.compile(r"\[([^]]*)\]\{")  # the signs of a key after its prefix
 _GITLAB = ("ptt", "dt", "rt", "cbt", "soat", "ft", "agent", "imt", "oas", "ffct", "wt")
 
 #: Forms that are too distinct to be anything else, wherever they are: directly after a letter, a digit, `-` or `_` too.
@@ -74,6 +75,38 @@ DISTINCT: tuple[tuple[str, str], ...] = (
     ("nvapi-", "nvapi-[A-Za-z0-9_-]{40,}+"),  # NVIDIA
     ("wandb_v1_", "wandb_v1_[A-Za-z0-9_-]{40,}+"),  # Weights & Biases
     ("_mmk", "[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),  # MaxMind
+    ("sk-lm-", "sk-lm-[A-Za-z0-9]{8}:[A-Za-z0-9]{20,}+"),  # LM Studio
+    ("gr1348941", "GR1348941[A-Za-z0-9_-]{20}"),  # GitLab: the old token of a runner
+    ("xwfp-", "xwfp-[0-9A-Za-z-]{20,}+"),  # Slack workflow
+    ("sk_org_", "sk_org_(?:live|test)_[A-Za-z0-9]{20,}+"),  # Stripe organization
+    ("xsmtpsib-", "xsmtpsib-[a-f0-9]{30,}+(?:-[A-Za-z0-9]{8,}+)?"),  # Brevo
+    ("mlsn.", r"mlsn\.[a-f0-9]{60,}+"),  # MailerSend
+    ("packagist_", "packagist_[a-z]{2,4}_[a-f0-9]{40,}+"),
+    ("api_org_", "api_org_[A-Za-z0-9]{30,}+"),  # Hugging Face organization
+    ("age-secret-key-pq-1", "AGE-SECRET-KEY-PQ-1[0-9A-Z]{20,}+"),
+    ("rzp_", "rzp_(?:live|test)_[A-Za-z0-9]{14,}+"),  # Razorpay
+    ("nral", "[0-9a-f]{36}NRAL(?![A-Za-z0-9])"),  # New Relic
+    ("ddapp_", "ddapp_[A-Za-z0-9]{30,}+"),  # Datadog
+    ("ddpat_", "ddpat_[A-Za-z0-9_]{30,}+"),
+    *((f"hc{kind}ik_", f"hc{kind}ik_[0-9a-z]{{58}}") for kind in "abx"),  # Honeycomb
+    ("pylf_v", "pylf_v[0-9]_[a-z]{2}_[A-Za-z0-9]{40,}+"),  # Logfire
+    *((f"xa{kind}t-", f"xa{kind}t-{_UUID}") for kind in "ap"),  # Axiom
+    ("pdus+", rf"pdus\+_[A-Za-z0-9]{{6,}}_{_UUID}"),  # PagerDuty
+    ("mdb_sa_sk_", "mdb_sa_sk_[A-Za-z0-9_-]{40,}+"),  # MongoDB Atlas
+    *((f"cf{kind}_", f"cf{kind}_[A-Za-z0-9]{{40,}}+") for kind in ("ut", "at", "k")),  # Cloudflare
+    ("jqqj99", "[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}"),  # Azure: with a checksum in it
+    ("snyk_", r"snyk_[a-z]at\.[a-f0-9]{8}\.[A-Za-z0-9_.-]{40,}+"),
+    ("pmat-", "PMAT-[A-Z0-9]{26}"),  # Postman collection
+    ("wpl_ap1.", r"WPL_AP1\.[A-Za-z0-9]{16}\.[A-Za-z0-9+/]{6,}={0,2}"),  # LinkedIn
+    ("fio-u-", "fio-u-[A-Za-z0-9_=-]{60,}+"),  # Frame.io
+    ("retool_01", "retool_01[a-z0-9]{26}"),
+    ("secret-live-", "secret-live-[A-Za-z0-9_=-]{30,}+"),  # Stytch
+    ("nsec1", "nsec1[a-z0-9]{58}"),  # Nostr
+    ("xprv", "[xyz]prv[1-9A-HJ-NP-Za-km-z]{100,}+"),  # an extended private key
+    ("deviceauth_", "deviceauth_[a-f0-9]{20,}+"),  # OpenAI: what a device's sign-in is asked with
+    ("fm2_", "fm2_[A-Za-z0-9+/=,_-]{60,}+"),  # Fly
+    ("v4.local.", r"v4\.local\.[A-Za-z0-9_-]{40,}+(?:\.[A-Za-z0-9_-]+)?"),  # PASETO
+    ("v4.public.", r"v4\.public\.[A-Za-z0-9_-]{86,}+(?:\.[A-Za-z0-9_-]+)?"),
 )
 
 #: The middle part of a Discord token, a time in base64, begins with one of three letters so far.
@@ -107,11 +140,11 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("a3t", "A3T[A-Z0-9]{17}"),  # AWS, as the next two
     ("abia", "ABIA[0-9A-Z]{16}"),
     ("acca", "ACCA[0-9A-Z]{16}"),
-    ("eaa", "EAA[A-Za-z0-9]{60,}+"),  # Facebook, Square
+    ("eaa", "EAA[A-Za-z0-9_-]{60,}+"),  # Facebook, Square
     *((f"sk{digit}", f"SK{digit}[0-9a-f]{{31}}") for digit in "0123456789abcdef"),  # Twilio
     ("key-", "key-[0-9a-f]{32}"),  # Mailgun
     ("-us", "[0-9a-f]{32}-us[0-9]{1,2}"),  # Mailchimp
-    (":aa", "[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}+"),  # Telegram
+    (":aa", "(?:bot)?[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}+"),  # Telegram; `bot` is before it in the address of its API
     ("v1.0-", r"v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}+"),  # Cloudflare origin
     ("ek_", "ek_[A-Za-z0-9]{20,}+"),  # OpenAI: ephemeral key of a browser
     ("pnu_", "pnu_[A-Za-z0-9]{30,}+"),  # Prefect
@@ -139,6 +172,24 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),  # Airtable
     ("aio_", "aio_[A-Za-z0-9]{28}"),  # Adafruit
     *((f"{digit}q~", rf"[A-Za-z0-9_~.]{{3}}{digit}Q~[A-Za-z0-9_~.-]{{31,34}}") for digit in "0123456789"),  # Azure AD
+    ("ac_", r"ac_[A-Za-z0-9_-]{40,}+(?:\.[A-Za-z0-9_-]{20,}+)?"),  # OpenAI: authorization code
+    ("cmvmd", "cmVmd[A-Za-z0-9]{59}"),  # Artifactory reference
+    ("pk_", "pk_[0-9]{6,10}_[A-Z0-9]{32}"),  # ClickUp
+    ("sk_", "sk_(?:[a-f0-9]{48}|(?=[a-z0-9_-]*[A-Z])[A-Za-z0-9_-]{43})(?![A-Za-z0-9_-])"),  # ElevenLabs, Novita
+    ("pa-", "pa-(?=[a-z0-9_-]*[A-Z])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),  # Voyage
+    *(
+        (f"{kind}-", f"{kind}-(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{{22}}(?![A-Za-z0-9-])") for kind in ("ak", "as")
+    ),  # Modal
+    ("rpa_", "rpa_[A-Z0-9]{40}[a-z0-9]{6}"),  # RunPod
+    ("st.", rf"st\.(?:{_UUID}|[0-9a-f]{{24}})\.[0-9a-f]{{32}}\.[0-9a-f]{{32}}"),  # Infisical
+    ("mfa.", r"mfa\.[A-Za-z0-9_-]{80,}+"),  # Discord, with a second factor
+    ("secret-", "secret-(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{40,}+"),  # Statsig
+    ("akid", "AKID(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{32}(?![A-Za-z0-9])"),  # Tencent Cloud
+    ("t1.9eu", r"t1\.9eu[A-Za-z0-9_-]{20,}+={0,2}\.[A-Za-z0-9_-]{80,}+={0,2}"),  # Yandex Cloud
+    ("00d", r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{60,}+"),  # Salesforce
+    ("aaaaaaaaaaaaaaaa", "AAAAAAAAAAAAAAAAAAAA[A-Za-z0-9%]{60,140}+(?![A-Za-z0-9%/+])"),  # X
+    ("tk_", "tk_[a-z0-9]{29}(?![A-Za-z0-9_])"),  # ntfy
+    ("aq.ab8rn6", r"AQ\.Ab8RN6[A-Za-z0-9_-]{30,}+"),  # Google: the new form of a key
     *(
         (f".{a}{b}", rf"{_DISCORD}\.(?i:{a}{b})[A-Za-z0-9_-]{{4}}\.[A-Za-z0-9_-]{{27,}}+") for a in "gxy" for b in _SIGNS
     ),  # Discord
@@ -164,8 +215,15 @@ def find_words(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
             yield Span(*found.span(), "api-key")
 
 
+def _finder(find: Callable[[bytes, bytes, bytes], Iterator[Span]], word: str, form: str) -> Finder:
+    """Return the finder of a form. Characters such as `/` separate words: a key with such characters may contain no long word."""
+    run = _RUN.search(form)
+    parted = "+" in word or (run is not None and len(word) < LONG and any(sign in run[1] for sign in "/+,%"))
+    return Finder(word, partial(find, form.encode()), long=not parted)
+
+
 SERVICES: tuple[Finder, ...] = (
-    *(Finder(word, partial(find_distinct, form.encode()), long=True) for word, form in KEY_FORMS if word != "sk-"),
-    *(Finder(word, partial(find_distinct, form.encode()), long=True) for word, form in DISTINCT),
-    *(Finder(word, partial(find_words, form.encode()), long=True) for word, form in WORDS),
+    *(_finder(find_distinct, word, form) for word, form in KEY_FORMS if word != "sk-"),
+    *(_finder(find_distinct, word, form) for word, form in DISTINCT),
+    *(_finder(find_words, word, form) for word, form in WORDS),
 )

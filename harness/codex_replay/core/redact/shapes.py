@@ -67,7 +67,7 @@ _PLAIN_WORD = re.compile(rb"[A-Za-z]?[a-z]*[.]?")
 
 
 def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the token after `Bearer` anywhere in a text, but not a word of a sentence about bearers."""
+    """Yield the token after `Bearer` anywhere in a text, but not a word in a sentence about bearer tokens."""
     for found in _BEARER.finditer(low):
         start, end = found.span(1)
         end = start + len(data[start:end].rstrip(b"."))
@@ -77,7 +77,11 @@ def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
             yield Span(start, end, "bearer")
 
 
-_PEM = re.compile(rb"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----((?:[A-Za-z0-9+/=\s:,.()@<>#;_]|\\+[nrt/]?)*+)")
+_PEM = re.compile(
+    rb"-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
+    rb"((?:[A-Za-z0-9+/=\s:,.()@<>#;_]|-(?!-)|\\+[nrt/]?)*+)"
+)
+_KEY_LINE = re.compile(rb"[A-Za-z0-9+/=]{12}")
 
 
 def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
@@ -85,7 +89,7 @@ def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
     for found in _PEM.finditer(data):
         # A backslash before a closing quote is the quote's, not the key's.
         body = found[1].rstrip(b"\\")
-        if body.strip(b" \\nrt\r\n\t") and not data.startswith(b"redacted-", found.start(1)):
+        if _KEY_LINE.search(body) and not data.startswith(b"redacted-", found.start(1)):
             yield Span(found.start(1), found.start(1) + len(body), "private-key")
 
 
@@ -193,7 +197,7 @@ FINDERS: tuple[Finder, ...] = (
     *COMMANDS,
     Finder("eyj", find_jwts),
     Finder("bearer", find_bearers),
-    Finder("private key", find_private_keys),
+    *(Finder(word, find_private_keys) for word in ("private key", "static key")),
     *(Finder(at, partial(find_emails, pattern)) for at, pattern in _AT_DOMAIN.items()),
     Finder("://", find_url_passwords),
     *(Finder(word, partial(find_homes, pattern)) for word, pattern in _HOMES.items()),

@@ -1,10 +1,9 @@
 """Join text that is streamed in chunks, to find secrets that no single frame shows.
 
-Strategy: `Streams` collects the chunks (`chunks_of`) of a whole recording; the names of a chunk identify its stream.
-`secrets` returns what only the whole text shows, `rewritten` the new chunks: a placeholder in the chunk where a secret begins,
-the rest of it gone from those that follow. Chunks are gathered before they are redacted: of a secret whose first chunk looks
-like a whole secret, nothing would recognise the rest.
-"""
+Strategy: `Streams` collects the chunks (`chunks_of`) of a whole recording; the names of a chunk identify its stream. `secrets`
+returns the secrets that only the whole text shows. `rewritten` returns the new chunks: a placeholder in the chunk where a secret
+begins; later chunks lose their part of the secret. Chunks are joined before they are redacted: if the first chunk of a secret
+looks like a whole secret, its redaction would hide the rest."""
 
 from __future__ import annotations
 
@@ -63,10 +62,10 @@ class Streams:
         self._known: dict[bytes, tuple[bytes, _Stream]] = {}  # how a line begins before the text of its delta -> how it ends
 
     def carry_on(self, line: bytes, place: int) -> bool:
-        """Take a line of the rpc seam, without decoding it, if it differs from an earlier line only in the text of its delta.
+        """Add a line of the rpc seam without decoding it, if the line differs from an earlier line only in the text of its delta.
 
-        Return False if there was no such earlier line; then call `add`. A line that is taken is canonical JSON, like the earlier
-        line.
+        Returns False if there was no such earlier line; the caller must then call `add`. A line that is added in this way is
+        canonical JSON, like the earlier line.
         """
         at = line.find(_DELTA) + len(_DELTA)
         known = self._known.get(line[:at])
@@ -82,7 +81,7 @@ class Streams:
         return True
 
     def add(self, frame: Frame, place: int) -> None:
-        """Take the chunks of a frame, before they are redacted; `place` is how the caller calls the frame, rising."""
+        """Add the chunks of a frame before they are redacted; `place` is the caller's number of the frame, and must increase."""
         alone: dict[tuple[str, ...], _Stream] = {}
         chunks = chunks_of(frame)
         for number, chunk in enumerate(chunks):
@@ -100,7 +99,7 @@ class Streams:
             self._remember(frame, chunks[0])
 
     def _remember(self, frame: Frame, chunk: Chunk) -> None:
-        """Keep how a line of a stream begins and ends, for `carry_on`."""
+        """Keep the beginning and the end of a stream's line, for `carry_on`."""
         raw, text = frame.raw, chunk.data
         at = raw.find(_DELTA) + len(_DELTA)
         end = at + len(text)
@@ -110,7 +109,10 @@ class Streams:
             self._known[raw[:at]] = (raw[end:], self._open[chunk.stream])
 
     def secrets(self, redactor: Redactor) -> Iterator[Secret]:
-        """Yield the secrets that only joined chunks show, and those in base64; searches of single frames find the rest."""
+        """Yield the secrets that only joined chunks show, and secrets in base64.
+
+        Searches of single frames find all other secrets.
+        """
         report = set()
         for stream in self._all:
             starts = _starts(stream.chunks)
@@ -126,7 +128,8 @@ class Streams:
                     yield secret
 
     def rewritten(self, redactor: Redactor) -> dict[int, dict[int, bytes]]:
-        """Return what chunks become, by the place of their frame and their own in it (`with_chunks`); only those that change."""
+        """Return the new content of the chunks that change, by the place of their frame and their own place in it
+        (`with_chunks`)."""
         changed: dict[int, dict[int, bytes]] = {}
         for stream in self._all:
             chunks = list(stream.chunks)
@@ -143,7 +146,7 @@ class Streams:
         return changed
 
     def _close(self, frame: Frame) -> None:
-        """End the streams that end with this frame: the chunks of two messages are not to be joined."""
+        """End the streams that end with this frame, because the chunks of two messages must not be joined."""
         if frame.seam == "http":
             if frame.kind in ("request", "response", "close") or (frame.kind, frame.sender) == ("ws", "client"):
                 conn = str(frame.conn)
@@ -183,7 +186,7 @@ def _starts(chunks: list[bytes]) -> list[int]:
 
 
 def _cut(chunks: list[bytes], starts: list[int], start: int, end: int, new: bytes) -> None:
-    """Put `new` where a span of the joined chunks begins, and take the span out; spans are to come from the last to the first."""
+    """Put `new` where a span of the joined chunks begins, and remove the span; the spans must come in reverse order."""
     first = bisect_right(starts, start) - 1
     for at in range(bisect_right(starts, end - 1) - 1, first, -1):
         chunks[at] = chunks[at][end - starts[at] :]

@@ -1,13 +1,15 @@
-"""A text in the form that the finders search: unusual escapes resolved, the start of a word, the end of a nested string.
+"""A text in the form that the finders search: with unusual escapes resolved, and with functions for the start of a word and the
+end of a nested string.
 
-All of it works on bytes, so the text may be JSON, a form, a header line, SSE or other output.
+The functions work on bytes, so the text may be JSON, a form, a header line, SSE or other output.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 
@@ -21,9 +23,9 @@ class Span(NamedTuple):
 
 
 class Finder(NamedTuple):
-    """A finder, and the lower-case substring without which it need not look.
+    """A finder, and a lower-case substring that every match contains.
 
-    Where `long`, that must be in a word of at least `triggers.LONG` characters.
+    If `long`, the substring must be in a word of at least `triggers.LONG` characters.
     """
 
     trigger: str
@@ -41,7 +43,7 @@ _PERCENT_REST = re.compile(rb"[0-9a-fA-F]{2}")
 def word_start(data: bytes, end: int, letters: bytes = WORD) -> int:
     """Return the start of the word that ends at `end`.
 
-    The letters of an escape before it (`\\n`, `%3F`, a terminal's colour) do not belong to the word.
+    The letters of an escape before the word (`\\n`, `%3F`, a terminal's colour) do not belong to the word.
     """
     window = data[max(0, end - 64) : end]
     start = end - len(window) + len(window.rstrip(letters))
@@ -60,8 +62,9 @@ def word_start(data: bytes, end: int, letters: bytes = WORD) -> int:
 def string_end(data: bytes, start: int, unit: int) -> int:
     """Return where a JSON string's content ends, given where it starts and how deep it is nested.
 
-    `unit` is 1 for a string of the text itself, 2 for one inside a string, 4 for one inside that. Its closing quote has unit - 1
-    backslashes; a quote with fewer ends an outer string and so this one too. Without a closing quote, the line's end.
+    `unit` is 1 for a string in the text, 2 for a string inside a string, 4 at the third level. The closing quote of the
+    string has unit - 1 backslashes; a quote with fewer backslashes ends an outer string and this string. Without a closing quote,
+    the content ends at the end of the line.
     """
     at = start
     while True:
@@ -80,28 +83,33 @@ def string_end(data: bytes, start: int, unit: int) -> int:
 
 
 class Shadow:
-    """A text with its odd JSON escapes resolved for the finders (`\\u0040`, `\\/`, `\\u0022` at any depth), and the way back."""
+    """A text with its odd JSON escapes resolved for the finders (`\\u0040`, `\\/`, `\\u0022` at any depth), and the mapping of
+    its offsets to the original text.
+    """
 
-    _ESCAPE = re.compile(rb"(?<!\\)(\\+)(?:u00([2-7][0-9a-fA-F])|/)")
+    ESCAPE = re.compile(rb"(?<!\\)(\\+)(?:u00([2-7][0-9a-fA-F])|/)")
 
     def __init__(self, data: bytes) -> None:
-        self._shadow: list[int] = [0]  # where a piece begins in the shadow,
-        self._raw: list[int] = [0]  # and in the text; pieces are escapes and what is between them
-        pieces: list[bytes] = []
-        at = length = 0
-        for found in self._ESCAPE.finditer(data):
+        # Arrays and not lists: a text of some MB may consist of escapes.
+        self._shadow = array("q", [0])  # where a piece begins in the shadow,
+        self._raw = array("q", [0])  # and in the text; pieces are escapes and what is between them
+        text = bytearray()
+        at = 0
+        for found in self.ESCAPE.finditer(data):
             start, plain = self._resolved(found)
-            pieces += (data[at:start], plain)
-            length += start - at
-            self._mark(length, start)
-            length += len(plain)
+            text += data[at:start]
+            self._mark(len(text), start)
+            text += plain
             at = found.end()
-            self._mark(length, at)
-        pieces.append(data[at:])
-        self.text = b"".join(pieces)
+            self._mark(len(text), at)
+        text += data[at:]
+        self.text = bytes(text)
 
     def raw(self, offset: int) -> int:
-        """Return where an offset of the shadow is in the text; an offset inside an escape, where the escape begins."""
+        """Return the offset in the original text for an offset in the resolved text.
+
+        Inside an escape, the offset where the escape begins.
+        """
         at = bisect_right(self._shadow, offset) - 1
         gone = offset - self._shadow[at]
         return self._raw[at] if at % 2 else self._raw[at] + gone
@@ -123,3 +131,56 @@ class Shadow:
         elif plain == b"\\":
             plain = b"\\" * (2 * own)
         return found.end(1) - own, plain
+
+
+class Unquoted(Shadow):
+    """A text with its percent escapes resolved (`%3A`), and the mapping of its offsets to the original text."""
+
+    ESCAPE = re.compile(rb"%(0[9aAdD]|[2-7][0-9a-fA-F])")
+
+    @staticmethod
+    def _resolved(found: re.Match[bytes]) -> tuple[int, bytes]:
+        return found.start(), bytes([int(found[1], 16)])
+
+
+class Shortened(Shadow):
+    """A text without the middle of its longest words, and the way back; `middles` are the places that are left out.
+
+    Such a word is encoded data, of which no part is a key by itself. A secret that begins in a word and goes on to its end is
+    found by the two ends of the word, and includes its middle.
+    """
+
+    def __init__(self, data: bytes, middles: Iterable[tuple[int, int]]) -> None:
+        self._shadow, self._raw = array("q", [0]), array("q", [0])
+        kept: list[bytes] = []
+        size = at = 0
+        for start, end in middles:
+            kept.append(data[at:start])
+            size += start - at
+            at = end
+            self._mark(size, start)
+            self._mark(size, end)
+        kept.append(data[at:])
+        self.text = b"".join(kept)
+
+
+#: A word of two blocks is too long to be a key (bytes); so many bytes are kept of each of its ends.
+BLOCK, END = 32768, 4096
+_ENCODED = WORD + b"+/"
+
+
+def middles(data: bytes) -> list[tuple[int, int]]:
+    """Return the places of the middles of all words of two blocks or more: each has a whole block at a multiple of `BLOCK`."""
+    words: list[tuple[int, int]] = []
+    for at in range(0, len(data) - BLOCK + 1, BLOCK):
+        if not data[at : at + BLOCK].translate(None, _ENCODED):
+            start = words.pop()[0] if words and words[-1][1] == at else at
+            words.append((start, at + BLOCK))
+    found = []
+    for start, end in words:
+        before, after = data[max(0, start - BLOCK) : start], data[end : end + BLOCK]
+        start -= len(before) - len(before.rstrip(_ENCODED))
+        end += len(after) - len(after.lstrip(_ENCODED))
+        if end - start >= 2 * BLOCK:
+            found.append((start + END, end - END))
+    return found

@@ -1,11 +1,13 @@
-"""Select the finders that can match a text: those whose trigger is in the text. A redactor spends most of its time here.
+"""Select the finders that can match a text: those whose trigger is in the text.
 
-Strategy. There are some 370 triggers, and a frame contains hardly any; but most of a frame was seen before: the names of
-its members, its method, its kinds. So a text is split at its quotes, which no trigger contains, and the triggers of each part
-are remembered; only new parts are searched. Most triggers begin a key, and a key is a long word: these are
-searched for in the long words of a text alone, which are a small part of it. The others are searched for in groups that share
-a piece: without the piece, none of the group is there. Most new parts are numbers and ids, and need only the first few pieces.
-"""
+A redactor spends most of its time in this module.
+
+Strategy. There are some 370 triggers, and a frame contains hardly any of them. Most parts of a frame also occurred in earlier
+frames: the names of its members, its method, its kinds. Therefore a text is split at its quotes (no trigger contains a quote),
+and the triggers found in each part are cached. Only new parts are searched. Most triggers are the beginning of a key, and a key
+is a long word. These triggers are searched for only in the long words of a text, which are a small part of the text. All other
+triggers are grouped by a common substring: a text without that substring contains no trigger of the group. Most new parts are
+numbers and ids; for these parts, few groups are searched."""
 
 from __future__ import annotations
 
@@ -15,13 +17,18 @@ from collections.abc import Callable, Iterator, Sequence
 from codex_replay.core.redact.text import Finder, Span
 
 LONG = 13  # the number of characters of a word that may be a key
+ALL_LETTERS = 24  # and of one without a digit, as those of Hugging Face are
 _WORDS = bytes(byte if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_.~:-") else 0x20 for byte in range(256))
 _START = 3
 _HEX = b"0123456789abcdef-:.~"
 _DIGITS = b"0123456789"
-#: The pieces that triggers share; a trigger is in the group of the first that it contains. Signs first: words rarely have them.
-_PIECES = ("=", "/", " ", "%", "--", "user", "org", "openai", "device", "pass", "cli", "sql")
+#: The pieces that triggers share; a trigger is in the group of the first that it contains. Seldom ones first, then signs.
+_PIECES = (
+    "echo ", "secret", "key", "http", "private-", "=", "/", " ", "%", "--", "(", "user", "org", "openai", "device", "pass", "pw",
+    "auth", "art", "eyj", "snmp", "cli", "sql",
+)  # fmt: skip
 _LETTER = re.compile("[g-z]")  # numbers, hashes and uuids have none of these
+_WINDOW = 1 << 18  # bytes
 MOST = 1 << 21  # characters of parts that are remembered; when there would be more, all are forgotten
 
 
@@ -38,7 +45,7 @@ class Triggers:
         if any(len(trigger) < _START for trigger in self._long.values()):
             raise ValueError(f"the trigger of a key has at least {_START} letters")
         if any('"' in finder.trigger for finder in finders):
-            raise ValueError("a trigger with a quote would be parted")
+            raise ValueError("a trigger must not contain a quote")
         self._clean: set[str] = set()
         self._telling: dict[str, tuple[int, ...]] = {}
         self._size = 0
@@ -89,7 +96,7 @@ class Triggers:
         return found
 
     def _anywhere_in(self, text: str) -> list[int]:
-        """Return the finders, but those of keys, whose trigger is in a text."""
+        """Return the finders whose trigger is in a text, except the finders of keys."""
         groups = [group for piece, group in self._signs if piece in text]
         if _LETTER.search(text):
             groups += [group for piece, group in self._words if piece in text]
@@ -108,7 +115,8 @@ _Groups = list[tuple[str, list[tuple[int, str]]]]
 
 
 def _grouped(triggers: list[tuple[int, str]]) -> tuple[_Groups, _Groups]:
-    """Group the triggers by the piece that they share; return the groups for any text, and those for texts with a letter."""
+    """Group the triggers by the substring that they share; return the groups for any text, and the groups for texts with a
+    letter."""
     groups: dict[str, list[tuple[int, str]]] = {}
     for i, trigger in triggers:
         piece = next((piece for piece in _PIECES if piece in trigger), trigger)
@@ -118,6 +126,18 @@ def _grouped(triggers: list[tuple[int, str]]) -> tuple[_Groups, _Groups]:
 
 
 def keys(text: str) -> bytes:
-    """Return the words of a text that may be keys: long words with a digit that are not a uuid, hash or date."""
-    long = [word for word in text.encode("latin-1").translate(_WORDS).split() if len(word) >= LONG]
-    return b" ".join([word for word in long if word.translate(None, _DIGITS) != word and word.translate(None, _HEX)])
+    """Return the words of a text that may be keys: long words that are not a uuid, hash or date; with a digit, or very long."""
+    data = text.encode("latin-1").translate(_WORDS)
+    long: list[bytes] = []
+    at = 0
+    while at >= 0:  # in windows: a list of all words of a long text takes ten times its memory
+        end = data.find(b" ", at + _WINDOW)
+        long += [word for word in data[at : end if end >= 0 else len(data)].split() if len(word) >= LONG]
+        at = end
+    return b" ".join(
+        [
+            word
+            for word in long
+            if (len(word) >= ALL_LETTERS or word.translate(None, _DIGITS) != word) and word.translate(None, _HEX)
+        ]
+    )

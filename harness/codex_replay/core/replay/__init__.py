@@ -1,1 +1,1 @@
-"""Replay: which client frame matches, what each server frame waits for, and which recording answers."""
+"""Replay: the matching of client frames, the causes of server frames, and the choice of a recording."""

@@ -1,6 +1,6 @@
 """The conditions that each server frame of a recording waits for in a replay.
 
-A server frame waits only for what caused it (DESIGN.md, "Matching, replaying, normalising"):
+A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising"):
 
 - a response waits for its request;
 - a frame of a turn waits for the request that opened the turn, a frame of a thread for the request that opened the thread;
@@ -10,17 +10,24 @@ A server frame waits only for what caused it (DESIGN.md, "Matching, replaying, n
 - the frame that reports a replaced turn waits for the request that opened the new turn;
 - a frame that names a thread and no turn waits for the request that opened the thread, or, if it is of a kind that only follows
   requests (the thread's status, its name), for the last request in the thread;
+- while no turn runs, a frame of a thread waits for the last request in the thread that the server has answered: that caused
+  it. Two frames do not: the first one of a thread, and one of a kind that the thread sent before any request named it;
+- a request that reaches all threads (a reload of the MCP servers) is awaited by the next frame of each;
+- a frame that names a process, a watch or a search of the client's waits for the last request that named it, and so does the
+  response to the request that started it;
+- a frame of a thread that no request opened (a sub-agent's) waits for what the frame before it waited for;
 - the next frame of a thread after the response to a request that steers the running turn waits for that request;
-- a frame that names no thread goes with the frame before it, as the real server writes the two together.
+- a frame that names no thread waits for the last request if it is of a kind that only follows requests, and otherwise goes with
+  the frame before it, as the real server writes the two together.
 
-It never waits for a client frame that merely came earlier. Frames of one thread keep their order among themselves: they form
-a lane. So a frame names only the causes that are new since the lane's last frame.
+A server frame never waits for a client frame only because that frame came earlier. Frames of one thread keep their order
+among themselves: they form
+a lane. A frame therefore names only the causes that are new since the last frame of its lane.
 
-Without that knowledge of a version, `RecordedOrder` takes its place: every server frame waits for all client frames before it.
+For a version without a table, `RecordedOrder` is used instead: every server frame waits for all client frames before it.
 
-The table of the methods that open and interrupt turns is `protocol/data/<version>/causality.json`. On fake-codex's start-up path:
-the table is read when the first frame of a thread is seen, which the client's first answer need not wait for.
-"""
+The table of the methods that open and interrupt turns is `protocol/data/<version>/causality.json`. fake-codex loads this module
+at start-up; the table is read at the first frame of a thread, so that the client's first answer need not wait for it."""
 
 from __future__ import annotations
 
@@ -37,12 +44,17 @@ if TYPE_CHECKING:
 NO_LANE: Lane = ("", None)
 # Waits for the request that opened the thread, which is not known yet (its response comes later): ask `opener` again.
 UNKNOWN = 0
+# What a client calls the processes, watches and searches that it starts.
+_NAMES = ("processId", "processHandle", "watchId", "sessionId", "subscriptionId")
 
 
 class _Thread:
     """The state of one thread (or v1 conversation) of the recording so far."""
 
-    __slots__ = ("asking", "interrupts", "last_request", "new_replies", "opener", "submissions", "turns", "unclaimed")
+    __slots__ = (
+        *("answered", "asking", "interrupts", "last_request", "new_replies", "opener"),
+        *("running", "said", "submissions", "turns", "unasked", "unclaimed"),
+    )
 
     def __init__(self, opener: int | None) -> None:
         self.opener = opener
@@ -53,11 +65,23 @@ class _Thread:
         self.asking: set[Any] = set()  # its server requests without a result (after an error the turn hangs)
         self.new_replies: list[int] = []  # replies that the lane's next frame waits for
         self.last_request: int | None = None
+        self.answered: int | None = None  # the last request that was answered while no turn ran; None once a frame waits for it
+        self.running: set[str] = set()  # turn ids
+        self.unasked: set[str] = set()  # kinds of frames that came before any request named the thread
+        self.said = False  # a frame of the thread has come
+
+    def begin(self, turn: str, opener: int) -> None:
+        """Note the request that opened a turn, which runs from now on."""
+        if turn not in self.turns:
+            self.running.add(turn)
+            self.answered = None
+        self.turns[turn] = opener
 
     def reopen(self, opener: int) -> None:
-        """Begin a new life: a thread that is loaded again numbers its turns from 0."""
+        """Reset the state of a thread that is loaded a second time: its turns are numbered from 0 again."""
         self.opener = opener
         self.turns = {}
+        self.running = set()
         self.unclaimed = []
         self.submissions = []
 
@@ -78,19 +102,19 @@ class Methods:
         return self._load is not None
 
     def does(self, what: str, method: Any) -> bool:
-        """Return True if the table has `method` in its row `what`, such as "opens_turn"."""
+        """Return True if the table lists `method` in its row `what`, such as "opens_turn"."""
         if self._load is None:
             return False
         if not self._table:
             self._table = {row: frozenset(methods) for row, methods in self._load().items()}
-        return type(method) is str and method in self._table[what]  # a damaged recording may have any value there
+        return type(method) is str and method in self._table.get(what, ())  # a damaged recording may have any value there
 
 
 class RecordedOrder:
-    """Fed every frame of a recording in its order; each server frame waits for every client frame before it.
+    """The causes for a version without a table: each server frame waits for every client frame before it.
 
-    It has the methods of `Causality`. A track that uses it blocks all lanes at once, so a frame names only the client frames
-    that are new since the server frame before it.
+    This class has the same methods as `Causality`. A track that uses this class blocks all lanes at once, so a frame names only
+    the client frames that are new since the server frame before it.
     """
 
     def __init__(self) -> None:
@@ -98,7 +122,7 @@ class RecordedOrder:
         self._new: list[int] = []
 
     def opener(self, lane: Lane) -> int | None:
-        """Return None: no frame waits for the request that opened its thread."""
+        """Return None, because no frame waits for the request that opened its thread."""
         return None
 
     def client(self, frame: Frame) -> None:
@@ -108,14 +132,15 @@ class RecordedOrder:
             self._requests.setdefault(_key(frame.value["id"]), []).append(frame.n)
 
     def server(self, frame: Frame) -> tuple[Lane, tuple[int, ...]]:
-        """Return the lane of a server frame, which names the request that it answers, and the client frames before it."""
+        """Return the lane of a server frame (the lane names the request that the frame answers), and the client frames before
+        it."""
         waits, self._new = tuple(self._new), []
         waiting = self._requests.get(_key(frame.value["id"])) if kind(frame.value) in ("response", "error") else None
         return (("response", waiting.pop(0)) if waiting else NO_LANE), waits
 
 
 class Causality:
-    """Takes every frame of a recording in its order; returns the lane and the causes of each server frame."""
+    """Reads every frame of a recording in order, and returns the lane and the causes of each server frame."""
 
     def __init__(self, methods: Methods) -> None:
         self._does = methods.does
@@ -124,6 +149,9 @@ class Causality:
         self._server_requests: dict[Any, str | None] = {}  # server request id -> thread
         self._previous: Lane = NO_LANE
         self._previous_waits: tuple[int, ...] = ()
+        self._last_request: int | None = None
+        self._named: dict[tuple[str, str], list[int]] = {}  # what a client named -> the requests that named it
+        self._open = 0  # requests without a response
 
     def opener(self, lane: Lane) -> int | None:
         """Return the client frame that opened the lane's thread, or None if it is not known yet."""
@@ -136,6 +164,10 @@ class Causality:
         sort = kind(value)
         if sort == "request":
             self._requests.setdefault(_key(value["id"]), []).append((frame.n, value))
+            self._last_request = frame.n
+            self._open += 1
+            if (named := _named_in(value.get("params"))) is not None:
+                self._named.setdefault(named, []).append(frame.n)
             self._submission(frame.n, value)
         elif sort in ("response", "error"):
             thread = self._threads.get(self._server_requests.get(_key(value["id"])) or "")
@@ -148,7 +180,12 @@ class Causality:
     def _submission(self, n: int, request: dict[str, Any]) -> None:
         name = thread_of(request.get("params"))
         method = request["method"]
-        if name is None or type(method) is not str:
+        if name is None:
+            if self._threads and self._does("reaches_threads", method):  # the first answer shall not wait for the table
+                for each in self._threads.values():
+                    each.new_replies.append(n)
+            return
+        if type(method) is not str:
             return
         thread = self._threads.get(name)
         if thread is None:
@@ -165,7 +202,7 @@ class Causality:
             thread.submissions.append((n, False))
 
     def server(self, frame: Frame) -> tuple[Lane, tuple[int, ...]]:
-        """Return the lane of a server frame and the client frames (by number) that it waits for."""
+        """Return the lane of a server frame and the client frames (by number) that the frame waits for."""
         value = frame.value
         sort = kind(value)
         if sort in ("response", "error"):
@@ -182,11 +219,17 @@ class Causality:
         if not waiting:
             return self._previous, self._previous_waits
         n, request = waiting.pop(0)
-        asked = self._threads.get(thread_of(request.get("params")) or "")
-        if asked is not None and "result" in value and self._does("steers", request.get("method")):
-            asked.new_replies.append(n)
+        self._open -= 1
+        params = request.get("params")
+        asked = self._threads.get(thread_of(params) or "")
+        if asked is not None and "result" in value:
+            if self._does("steers", request.get("method")):
+                asked.new_replies.append(n)
+            elif not asked.running:
+                asked.answered = n
         self._learn_from_result(n, request, value.get("result"))
-        return ("response", n), (n,)
+        named = self._named.get(_named_in(params) or ("", ""), [n])
+        return ("response", n), ((n, named[-1]) if named[0] == n != named[-1] else (n,))
 
     def _learn_from_result(self, n: int, request: dict[str, Any], result: Any) -> None:
         opened = thread_of(result)
@@ -198,14 +241,14 @@ class Causality:
         turn = result.get("turn") if type(result) is dict else None
         if name in self._threads and type(turn) is dict and type(turn.get("id")) is str:
             thread = self._threads[name]
-            thread.turns[turn["id"]] = n
+            thread.begin(turn["id"], n)
             if n in thread.unclaimed:
                 thread.unclaimed.remove(n)
             self._place(thread, n, turn["id"])
 
     @staticmethod
     def _place(thread: _Thread, n: int, turn: str) -> None:
-        """The server numbers submissions; a turn id in a result shows the current count (overrides take a number too)."""
+        """The server numbers submissions; a turn id in a result shows the current count (overrides are counted too)."""
         if _is_number(turn) and (n, True) in thread.submissions:
             at, place = thread.submissions.index((n, True)), int(turn)
             if at < place < at + 8:
@@ -217,14 +260,16 @@ class Causality:
         if is_request:
             self._server_requests[_key(value["id"])] = name
         if name is None:
-            # It names no thread: it goes with the frame before it (account/rateLimits/updated after token_count).
-            return self._previous, self._previous_waits
-        thread = self._threads.setdefault(name, _Thread(None))
+            return self._of_no_thread(value["method"], params)
+        thread = self._threads.setdefault(name, _Thread(self._opener_by_server()))
         turn = _turn_of(value["method"], params)
         opener = self._opener_of_turn(thread, turn)
         waits = [UNKNOWN if opener is None else opener]
         if not turn and self._does("follows_request", value["method"]):
             waits += [] if thread.last_request is None else [thread.last_request]
+        waits += self._idle(thread, value["method"])
+        if turn and self._does("ends_turn", value["method"]):
+            thread.running.discard(turn)
         waits += thread.new_replies
         thread.new_replies = []
         interrupted = self._does("interrupted_by_request", value["method"])
@@ -238,6 +283,32 @@ class Causality:
         if is_request:
             thread.asking.add(_key(value["id"]))
         return ("thread", name), tuple(waits)
+
+    def _opener_by_server(self) -> int | None:
+        """Return the client frame that a thread without an opening request waits for: without an open request, that of the
+        previous frame.
+        """
+        return (self._previous_waits[0] or None) if self._previous_waits and not self._open else None
+
+    @staticmethod
+    def _idle(thread: _Thread, method: str) -> list[int]:
+        """Return the request that a frame waits for while no turn of its thread runs."""
+        if thread.last_request is None:
+            thread.unasked.add(method)
+        first, thread.said = not thread.said, True
+        if first or thread.running or thread.answered is None or method in thread.unasked:
+            return []
+        answered, thread.answered = thread.answered, None
+        return [answered]
+
+    def _of_no_thread(self, method: str, params: Any) -> tuple[Lane, tuple[int, ...]]:
+        named = _named_in(params)
+        if named is not None and named in self._named:
+            return ("named", named), (self._named[named][-1],)
+        if self._threads and self._last_request is not None and self._does("follows_request", method):
+            return self._previous, (self._last_request,)
+        # It goes with the frame before it (account/rateLimits/updated after token_count).
+        return self._previous, self._previous_waits
 
     @staticmethod
     def _opener_of_turn(thread: _Thread, turn: str | None) -> int | None:
@@ -254,8 +325,17 @@ class Causality:
         elif thread.unclaimed:
             opener = thread.unclaimed.pop(0)
         if opener is not None:
-            thread.turns[turn] = opener
+            thread.begin(turn, opener)
         return opener
+
+
+def _named_in(params: Any) -> tuple[str, str] | None:
+    """Return the kind and the name of an object that the client created and that the params mention."""
+    if type(params) is dict:
+        for key in _NAMES:
+            if type(params.get(key)) is str:
+                return key, params[key]
+    return None
 
 
 def _key(request_id: Any) -> Any:
@@ -294,5 +374,8 @@ def _turn_of(method: Any, params: Any) -> str | None:
 
 
 def _is_number(turn: str) -> bool:
-    """Return True for the number of a submission. The first answer shall not wait for `whole_number` to be loaded."""
+    """Return True for the number of a submission.
+
+    This function does not use `whole_number`, because the first answer must not wait for that import.
+    """
     return turn.isascii() and turn.isdecimal() and len(turn) < 20

@@ -1,13 +1,15 @@
 """Find the recorded exchange that answers a live request; if none matches, find the most similar one and the difference.
 
 A request is compared over the parts that a case names (`http_over`). `match` masks the values that change from run to run, by the
-rules of `normalise`, and binds uuids. Secrets of the live request are redacted as those of the recording were.
+rules of `normalise`, and binds uuids. Secrets of the live request are redacted in the same way as those of the recording.
 
-By `content` the first unused exchange that agrees is taken, from any connection. By `connection` a live connection follows one
-recorded connection, exchange by exchange, and when that ends the next unused one. Each exchange is played once.
+With `content`, the first unused exchange that matches answers, from any connection. With `connection`, a live connection gets the
+answers of one recorded connection, in order; after its end, those of the next unused connection. With `conversation`, a live
+conversation (a value of `prompt_cache_key`) gets the answers of the recorded conversation whose first input is most similar. Each
+exchange is played once.
 
-The handshake of a WebSocket is an exchange, and so is each `response.create` after it: its request has the method "WEBSOCKET"
-and for a body the full request that it stands for (`increments`).
+The handshake of a WebSocket is an exchange, and so is each `response.create` after it: its request has the method
+"WEBSOCKET", and the full request as its body (`increments`).
 
 Source: DESIGN.md, "Matching, replaying, normalising".
 """
@@ -23,7 +25,7 @@ from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.replay.increments import Increments, comparable
 from codex_replay.core.replay.match import Difference, Matcher
-from codex_replay.core.replay.match_on import BadMatchOn, MatchOn, body_of, placeholders, without_numbers
+from codex_replay.core.replay.match_on import BadMatchOn, MatchOn, body_of, placeholders, terminals, without_numbers
 from codex_replay.core.text.truncate import excerpts
 
 if TYPE_CHECKING:
@@ -31,9 +33,9 @@ if TYPE_CHECKING:
 
 #: The method of the exchange that a WebSocket message begins.
 MESSAGE = "WEBSOCKET"
-WAYS = ("content", "connection")
+WAYS = ("content", "connection", "conversation")
 #: The default parts to compare.
-OVER = {"content": ("method", "path", "body"), "connection": ("method", "path")}
+OVER = {"content": ("method", "path", "body"), "connection": ("method", "path"), "conversation": ("method", "path")}
 #: The maximum number of recorded requests that are searched for the nearest one.
 LOOKS = 256
 #: Characters of a text that are shown, and how many of them from before the place where two long ones part.
@@ -53,7 +55,7 @@ class HttpTrack:
 
 
 class Recorded:
-    """One recorded request, the frames of its answer (1xx heads, a head, a body), and how it ended (None: not known)."""
+    """One recorded request, the frames of its answer (1xx heads, a head, a body), and how the answer ended (None: not known)."""
 
     __slots__ = ("answer", "close", "conn", "request", "track", "used", "views")
 
@@ -71,7 +73,7 @@ class Recorded:
 
 
 def _exchanges(track: HttpTrack, frames: Iterable[Frame]) -> Iterator[Recorded]:
-    """Sort frames into exchanges: on each connection answers come in the order of the requests (RFC 9112, section 9.3.2)."""
+    """Group frames into exchanges: on each connection, answers come in the order of the requests (RFC 9112, section 9.3.2)."""
     waiting: dict[int | None, deque[Recorded]] = {}
     found = []
     sockets: dict[int | None, _Socket] = {}
@@ -105,7 +107,7 @@ def _granted(one: Recorded) -> bool:
 
 
 class _Socket:
-    """The messages of one recorded connection after its handshake; `current` is the exchange that is open."""
+    """The messages of one recorded connection after its handshake; `current` is the exchange in progress."""
 
     def __init__(self, track: HttpTrack, handshake: Recorded) -> None:
         self._track = track
@@ -135,12 +137,13 @@ class _Socket:
 
 
 def message_payload(path: str, headers: list[list[str]], body: dict[str, Any], method: str = MESSAGE) -> dict[str, Any]:
-    """Return a WebSocket message as the payload of a request, to be found in recordings."""
+    """Return a WebSocket message as the payload of a request, so that it can be searched for in recordings."""
     return {"method": method, "path": path, "headers": headers, "body": body}
 
 
 class HttpMiss:
-    """A live request that no recording answers: the nearest recorded one, if any is left, and where the two differ."""
+    """A live request that no recording answers: the nearest unused recorded request, if any, and the difference between the
+    two."""
 
     __slots__ = ("differences", "nearest", "said", "total")
 
@@ -152,15 +155,15 @@ class HttpMiss:
 
     @property
     def path(self) -> str | None:
-        """The place of the smallest difference."""
+        """The path of the smallest difference."""
         return _shown(self.differences[0].path) if self.differences else None
 
     def __str__(self) -> str:
         if self.nearest is None:
-            return f"There is no recorded request for {self.said}: the recordings hold no requests."
+            return f"There is no recorded request for {self.said}: the recordings contain no requests."
         used = " but it was already replayed (each is replayed once)" if self.nearest.used else ""
         if not self.differences:
-            why = used.removeprefix(" and") if used else " but it is not the next one of its connection"
+            why = used.removeprefix(" and") if used else " but another request of its connection comes first"
             return f"No recorded request is left for {self.said}: {self.nearest} matches,{why}."
         more = f" (and in {len(self.differences) - 1} more places)" if len(self.differences) > 1 else ""
         left = "" if not used else f"; all {self.total} recorded requests are used up" if self.total else used
@@ -171,7 +174,7 @@ class HttpMiss:
 
 
 class HttpPlayer:
-    """Recorded exchanges that answer live requests, over some tracks; `find` looks, `use` consumes."""
+    """Recorded exchanges that answer live requests, from one or more tracks; `find` searches, `use` marks as played."""
 
     def __init__(self, tracks: Sequence[HttpTrack], by: str = "content", over: Sequence[str] | None = None) -> None:
         if by not in WAYS:
@@ -183,36 +186,69 @@ class HttpPlayer:
         self._follows: dict[int, tuple[HttpTrack, int | None]] = {}  # live connection -> the recorded one that it follows
 
     def unused(self) -> list[Recorded]:
-        """Return the exchanges that nothing has asked for."""
+        """Return the exchanges that no request has used."""
         return [one for one in self.exchanges if not one.used]
 
     def find(self, conn: int, payload: dict[str, Any]) -> Recorded | HttpMiss:
-        """Return the exchange that answers a live request on connection `conn`, or the miss; nothing is consumed."""
+        """Return the exchange that answers a live request on connection `conn`, or the miss; no exchange is consumed."""
         live = _Live(self.over.view(payload), self._redactor)
-        candidates = self.unused() if self.by == "content" else list(self._next(conn))
-        for one in candidates:
-            if not self._differences(one, live):
-                return one
-        return self._miss(payload, live, candidates)
+        candidates = list(self._next(conn)) if self.by == "connection" else self.unused()
+        agreeing = (one for one in candidates if not self._differences(one, live))
+        found = self._of_conversation(agreeing, payload) if self.by == "conversation" else next(agreeing, None)
+        return self._miss(payload, live, candidates) if found is None else found
+
+    def _of_conversation(self, agreeing: Iterator[Recorded], payload: dict[str, Any]) -> Recorded | None:
+        """Return the next exchange of the recorded conversation that the live conversation follows, or of the most similar
+        conversation."""
+        live = body_of(payload)
+        heads: dict[str | None, Recorded] = {}
+        for one in agreeing:
+            heads.setdefault(_conversation(body_of(one.request.payload)), one)
+
+        def rank(key: str | None) -> tuple[int, int]:
+            matcher, mine = heads[key].track.matcher, _conversation(live)
+            follows = matcher.bindings.agrees(key, mine) if key is not None and mine is not None else key == mine
+            if follows:
+                return 0, 0
+            recorded = body_of(heads[key].request.payload)
+            return 1 if follows is None else 2, len(matcher.differences(_input(recorded), _input(live)))
+
+        if len(heads) < 2:
+            return next(iter(heads.values()), None)
+        return heads[min(heads, key=rank)]
 
     def use(self, conn: int, one: Recorded, payload: dict[str, Any]) -> None:
-        """Mark a matched exchange as played, and bind its ids to those of the live request."""
+        """Mark a matched exchange as played, and bind the recorded ids to the ids of the live request."""
         one.used = True
         self._follows[conn] = (one.track, one.conn)
         ours, theirs = self.over.view(one.request.payload), self.over.view(payload)
         if ours != theirs:
             one.track.matcher.bind(ours, theirs)
-        for recorded, live in placeholders(body_of(one.request.payload), body_of(payload)):
-            one.track.matcher.bindings.pair(recorded, live)
+        if self.by == "conversation":
+            self._follow(one, body_of(payload))
+        for placeholder, secret in placeholders(body_of(one.request.payload), body_of(payload)):
+            one.track.matcher.bindings.pair(placeholder, secret)
+
+    def _follow(self, one: Recorded, live: Any) -> None:
+        """Bind the values that the server generated and sent to the model: the conversation's key, the numbers of terminals."""
+        recorded, bindings = body_of(one.request.payload), one.track.matcher.bindings
+        ours, theirs = _conversation(recorded), _conversation(live)
+        if ours is not None and theirs is not None:
+            bindings.pair(ours, theirs)
+        for member, other in terminals(recorded, live):
+            bindings.pair(member, other)
 
     def convert(self, conn: int, payload: dict[str, Any]) -> Recorded | None:
-        """Return the exchange of the other transport that answers a request, or None; nothing is consumed."""
+        """Return the exchange of the other transport (HTTP or WebSocket) that answers a request, or None.
+
+        No exchange is consumed.
+        """
         other = "POST" if payload["method"] == MESSAGE else MESSAGE
         found = self.find(conn, {**payload, "method": other})
         return found if isinstance(found, Recorded) else None
 
     def converted(self, one: Recorded) -> None:
-        """Take out what has no counterpart over HTTP: the handshake and the prewarm of a recorded WebSocket."""
+        """Remove the parts that have no counterpart over HTTP: the handshake and the prewarm request of a recorded WebSocket."""
         for other in self.exchanges if one.request.payload["method"] == MESSAGE else ():
             if other.track is one.track and other.conn == one.conn and (_granted(other) or _is_prewarm(other)):
                 other.used = True
@@ -257,7 +293,7 @@ class HttpPlayer:
 
 
 class _Live:
-    """The view of a live request, redacted only when it has to be."""
+    """The parts of a live request to compare; the request is redacted only if necessary."""
 
     def __init__(self, view: dict[str, Any], redactor: Redactor) -> None:
         self.view = view
@@ -268,6 +304,16 @@ class _Live:
         if self._plain is None:
             self._plain = without_numbers(self._redactor.value(self.view))
         return self._plain
+
+
+def _conversation(body: Any) -> str | None:
+    """Return a key that identifies the conversation of a request."""
+    key = body.get("prompt_cache_key") if type(body) is dict else None
+    return key if type(key) is str else None
+
+
+def _input(body: Any) -> Any:
+    return body.get("input") if type(body) is dict else None
 
 
 def _is_prewarm(one: Recorded) -> bool:

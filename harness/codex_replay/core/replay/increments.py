@@ -1,15 +1,15 @@
-"""Build the full request that a WebSocket message stands for.
+"""Build the full request that is equivalent to a WebSocket message.
 
-A `response.create` may continue the last response of its connection (`previous_response_id`): then its input has only what is
-new. The full input is the last request's input, what the model answered, and what is new. A response that failed cannot be
-continued, nor can one of another connection.
+A `response.create` may continue the last response of its connection (`previous_response_id`): then its input has only the new
+items. The full input is the input of the last request, the model's answer, and the new items. A response that failed, or
+that belongs to another connection, cannot be continued.
 
 Source: DESIGN.md, "Matching, replaying, normalising": a request with `previous_response_id` and new input equals the full one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 #: Members of a message that the request over HTTP does not have.
@@ -24,11 +24,20 @@ class Increments:
     def __init__(self) -> None:
         self._body: Mapping[str, Any] = {}
         self._items: list[Any] = []
-        #: The response that the client may continue, None before the first.
-        self.id: str | None = None
+        self._id: str | None = None
+        self._later: Callable[[], Iterable[Any]] | None = None  # the events of an answer that was not looked at yet
+
+    @property
+    def id(self) -> str | None:
+        """The response that the client may continue; None before the first response."""
+        if self._later is not None:
+            later, self._later = self._later, None
+            for event in later():
+                self.take_event(event)
+        return self._id
 
     def full(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the body of the full request, with `previous_response_id` only where it names another response than the last."""
+        """Return the body of the full request, with `previous_response_id` only if it does not name the last response."""
         body = {key: given for key, given in message.items() if key not in OWN}
         body.setdefault("stream", True)
         previous = message.get("previous_response_id")
@@ -39,8 +48,8 @@ class Increments:
         return {**body, "previous_response_id": previous}
 
     def begin(self, body: Mapping[str, Any] | None) -> None:
-        """Take note of a request, in full; until its answer is complete nothing can be continued. None forgets all."""
-        self._body, self._items, self.id = body or {}, [], None
+        """Note the full form of a request; no response can be continued until its answer is complete. None forgets all."""
+        self._body, self._items, self._id, self._later = body or {}, [], None, None
 
     def take_event(self, event: Any) -> None:
         """Take note of an event of the answer."""
@@ -48,7 +57,11 @@ class Increments:
         if kind == "response.output_item.done":
             self._items.append(event.get("item"))
         elif kind in ("response.completed", "response.incomplete") and type(event.get("response")) is dict:
-            self.id = event["response"].get("id")
+            self._id = event["response"].get("id")
+
+    def take_later(self, events: Callable[[], Iterable[Any]]) -> None:
+        """Take note of all events of an answer, which are made only if the client continues it."""
+        self._later = events
 
 
 def items(body: Mapping[str, Any]) -> list[Any]:
@@ -60,7 +73,8 @@ def items(body: Mapping[str, Any]) -> list[Any]:
 
 
 def comparable(body: dict[str, Any], message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a full body in the form in which recordings compare it: without the time, and marked if it generates nothing."""
+    """Return a full body in the form in which recordings compare it: without the time, and with a mark if the request generates
+    no answer."""
     metadata = body.get("client_metadata")
     if type(metadata) is dict and _START in metadata:
         body = {**body, "client_metadata": {key: value for key, value in metadata.items() if key != _START}}

@@ -1,11 +1,11 @@
 """Match a live client frame against the recorded one: differences, and bindings of live values to recorded values.
 
-Two levels, as vcrpy's match_on: `method` (same sort of message, same method) and `exact` (the same content after masking what
+Two levels, like vcrpy's match_on: `method` (same kind of message, same method) and `exact` (the same content after masking what
 changes from run to run; uuids are paired at first sight and must stay paired). Replies to server requests are always compared
 by content (DESIGN.md, "Matching, replaying, normalising").
 
-The masking rules are `masking`'s, loaded only when two values really differ: this module is on fake-codex's start-up path.
-"""
+The masking rules are those of `masking`; they are loaded only when two values really differ, because fake-codex loads this module
+at start-up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         """The interface of `masking.Rules`: which keys and which parts of strings change from run to run."""
 
         def mask(self, key: str, value: Any) -> Any:
-            """Return a leaf with everything volatile masked but uuids."""
+            """Return a leaf with all volatile parts masked except uuids."""
 
         def uuids(self, text: str) -> list[str]:
             """Return the uuids in the text, in order."""
@@ -60,21 +60,21 @@ class Bindings:
         self._differs = False
 
     def __bool__(self) -> bool:
-        """Return True if any live value differs from its recorded one."""
+        """Return True if a live value differs from its recorded value."""
         return self._differs
 
     def give(self, value: str) -> None:
-        """Note a recorded id that was sent unchanged: the client must send it back unchanged."""
+        """Note that a recorded id was sent to the client unchanged: the client must send the same id back."""
         self.pair(value, value)
 
     def agrees(self, recorded: str, live: str) -> bool | None:
-        """Return True if two ids are bound to each other, False if to others, None while both are free."""
+        """Return True if two ids are bound to each other, False if either is bound to a third id, None if both are free."""
         if recorded in self._live or live in self._recorded:
             return self._live.get(recorded) == live and self._recorded.get(live) == recorded
         return None
 
     def pair(self, recorded: str, live: str) -> bool:
-        """Bind a recorded id to a live one at first sight; False if either is bound to another."""
+        """Bind a recorded id to a live id at its first occurrence; return False if one of them is bound to another id."""
         agrees = self.agrees(recorded, live)
         if agrees is not None:
             return agrees
@@ -86,14 +86,17 @@ class Bindings:
         return True
 
     def pair_path(self, recorded: str, live: str) -> None:
-        """Bind a recorded directory to a live one at first sight, the same one too: two recorded may be one live directory."""
+        """Bind a recorded directory to a live one at its first occurrence.
+
+        Two recorded directories may be bound to the same live one.
+        """
         old, new = _in_json(recorded.rstrip("/")), _in_json(live.rstrip("/") or "/")
         if old and old not in self._paths:  # a recorded root is a part of every path
             self._paths[old] = new
             self._differs |= old != new
 
     def apply(self, raw: bytes) -> bytes:
-        """Return the recorded bytes with every bound value spliced in; all other bytes stay."""
+        """Return the recorded bytes with every bound value inserted; all other bytes stay unchanged."""
         if not self._differs:
             return raw
         from codex_replay.core.text.substitute import substitute  # not before the first answer of fake-codex
@@ -116,10 +119,11 @@ def splice_id(raw: bytes, recorded: Any, live: Any) -> bytes:
 class Matcher:
     """Compare live client frames with those of one recording; `rules` is called once, when two values first differ.
 
-    With `every`, all texts are searched for ids when values are bound, not only those that may contain a uuid.
+    With `every`, all texts are searched for ids when values are bound, not only texts that may contain a uuid.
 
-    A live frame has another redactor than the recording, so the same secret may have another number. Placeholders
-    of one series are paired at first sight, as uuids are, and must stay paired. They are never spliced into a recorded frame.
+    A live frame is redacted by another redactor than the recording, so the same secret may have another number. Placeholders of
+    one series are paired at their first occurrence, as uuids are, and must stay paired. Placeholders are never inserted into a
+    recorded frame.
     """
 
     def __init__(self, rules: Callable[[], Rules], every: bool = False) -> None:
@@ -131,7 +135,10 @@ class Matcher:
         self._rules: Rules | None = None
 
     def differences(self, recorded: Any, live: Any) -> list[Difference]:
-        """Return where two messages differ after masking; the request id, which is bound, is left out. Binds nothing."""
+        """Return the places where two messages differ after masking; the request id is bound, so it is left out.
+
+        Binds nothing.
+        """
         found: list[Difference] = []
         self._walk("", "", _without_id(recorded), _without_id(live), found, {})
         return found
@@ -147,7 +154,7 @@ class Matcher:
                 self._bindings_of(ours).pair(ours, theirs)
 
     def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference] | None, pairs: dict[str, str]) -> None:
-        """Note where two values differ (None: do not collect), and which parts of them correspond."""
+        """Collect the places where two values differ (None: do not collect), and the parts of the values that correspond."""
         if _identical(a, b):
             if self.redacted and found is None:
                 for secret in _all_secrets(b):
@@ -210,7 +217,7 @@ class Matcher:
 
 
 def _identical(a: Any, b: Any) -> bool:
-    """Return True if two JSON values are written alike; Python's own `==` takes false for 0 and true for 1."""
+    """Return True if two JSON values are the same; Python's `==` treats false as 0 and true as 1."""
     if a != b or type(a) is not type(b):
         return False
     try:
@@ -220,7 +227,7 @@ def _identical(a: Any, b: Any) -> bool:
 
 
 def _may_hold_secret(text: str) -> bool:
-    """Return True if a redacted text may hold a placeholder; one in the form of a uuid is a uuid."""
+    """Return True if a redacted text may contain a placeholder; a placeholder in the form of a uuid counts as a uuid."""
     return "redacted" in text or "eyJ" in text
 
 
@@ -237,9 +244,10 @@ def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
 
 
 def _literals(recorded: str, live: str) -> list[tuple[str, str]]:
-    """Return what stands in a live text for each secret that only the user could name (`--literal`, `--env-secrets`).
+    """Return the live texts in the places of secrets that only the user could name (`--literal`, `--env-secrets`).
 
-    No rule finds them in the live text, so it must be the recorded one around them; it is not if the list is empty.
+    No rule finds such secrets in the live text, so the text around them must be the recorded one; if it is not, the list is
+    empty.
     """
     if LITERAL not in recorded:
         return []
@@ -272,7 +280,7 @@ def _all_secrets(value: Any) -> Iterator[str]:
 
 
 def _may_bind(a: Any, b: Any) -> bool:
-    """Return True if two leaves may contain uuids or placeholders, or be paths; the rules decide."""
+    """Return True if two leaves may contain uuids or placeholders, or may be paths; the rules then decide."""
     if type(a) is not str or type(b) is not str:
         return False
     if _may_hold_secret(a) and (LITERAL in a or _may_hold_secret(b)):

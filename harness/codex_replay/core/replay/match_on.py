@@ -1,9 +1,8 @@
-"""Over which parts two requests are compared, and what of these parts is not to be compared.
+"""Decide which parts of two requests are compared, and which parts are left out.
 
-A case names the parts: `method`, `path` (with its query), `body`, one key of it (`body.model`), `headers.NAME`; with a `-` in
-front a part is left out again (`-body.prompt_cache_key`). Bodies are compared as the values they decode to, whatever their
-spacing, compression or escapes. Placeholders of a redaction are equal whatever their number.
-"""
+A case names the parts: `method`, `path` (with its query), `body`, one key of it (`body.model`), `headers.NAME`; a part with a `-`
+in front is left out (`-body.prompt_cache_key`). Bodies are compared by their decoded values, so spacing, compression and escapes
+do not matter. Placeholders of a redaction are equal even if their numbers differ."""
 
 from __future__ import annotations
 
@@ -15,6 +14,10 @@ from codex_replay.core.cassette import http_frames
 from codex_replay.core.redact.placeholders import is_placeholder
 
 _NUMBER = re.compile(r"((?:redacted-(?:[a-z]{2,9}-){0,2})|user-)[1-9][0-9]{0,8}(?=@redacted\.example|$|[^0-9@])")
+
+
+#: In the output of a shell tool that goes on: the number by which later calls name its terminal (0.92.0 to 0.169.0).
+_TERMINAL = re.compile(r"\bsession ID (\d+)")
 
 
 class BadMatchOn(ValueError):
@@ -31,17 +34,17 @@ class MatchOn:
             if head not in ("method", "path", "body", "headers") or (dot and (not rest or head in ("method", "path"))):
                 raise BadMatchOn(
                     f'"{word}" is not a part of a request. Use method, path, body, body.KEY, headers or headers.NAME, '
-                    "or put a - in front of one to exclude it."
+                    "or exclude a part by a leading -."
                 )
         self._in = [word for word in self.words if not word.startswith("-")]
         self._out = [word[1:] for word in self.words if word.startswith("-")]
         if not self._in:
-            raise BadMatchOn("No part of a request is compared. Name at least one, such as path.")
+            raise BadMatchOn("No part of a request is compared. Name at least one part, such as path.")
         if all(any(f"{word}.".startswith(f"{out}.") for out in self._out) for word in self._in):
             raise BadMatchOn("No part of a request is compared: every named part is also excluded.")
 
     def view(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the parts of a request's payload that are compared, by their names."""
+        """Return the parts of a request's payload that are compared, by name."""
         view: dict[str, Any] = {}
         for word in self._in:
             head, dot, rest = word.partition(".")
@@ -83,7 +86,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def _without(view: dict[str, Any], word: str) -> dict[str, Any]:
-    """Return a view without one part; the changed containers are copied."""
+    """Return the parts of a request without one part; changed containers are copied."""
     head, dot, _ = word.partition(".")
     if head == "headers":
         return {key: value for key, value in view.items() if key != word.lower() and (dot or not key.startswith("headers."))}
@@ -124,7 +127,7 @@ def without_numbers(value: Any) -> Any:
 
 
 def placeholders(recorded: Any, live: Any) -> Iterator[tuple[str, str]]:
-    """Yield the placeholders of the recording with the live secrets that are in their places."""
+    """Yield each placeholder of the recording with the live secret in the same place."""
     if type(recorded) is dict and type(live) is dict:
         for key, inner in recorded.items():
             if key in live:
@@ -134,3 +137,23 @@ def placeholders(recorded: Any, live: Any) -> Iterator[tuple[str, str]]:
             yield from placeholders(inner, other)
     elif type(recorded) is str and type(live) is str and recorded != live and is_placeholder(recorded.encode("utf-8", "replace")):
         yield recorded, live
+
+
+def terminals(recorded: Any, live: Any) -> Iterator[tuple[str, str]]:
+    """Yield the member of a call that names a recorded terminal, with the member that names the live terminal in the same place.
+
+    `recorded` and `live` are the bodies of two requests. The server chose the numbers of the terminals, and sent them to the
+    model in a tool's output.
+    """
+    ours, theirs = _outputs(recorded), _outputs(live)
+    for call, output in ours.items():
+        for one, other in zip(_TERMINAL.findall(output), _TERMINAL.findall(theirs.get(call, "")), strict=False):
+            for colon in (":", ": "):
+                yield f'"session_id"{colon}{one}', f'"session_id"{colon}{other}'
+
+
+def _outputs(body: Any) -> dict[str, str]:
+    """Return the text outputs of the calls in a request, by call id."""
+    items = body.get("input") if type(body) is dict else None
+    calls = [item for item in (items if type(items) is list else []) if type(item) is dict and type(item.get("call_id")) is str]
+    return {item["call_id"]: item["output"] for item in calls if type(item.get("output")) is str}

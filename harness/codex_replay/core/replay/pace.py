@@ -1,10 +1,10 @@
-"""The pace of a replay, as every option and setting spells it: fast or burst, recorded, or Nx."""
+"""The pace of a replay, as all options and settings write it: fast or burst, recorded, or Nx."""
 
 from __future__ import annotations
 
 
 def pace_of(text: str) -> float | None:
-    """Return how many times as fast as recorded to go: 0 without any waiting ("fast" and "burst"), 1 for "recorded", N for "Nx".
+    """Return the speed relative to the recording: 0 for no waiting ("fast" and "burst"), 1 for "recorded", N for "Nx".
 
     Returns None for any other text; N is a decimal number above 0 and below a million.
     """

@@ -1,8 +1,8 @@
-"""Play one recording, or several with a common opening, to a live client: decide which frame is expected and which is sent next.
+"""Play one recording, or several with a common opening, to a live client: decide which client frame is expected next, and which
+server frame is sent next.
 
-The client's own frames choose among the recordings (accept, decline). The ids in the opening of the chosen recording are bound to
-the ids that were already sent, so that both name the same threads. On fake-codex's start-up path.
-"""
+The client's own frames choose among the recordings (accept, decline). When a recording is chosen, the ids in its opening are
+bound to the ids that were already sent, so that both name the same threads. fake-codex loads this module at start-up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Miss:
-    """A live frame that no recording has next: the nearest recorded frame, if any, and how the two differ."""
+    """A live frame that is not next in any recording: the nearest recorded frame, if any, and the difference between the two."""
 
     __slots__ = ("differences", "live", "nearest", "track")
 
@@ -52,7 +52,7 @@ class Player:
 
     @property
     def lead(self) -> Track:
-        """The track whose frames go out."""
+        """The leading track: the one whose frames are sent."""
         return self.tracks[0]
 
     @property
@@ -61,7 +61,8 @@ class Player:
         return bool(self._late) or self.lead.may_advance
 
     def advance(self, most: int, raw: bool = True) -> list[Frame | bytes]:
-        """Return what may go out now, live values spliced in: frames, or with `raw` their mere bytes where that is faster."""
+        """Return the frames that may be sent now, with live values inserted; with `raw`, only their bytes where that is
+        faster."""
         out, self._late = self._late, []
         if len(self.tracks) == 1:
             out += self.lead.advance(most, raw)
@@ -84,9 +85,9 @@ class Player:
         return out
 
     def receive(self, live: Frame) -> Miss | None:
-        """Take a live client frame: the recordings that have it next go on, the others drop out.
+        """Take a live client frame: keep the recordings that expect this frame next, and drop the others.
 
-        Returns None if one had it, else the miss, and then nothing has changed.
+        Returns None if the frame matches a recording, otherwise a description of the miss; a miss changes no state.
         """
         same: list[tuple[Track, Frame]] = []
         alike: list[tuple[Track, Frame]] = []
@@ -110,7 +111,10 @@ class Player:
         return None
 
     def _is_alike(self, recorded: Frame, live: Frame) -> bool:
-        """At the level `method` a request or notification of the same method will do; a reply never."""
+        """At the level `method`, a request or notification of the same method matches.
+
+        A reply never matches by its method alone.
+        """
         if self.level != "method" or kind(live.value) not in ("request", "notification"):
             return False
         return recorded.value is not None and _same_message(recorded.value, live.value)
@@ -139,7 +143,7 @@ class Player:
 
     @staticmethod
     def _tie(sent: list[Frame], recorded: list[Frame], old: Track, new: Track) -> list[Frame]:
-        """Bind the new lead's values to those that went out; return its frames that had no counterpart."""
+        """Bind the new lead's values to those that were sent; return the frames of the lead that had no counterpart."""
         waiting = list(sent)
         unsent = []
         for frame in recorded:
@@ -185,7 +189,7 @@ def _same_place(a: Any, b: Any) -> bool:
 
 
 def _give(response: dict[str, Any], bindings: Bindings) -> None:
-    """Note the thread of a response: the client must send its id back unchanged."""
+    """Note the thread id in a response: the client must send this id back unchanged."""
     result = response.get("result")
     if type(result) is dict:
         thread = result.get("thread")

@@ -1,10 +1,10 @@
-"""Replaying one recording as a stream: which server frames may go out now, and which client frame must come next.
+"""Replay one recording as a stream: decide which server frames may be sent now, and which client frame must come next.
 
-A `Track` reads ahead only as far as it must, releases each server frame once its causes (`causality`) have come, and takes the
-client's frames in their order, replies apart. `player` plays one track or several to a live client.
+A `Track` reads ahead only as far as necessary, releases each server frame once its causes (`causality`) have come, and takes the
+client's frames in order, except replies. `player` plays one track or several to a live client.
 
-No files here: a track reads lines from a `Source`, which `shell.cassette.CassetteReader` is. On fake-codex's start-up path.
-"""
+This module opens no files: a track reads lines from a `Source`, such as `shell.cassette.CassetteReader`. fake-codex loads this
+module at start-up."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
             """Return the next line, b"" at the end."""
 
         def parse(self, line: bytes) -> Frame | None:
-            """Return the frame of a line, or None where the recording ends."""
+            """Return the frame of a line, or None at the end of the recording."""
 
         def place(self, line: bytes) -> int | None:
             """Return the offset of the line that was read last; None if it cannot be read a second time."""
 
         def lines_at(self, place: int, end: int, most: int) -> list[bytes]:
-            """Return lines again, from a place up to `end` or up to about `most` bytes; the next to be read stays the next."""
+            """Return lines a second time, from a place up to `end` or up to about `most` bytes; the reading position does not
+            change."""
 
 
 # How many held frames, and bytes of them, a track keeps for a client frame that may come early, when nothing that has begun needs
@@ -45,7 +46,7 @@ RELEASE_BYTES = 1 << 20
 
 
 class Run:
-    """Neighbouring lines of the file that wait for the same: from `place` to `end`, in bytes."""
+    """Neighbouring lines of the file with the same causes: from `place` to `end`, in bytes."""
 
     __slots__ = ("end", "place")
 
@@ -55,7 +56,10 @@ class Run:
 
 
 class Track:
-    """One recording being replayed. Client frames that were read and have not come yet are `awaited`."""
+    """The replay of one recording.
+
+    `awaited` are the client frames that were read from the recording, but that the client has not sent yet.
+    """
 
     def __init__(self, name: str, source: Source, methods: Methods, matcher: Matcher) -> None:
         self.name = name
@@ -78,9 +82,9 @@ class Track:
     # -- server frames ------------------------------------------------------------------------------------------------
 
     def advance(self, most: int, raw: bool = False) -> list[Frame | bytes]:
-        """Return server frames that may go out now, in recorded order, reading at most `most` further lines.
+        """Return the server frames that may be sent now, in the recorded order; read at most `most` further lines.
 
-        With `raw`, frames that carry on a running stream come as their mere bytes, undecoded.
+        With `raw`, frames that continue a running stream are returned as bytes, undecoded.
         """
         out: list[Frame | bytes] = []
         if self._stale or self._ready:
@@ -193,7 +197,7 @@ class Track:
         return out
 
     def _read_again(self, one: Frame | Run, most: int) -> tuple[list[Frame], bool]:
-        """Read the stored frames again, at most about `most` bytes of them; return them, and True if more frames remain."""
+        """Read stored frames a second time, about `most` bytes of them at most; return them, and True if more frames remain."""
         if most <= 0:
             return [], True
         if isinstance(one, Frame):
@@ -218,9 +222,10 @@ class Track:
         return frame
 
     def _remember(self, frame: Frame, value: dict[str, Any], lane: Lane) -> None:
-        """Keep how frames that carry on this one begin and end, for `advance` to know them undecoded.
+        """Keep the beginning and the end of a frame, so that `advance` recognises the frames that continue it without decoding
+        them.
 
-        A quote inside a JSON string is escaped, so these bytes can only be the members that they look like.
+        A quote inside a JSON string is escaped, so these bytes cannot stand inside a string.
         """
         params, thread, does = value.get("params"), dumps(lane[1]), self._does
         if type(params) is not dict or does("ends_turn", value["method"]) or does("interrupted_by_request", value["method"]):
@@ -241,7 +246,7 @@ class Track:
     # -- client frames ------------------------------------------------------------------------------------------------
 
     def candidate(self, live: Frame) -> Frame | None:
-        """Return the recorded frame that the live one must be: the reply of its id, or else the next in order."""
+        """Return the recorded frame that the live one must match: the reply with its id, otherwise the next frame in order."""
         value = live.value
         reply = is_reply(value)
         while True:
@@ -255,7 +260,7 @@ class Track:
                 return None
 
     def _read_to_client_frame(self) -> bool:
-        """Read on until one more client frame is awaited, keeping the server frames on the way."""
+        """Read until one more client frame is found; store the server frames that were read before it."""
         count = len(self.awaited)
         while not self.ended and len(self.awaited) == count:
             frame = self._take(self._source.read_line())
@@ -264,7 +269,7 @@ class Track:
         return len(self.awaited) > count
 
     def consume(self, frame: Frame, live: Frame) -> None:
-        """Record that a recorded client frame has come, as the live frame."""
+        """Note that the client has sent a recorded frame, in the form of the live frame."""
         del self.awaited[frame.n]
         self._stale = True
         self.matcher.bind(frame.value, live.value)
@@ -275,7 +280,7 @@ class Track:
                 self._open_turns[name] = self._open_turns.get(name, 0) + 1
 
     def upcoming(self, most: int = 1000) -> list[Frame]:
-        """Return the client frames that have not come, reading ahead for up to `most` of them."""
+        """Return up to `most` client frames that the client has not sent; read ahead if necessary."""
         while len(self.awaited) < most and self._read_to_client_frame():
             pass
         return list(self.awaited.values())
@@ -286,7 +291,7 @@ _OTHER_SEAM = b'"seam":"http"'
 
 
 def with_bytes(frame: Frame, raw: bytes) -> Frame:
-    """Return the frame with other bytes, its decoded value kept."""
+    """Return the frame with other bytes and the same decoded value."""
     if raw == frame.raw:
         return frame
     return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw, value=frame.value, extra=frame.extra)

@@ -7,7 +7,7 @@ MOST = 1_000_000.0
 
 
 def parse_seconds(text: object) -> float:
-    """Return a number of seconds above 0; raises `ValueError` with the end of a sentence for anything else (nan, inf, -1)."""
+    """Return a number of seconds above 0; for any other text (nan, inf, -1) raises `ValueError` with the end of a sentence."""
     try:
         value = float(str(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Escape the output of a program for a terminal."""
+"""Escape control characters in the output of a program, for a terminal."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ LONG = 200
 def last_words(lines: Sequence[str]) -> str:
     """Return the end of a sentence about a program that ended: ": " and the line, or that stderr is empty.
 
-    The line is the last one that is not indented and has a letter or digit: Python writes the error below its traceback,
+    The result is the last line that is not indented and has a letter or digit: Python writes the error below its traceback,
     Node.js above it, followed by a closing brace and its own version.
     """
     kept = [line for line in lines if line.strip() and not line.startswith("Node.js v")]

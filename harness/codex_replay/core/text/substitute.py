@@ -1,8 +1,8 @@
-"""Replace paths and ids inside text: all at once, the longest first, and a path only where whole path segments are.
+"""Replace paths and ids inside text: all at once, the longest first, and a path only if it covers whole path segments.
 
 `/tmp` is in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`; not in `/var/tmp/x`, `/tmpfile` or `/tmp.old`. The inserted text
-is not searched again. Text or bytes, plain or inside JSON at any depth (`\\n/tmp`). On fake-codex's start-up path: no `re`.
-"""
+is not searched again. The data is text or bytes, plain or inside JSON at any depth (`\\n/tmp`).
+fake-codex loads this module at start-up, so it does not import `re`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _WINDOW = 24  # characters on either side of a path that decide whether it is on
 def substitute(data: AnyStr, new: Callable[[AnyStr], AnyStr], paths: Iterable[AnyStr], ids: Iterable[AnyStr] = ()) -> AnyStr:
     """Return `data` with each old path and id replaced by `new(old)`; return the same object if none occurs.
 
-    Paths have no slash at their end, except for a new path that is the root. An id ends at a word boundary: `redacted-1` does not
-    match in `redacted-12`.
+    Paths have no trailing slash, except a new path that is the root. An id ends at a word boundary: `redacted-1` does not match
+    in `redacted-12`.
     """
     found = [(at, -len(old), old) for old in paths for at in _find(data, old) if _is_path(data, at, at + len(old))]
     found += [(at, -len(old), old) for old in ids for at in _find(data, old) if not _goes_on(_after(data, at + len(old)))]
@@ -56,7 +56,7 @@ def _is_path(data: AnyStr, start: int, end: int) -> bool:
 
 
 def _is_border(before: str) -> bool:
-    """Return True if a path can begin after a text: after an escape or a flag (`-I/x`), but not within a segment or after `.`."""
+    """Return True if a path can begin after a text: after an escape or a flag (`-I/x`), but not inside a segment or after `.`."""
     last = _unescaped(before[-6:]) or before[-1:]
     if not _in_segment(last) and last not in (".", "/"):
         return True
@@ -65,7 +65,7 @@ def _is_border(before: str) -> bool:
 
 
 def _after(data: AnyStr, end: int) -> str:
-    """Return the character after a place, decoded if it is escaped (at any depth), and some more."""
+    """Return the character after a place (decoded if it is escaped, at any depth) and a few characters after it."""
     after = _text(data[end : end + _WINDOW])
     if after[:2] == "\\\\":
         after = "\\" + after.lstrip("\\")

@@ -15,15 +15,15 @@ def truncate(text: str, most: int) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return `text`, or its first `most` characters and a note of how long it was."""
+    """Return `text`, or its first `most` characters and a note of its full length."""
     return text if len(text) <= most else f"{text[:most]}{CUT} ({len(text)} characters)"
 
 
 def excerpts(texts: Sequence[str], most: int, before: int) -> list[str]:
-    """Shorten texts for a side-by-side view: if one has more than `most` characters, begin all `before` characters before they
-    differ.
+    """Shorten texts for a side-by-side view: if one has more than `most` characters, each text begins `before` characters before
+    the first difference.
 
-    Each text then has at most `most` characters; dots mark the omitted characters, and are never longer than them.
+    Each text then has at most `most` characters; dots mark omitted characters, and are never longer than the omitted text.
     """
     if all(len(text) <= most for text in texts):
         return list(texts)

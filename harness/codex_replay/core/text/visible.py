@@ -1,4 +1,4 @@
-"""Text for a terminal, without what a terminal acts on; it stays valid where it is JSON."""
+"""Text for a terminal without control characters; JSON text stays valid JSON."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 #: Controls of a terminal (C0 but tab and line feed, DEL, C1), and what turns the direction of a text.
 _ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-#: What our own programs send to a terminal: colours, and the beginning of a line that is written again.
-_OWN = re.compile("(\x1b\\[[0-9;]*m|\r(?:\x1b\\[K)?)")
+#: What pytest sends to a terminal: colours, and a line that is written again.
+_OWN = re.compile("(\x1b\\[[0-9;]*m|\\A\r)")
 
 
 def visible(text: str, *, terminal: bool = False) -> str:
     """Return `text` with each character that a terminal acts on as a JSON escape (`\\u001b`).
 
-    On a `terminal` colours and the beginning of a rewritten line stay.
+    For a `terminal`, colours and a carriage return at the beginning are kept.
     """
     if not _ACTIVE.search(text):
         return text

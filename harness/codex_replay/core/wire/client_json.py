@@ -1,9 +1,9 @@
-"""JSON that a client sent, decoded within bounds: the one place that does it for a server.
+"""Decode JSON from a client within bounds; servers use only this module for it.
 
-A text is refused (`NotJson`) if reading it, or writing it again, could end or stall the process: nested too deeply for a
-recursive reader, of too many tokens, with a number that has no float or too many digits, or with half a surrogate pair, which
-has no UTF-8. Sources: `MAX_DEPTH` is the limit of serde_json, which Codex reads with; `MAX_TOKENS` is ours.
-"""
+A text is refused (`NotJson`) if reading or writing it could end or stall the process: it is nested too deeply for a recursive
+reader, has too many tokens or escapes, contains a number with too many digits or out of the range of a float, or contains half a
+surrogate pair, which has no UTF-8 form. Sources: `MAX_DEPTH` is the limit of serde_json, which Codex reads with; this project
+chose the other limits."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ from codex_replay.core.wire.json_text import NotJson, OutOfBounds, loads
 MAX_DEPTH = 128
 #: The maximum number of tokens of a text: strings, commas and opening brackets. So many take about 0.2 s to decode and check.
 MAX_TOKENS = 500_000
+#: The maximum number of escapes in the strings of a text: so many take about 0.2 s and 200 MB to decode, and other threads wait.
+MAX_ESCAPES = 2_000_000
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
+_NESTED = frozenset((dict, list))
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read(data: bytes) -> Any:
     """Return the value of one JSON text; raises `NotJson` with part of a sentence."""
+    if len(data) > MAX_ESCAPES and data.count(b"\\") - data.count(b"\\\\") > MAX_ESCAPES:
+        raise OutOfBounds(f"it has more than {MAX_ESCAPES:,} escapes")
     if len(data) > MAX_TOKENS and _tokens(data) > MAX_TOKENS:
         raise OutOfBounds(f"it has more than {MAX_TOKENS:,} tokens")
     value = loads(data, _scan)
@@ -48,7 +53,7 @@ def out_of_bounds(data: bytes) -> str | None:
 
 
 def check_size(value: Any) -> None:
-    """Raise `NotJson` for a decoded value that is nested too deeply or too large; in YAML an alias counts at each use."""
+    """Raise `NotJson` for a decoded value that is nested too deeply or too large; a YAML alias counts at each use."""
     level = [value] if type(value) is dict or type(value) is list else []
     depth = total = 0
     while level:
@@ -59,10 +64,7 @@ def check_size(value: Any) -> None:
         if total > MAX_TOKENS:
             raise OutOfBounds(f"it has more than {MAX_TOKENS:,} values")
         level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if type(outer) is dict else outer)
-            if type(inner) is dict or type(inner) is list
+            inner for outer in level for inner in (outer.values() if type(outer) is dict else outer) if type(inner) in _NESTED
         ]
 
 

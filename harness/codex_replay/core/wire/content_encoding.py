@@ -1,10 +1,9 @@
-"""The content-encodings of HTTP bodies: identity, gzip, deflate (a zlib stream), zstd and br, also one in another.
+"""The content-encodings of HTTP bodies: identity, gzip, deflate (a zlib stream), zstd and br, also nested.
 
-A few bytes can decode to gigabytes, so everything is decoded in pieces, up to a limit.
+A few bytes can decode to gigabytes, so a body is decoded in pieces, up to a limit.
 
-Source: RFC 9110, section 8.4.1, RFC 8878 for zstd and RFC 7932 for br. The libraries are imported when a body needs them:
-this module is on fake-codex's start-up path.
-"""
+Source: RFC 9110, section 8.4.1, RFC 8878 for zstd and RFC 7932 for br. The libraries are imported when a body needs them, because
+fake-codex loads this module at start-up."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ class BadEncoding(ValueError):
 
 
 class TooLarge(BadEncoding):
-    """A body that would be longer than the limit when it is decoded; no more than the limit was decoded."""
+    """A body whose decoded form would be longer than the limit; decoding stops at the limit."""
 
 
 def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
@@ -51,7 +50,7 @@ def decode_partial(raw: bytes, encoding: str | None) -> bytes | None:
 
 
 def encode(plain: bytes, encoding: str | None) -> bytes:
-    """Return a body in a content-encoding; raises `BadEncoding` for an unknown one."""
+    """Return a body in a content-encoding; raises `BadEncoding` for an unknown encoding."""
     for name in _name(encoding).replace(" ", "").split(","):
         plain = _apply(plain, name)
     return plain
@@ -98,7 +97,7 @@ def _wbits(name: str) -> int:
 
 
 def _decode(raw: bytes, encoding: str | None, limit: int) -> tuple[bytes, bool]:
-    """Return the plain bytes, and whether the last stream among them is whole; the encoding applied last is undone first."""
+    """Return the decoded bytes, and whether the last compressed stream is complete; encodings are removed in reverse order."""
     names = [name for name in _name(encoding).replace(" ", "").split(",") if name not in IDENTITY]
     if len(names) > MAX_LAYERS:
         raise BadEncoding(f"The body has {len(names)} nested content-encodings. Send at most {MAX_LAYERS}.")
@@ -135,7 +134,10 @@ def _undo(raw: bytes, name: str, limit: int) -> tuple[bytes, bool]:
 
 
 class _Brotli:
-    """A stream of br: a few of its bytes may become any number, so they come out in pieces. Nothing may follow it."""
+    """A br stream: a few of its bytes can decode to very many, so the decoded bytes are returned in pieces.
+
+    No bytes may follow the stream.
+    """
 
     unused_data = b""
 
@@ -183,7 +185,8 @@ def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: 
 
 
 def _is_zlib(raw: bytes) -> bool:
-    """Return True if bytes begin as RFC 1950, section 2.2; with an unusual window they must be whole: they may be text."""
+    """Return True if bytes begin as RFC 1950, section 2.2, requires; with an unusual window size the stream must be complete,
+    because the bytes may be text."""
     if raw[:1] == b"" or raw[0] & 15 != 8 or raw[0] >> 4 > 7 or int.from_bytes(raw[:2]) % 31:
         return False
     if raw[0] == 0x78:

@@ -32,7 +32,7 @@ def value_of(raw: bytes | None) -> Any:
 
 
 def _data_of(raw: bytes) -> tuple[bytes, list[int]]:
-    """Return the data of one event, its lines joined, and for each of its bytes the offset in `raw`."""
+    """Return the data of one event, with its lines joined, and the offset in `raw` of each of its bytes."""
     data, places = b"", list[int]()
     for line in _LINE.finditer(raw):
         if line[1].startswith(b"data:"):

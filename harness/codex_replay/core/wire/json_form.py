@@ -1,7 +1,7 @@
 """The form of a JSON text: how it is written, without its content.
 
 A recording keeps the value of a text, and the exact text too if that is not the compact JSON of the value (`httpframes`).
-Values are compared with ids bound and times masked. The form of the texts is compared apart from that: spacing, line ends,
+Values are compared with ids bound and times masked. The form of the texts is compared separately: spacing, line ends,
 comments, and strings and numbers that are written in an unusual way.
 """
 
@@ -16,7 +16,7 @@ _TOKEN = re.compile(r'"(?:[^"\\\r\n]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-
 
 
 def text_form(text: str) -> str:
-    """Return a JSON text with each string as `"` and each number as `0`; with a `~` where it is written unusually."""
+    """Return a JSON text in which each string is `"` and each number is `0`, with a `~` if it is written unusually."""
     return _TOKEN.sub(_blank, text)
 
 

@@ -17,7 +17,10 @@ _scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def span(data: bytes, path: Path) -> tuple[int, int]:
-    """Return where the value at `path` is in one JSON text, in bytes (start, end). Raises `KeyError` if it is not there."""
+    """Return the position of the value at `path` in one JSON text, in bytes (start, end).
+
+    Raises `KeyError` if there is no such value.
+    """
     text = data.decode()
     at = skip(text, 0)
     for step in path:
@@ -27,13 +30,14 @@ def span(data: bytes, path: Path) -> tuple[int, int]:
 
 
 def spliced(data: bytes, path: Path, value: Any) -> bytes:
-    """Return a JSON text with one value in it replaced, written as the one before it was; all other bytes stay."""
+    """Return a JSON text with one value replaced; the new value is written in the style of the old one, and all other bytes
+    stay."""
     start, end = span(data, path)
     return data[:start] + written(data[start:end], value) + data[end:]
 
 
 def written(old: bytes, value: Any) -> bytes:
-    """Return a value as JSON in the form of the one that it replaces: compact, and escaped to ASCII if that was."""
+    """Return a value as JSON in the style of the value that it replaces: compact, and escaped to ASCII if the old value was."""
     try:
         if b"\\u" in old and ascii_dumps(loads(old)) == old:
             return ascii_dumps(value)
@@ -43,7 +47,8 @@ def written(old: bytes, value: Any) -> bytes:
 
 
 def _inner(text: str, at: int, step: str | int) -> int:
-    """Return where the member or item `step` of the value at `at` begins; of members with one name the last counts."""
+    """Return where the member or item `step` of the value at `at` begins; if several members have one name, the last one
+    counts."""
     found, number = -1, 0
     end = {"{": "}", "[": "]"}.get(text[at], "")
     at = skip(text, at + 1)

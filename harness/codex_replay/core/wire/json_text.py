@@ -1,8 +1,7 @@
 """JSON text, strictly read and written in the one form that serde_json (and so Codex) writes.
 
-The standard `json` package imports `re`, which costs more than the whole of fake-codex's start-up may, so this module is
-on its C half alone and falls back to the package on an interpreter without it.
-"""
+The standard `json` package imports `re`, which takes longer than the whole start-up of fake-codex may. This module therefore uses
+only the C part of `json`; on an interpreter without the C part, it uses the whole package."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class NotJson(ValueError):
-    """The bytes are not one JSON text in UTF-8; the message gives the reason."""
+    """The bytes are not exactly one JSON text in UTF-8; the message gives the reason."""
 
 
 class OutOfBounds(NotJson):
@@ -21,7 +20,7 @@ class OutOfBounds(NotJson):
 
 
 class OutOfRange(OutOfBounds):
-    """The JSON text has a number that is infinite as a float, so it cannot be written back."""
+    """The JSON text has a number that becomes infinite as a float, so it cannot be written back."""
 
 
 def _finite(text: str) -> float:
@@ -48,7 +47,7 @@ class _Settings:
 
 
 class _FiniteSettings(_Settings):
-    """As above, without numbers out of range."""
+    """The options of a scanner that also refuses numbers out of range."""
 
     parse_float = staticmethod(_finite)
 
@@ -89,8 +88,8 @@ _SPACE = " \t\n\r"
 def loads(data: bytes, scan: Callable[[str, int], tuple[Any, int]] = _scan) -> Any:
     """Return the value of one JSON text; only white space is allowed around it.
 
-    Stricter than `json.loads`: no NaN or Infinity, no byte-order mark, no encoding but UTF-8. Raises `NotJson`. `scan` is the
-    scanner of a stricter caller.
+    Stricter than `json.loads`: no NaN or Infinity, no byte-order mark, no encoding but UTF-8. Raises `NotJson`. A stricter caller
+    passes its own scanner as `scan`.
     """
     try:
         text = str(data, "utf-8")
@@ -161,7 +160,8 @@ def compact(value: Any) -> str:
 def member_span(data: bytes, key: str) -> tuple[int, int] | None:
     """Return the position of the value of a top-level member of one JSON object, in bytes (start, end), or None.
 
-    `data` may have white space and a line ending around it. Of members with one name the last counts, as in every JSON reader.
+    `data` may have white space and a line ending around it. If several members have one name, the last one counts, as in every
+    JSON reader.
     """
     text = str(data, "utf-8")
     found = None
@@ -174,7 +174,7 @@ def member_span(data: bytes, key: str) -> tuple[int, int] | None:
 def members(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield the top-level members of one JSON object: the name, and the start and end of its value, in characters.
 
-    A name that occurs twice comes twice. Of any other text nothing is yielded.
+    A name that occurs twice is yielded twice. Any other text yields no value.
     """
     at = skip(text, 0)
     if text[at : at + 1] != "{":
@@ -192,7 +192,7 @@ def members(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def skip(text: str, at: int) -> int:
-    """Return where the next that is not white space is, from `at` on."""
+    """Return the position of the next character that is not white space, from `at` on."""
     while text[at : at + 1] in _SPACE and at < len(text):
         at += 1
     return at

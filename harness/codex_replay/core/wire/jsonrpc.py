@@ -1,8 +1,6 @@
-"""The kind of a JSON-RPC message, by its keys alone, as on both sides of Codex.
+"""The kind of a JSON-RPC message, by its keys alone, in both directions.
 
-Frames of the real app-server have no `jsonrpc` key and clients may leave it out (REAL-35, REAL-37), so it plays
-no part here.
-"""
+Frames of the real app-server have no `jsonrpc` key and clients may leave it out (REAL-35, REAL-37), so this key is ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def kind(value: Any) -> Kind:
-    """Return the sort of message: a request has method and id, a notification only method, a reply an id and result or error."""
+    """Return the kind of a message: a request has method and id, a notification only method, a reply an id and result or
+    error."""
     if type(value) is not dict:
         return "other"
     if "method" in value:
@@ -28,7 +27,7 @@ def kind(value: Any) -> Kind:
 
 
 def is_reply(value: Any) -> bool:
-    """Return True if the message answers a request of the other side."""
+    """Return True if the message is a reply to a request of the other side."""
     return kind(value) in ("response", "error")
 
 

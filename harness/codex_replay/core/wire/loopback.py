@@ -1,4 +1,4 @@
-"""The hosts that are this machine. A request to any other host may cost money, so it is announced first."""
+"""The hosts that are this machine. A request to any other host may cost money, so the user must be told first."""
 
 from __future__ import annotations
 

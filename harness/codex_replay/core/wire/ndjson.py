@@ -1,14 +1,14 @@
 """Newline-delimited framing: take bytes in chunks of any size, and return complete lines.
 
-Lines keep their terminator, so that joining them gives the bytes back. Only b"\\n" ends a line: the real app-server takes a
-carriage return for white space (REAL-84: CRLF is fine).
+Lines keep their terminator, so that joining them gives the bytes back. Only b"\\n" ends a line: the real app-server
+treats a carriage return as white space (REAL-84: CRLF is allowed).
 """
 
 from __future__ import annotations
 
 
 class LineSplitter:
-    """Cut a stream of bytes into lines; linear in their length, however small the pieces."""
+    """Split a stream of bytes into lines, in linear time, even if the chunks are very small."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

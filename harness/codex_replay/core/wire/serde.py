@@ -1,10 +1,11 @@
-"""The result of the real server's JSON reader (serde_json) for a client's line, if Python's reader returns another result.
+"""Read a client's line as serde_json, the JSON reader of the real server, reads it: the cases in which Python's reader gives
+another result.
 
 serde_json refuses a whole line for a lone surrogate, for a number beyond the range of a double, and for values nested more than
-127 deep, wherever they are. It refuses a message for a doubled member that the message's type has, it reads `-0` as a float,
-which is not an id, and it takes a list of a request's members in their order for a request. Source: the real 0.92.0
-(tests/data/bad_lines.ndjson). On fake-codex's start-up path: `read` decides by substrings whether a line needs a second look.
-"""
+127 deep, at any place. serde_json refuses a message that has the same member twice. serde_json reads `-0` as a float,
+which is not an id. serde_json reads a list of a request's members, in their order, as a request. Source: the real 0.92.0
+(tests/data/bad_lines.ndjson).
+fake-codex loads this module at start-up: `read` decides by substrings whether a line needs a closer look."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ _RANGE = 309  # digits: an integer of fewer is within the range of a double
 
 
 def read(line: bytes) -> Any:
-    """Return what the real server reads of a client's line; None where it reads no message, and so stays silent."""
+    """Return the message that the real server reads from a client's line; None if the server reads no message and sends no
+    answer."""
     try:
         value = loads(line)
     except NotJson:
@@ -54,7 +56,7 @@ def _is_readable(line: bytes, value: Any) -> bool:
 
 
 def _depth(value: Any) -> int:
-    """Return how many lists and objects are in each other."""
+    """Return the nesting depth of lists and objects."""
     deep, level = 0, [value]
     while level := [one for one in level if type(one) in (list, dict)]:
         deep += 1
@@ -77,7 +79,7 @@ def _is_out_of_range(value: Any) -> bool:
 
 
 def _is_plain(line: bytes, value: dict[str, Any]) -> bool:
-    """Return True if no member of the message's type is doubled and its id is not `-0`."""
+    """Return True if no member of the message's type is duplicated and its id is not `-0`."""
     text = str(line, "utf-8")
     names = []
     for name, start, end in members(text):

@@ -1,9 +1,9 @@
 """Encode and decode server-sent events as bytes.
 
 The decoder is a plain state machine: bytes go in, blocks come out, and it does no input or output. The joined `raw` of all blocks
-is exactly the input, comments and unusual line ends included. So a recorder can store a stream, and a replayer can send the same
-bytes. Line ends may be LF, CRLF or CR, mixed, split over two feeds.
-The rules of interpretation are those of the HTML standard, section 9.2 (server-sent events).
+is exactly the input, comments and unusual line ends included. A recorder can therefore store a stream, and a replayer can send
+the same bytes. Line ends may be LF, CRLF or CR, also mixed, and also split between two calls. Events are interpreted by the rules
+of the HTML standard, section 9.2 (server-sent events).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ BOM = b"\xef\xbb\xbf"
 class Block(Value):
     """The lines between two blank lines: one event, only comments, or (at the end of a stream) an incomplete event.
 
-    `event` is the event's name ("" when none is given: a browser would say "message"), `data` the joined data lines or
-    None when there was none (then nothing is to be dispatched), `id` and `retry` as sent or None, `comments` without
-    their colon, `raw` the very bytes with the blank line that ended them. `complete` is False for a tail that no blank
-    line ended.
+    `event` is the event's name ("" if none is given: a browser would use "message"), `data` the joined data lines or None without
+    any (then nothing is dispatched), `id` and `retry` as sent or None, `comments` without their colon, `raw` the exact bytes,
+    including the blank line at the end. `complete` is False for a last block without a blank line at its end.
     """
 
     raw: bytes
@@ -32,15 +31,15 @@ class Block(Value):
 
     @property
     def dispatched(self) -> bool:
-        """True when a client that follows the standard hands this block to its user."""
+        """True if a client that follows the standard passes this block to its user."""
         return self.complete and self.data is not None
 
 
 def encode(data: bytes, event: bytes = b"", *, newline: bytes = b"\n") -> bytes:
-    """Write one event: `event:` and a `data:` line for each line of `data`, ended by a blank line.
+    """Write one event: `event:`, a `data:` line for each line of `data`, and a blank line.
 
-    `data` is split only at LF, as the standard requires; a CR inside it would end a line for the reader, so it raises
-    ValueError. `newline` is the line end to write: LF as every known server, or CRLF.
+    `data` is split only at LF, as the standard requires; a CR in `data` would end a line for the reader, so it raises ValueError.
+    `newline` is the line end to write: LF as all known servers do, or CRLF.
     """
     if b"\r" in data or b"\n" in event or b"\r" in event:
         raise ValueError("the data of an SSE event must not contain CR, and its name must not contain a line end")
@@ -52,15 +51,10 @@ def encode(data: bytes, event: bytes = b"", *, newline: bytes = b"\n") -> bytes:
     return newline.join(lines)
 
 
-def comment(text: bytes) -> bytes:
-    """Write a comment block, which keeps a connection alive and carries no data."""
-    return b": " + text + b"\n\n"
-
-
 class Decoder:
-    """Turn a byte stream into `Block`s, however the bytes are cut.
+    """Turn a byte stream into `Block`s; the bytes may be cut anywhere.
 
-    A final CR is held back until the next byte shows whether a LF belongs to it.
+    A CR at the end of the input is kept back until the next byte shows whether a LF follows.
     """
 
     def __init__(self) -> None:
@@ -71,12 +65,12 @@ class Decoder:
         self._first = True
 
     def feed(self, data: bytes) -> list[Block]:
-        """Take the next bytes; return the blocks that they end."""
+        """Take the next bytes; return the blocks that are now complete."""
         self._buffer += data
         return self._take(final=False)
 
     def close(self) -> list[Block]:
-        """End the stream; return the rest, an incomplete tail as a block with `complete` False."""
+        """End the stream; return the rest: an incomplete last block has `complete` False."""
         blocks = self._take(final=True)
         if self._buffer:
             tail = bytes(self._buffer[self._line_start :])

@@ -1,8 +1,9 @@
 """Detect requests to a local server that come from a web page of another site, by the headers that browsers add.
 
-A page can make any browser on this machine send requests here. Two marks give it away, and no page can forge them: the name by
-which it asked (`Host`; a name that an attacker's DNS resolves to 127.0.0.1 is still that name), and where it comes from
-(`Origin`, and `Sec-Fetch-Site` where there is no origin). Programs that are no browser send neither of the latter.
+A page can make any browser on this machine send requests here. Two headers identify such requests, and a page cannot forge them:
+the name that the page used for the server (`Host`; a name that an attacker's DNS resolves to 127.0.0.1 is still that name), and
+the origin of the page (`Origin`, or `Sec-Fetch-Site` if there is no origin). Programs other than browsers do not send `Origin`
+and `Sec-Fetch-Site`.
 
 Sources: RFC 9112, section 3.2, for Host; the Fetch standard for Origin; the Fetch Metadata specification for Sec-Fetch-Site.
 """
@@ -21,7 +22,7 @@ _SHOWN = 100  # characters of a host
 
 
 class WebGuard:
-    """Judges requests to a server that is bound to `bound`; `allowed` are further names that it is asked by."""
+    """Checks requests to a server that is bound to `bound`; `allowed` are further names of this server."""
 
     def __init__(self, bound: str, allowed: Iterable[str] = ()) -> None:
         self._any_address = bound in WILDCARDS
@@ -67,7 +68,7 @@ class WebGuard:
 
 
 def from_page(headers: Iterable[tuple[str, str]]) -> bool:
-    """Return True if any web page, of whatever origin, has made the request."""
+    """Return True if a web page of any origin has made the request."""
     for name, value in headers:
         low = name.lower()
         if low == "origin" or (low == "sec-fetch-site" and value.lower() != "none"):
@@ -76,14 +77,14 @@ def from_page(headers: Iterable[tuple[str, str]]) -> bool:
 
 
 def is_address(name: str) -> bool:
-    """Return True for a literal address, which no DNS can resolve to another."""
+    """Return True for a literal IP address, which no DNS can resolve to another address."""
     if name.startswith("["):
         return set(name[1:].removesuffix("]")) <= set("0123456789abcdef:.")
     return name.count(".") == 3 and set(name) <= set("0123456789.")
 
 
 def _name(host: str) -> str:
-    """Return the name in HOST or HOST:PORT, in lower case and without the dot of the root."""
+    """Return the name in HOST or HOST:PORT, in lower case and without a final dot."""
     host = host.strip().lower()
     if host.startswith("["):
         name, bracket, port = host.partition("]")

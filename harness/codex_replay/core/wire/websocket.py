@@ -1,11 +1,10 @@
-"""WebSocket messages out of bytes and into bytes, without I/O: RFC 6455 with permessage-deflate (RFC 7692).
+"""Convert WebSocket messages from and to bytes, without I/O: RFC 6455 with permessage-deflate (RFC 7692).
 
-The framing is that of the `websockets` library; what is here joins its frames to messages, keeps what was unusual on the wire
-(fragments, compression), and stays within limits: of a message that is too long or that cannot be decompressed only its size
-is kept, and reading continues.
+The `websockets` library does the framing. This module joins frames to messages, keeps unusual facts of the wire (fragments,
+compression), and stays within limits: of a message that is too long or cannot be decompressed only its size is kept, and reading
+continues.
 
-Source: RFC 6455, RFC 7692. Not on fake-codex's start-up path: `websockets` takes 30 ms to import.
-"""
+Source: RFC 6455, RFC 7692. fake-codex does not load this module at start-up, because `websockets` takes 30 ms to import."""
 
 from __future__ import annotations
 
@@ -40,8 +39,8 @@ _FLUSHED = b"\x00\x00\xff\xff"  # how a compressed message ends; it is not sent 
 class Message(NamedTuple):
     """One message or control frame: `kind` is "text", "binary", "ping", "pong", "close" or "lost".
 
-    `fragments` are the sizes of its frames if it had several. A "lost" message could not be kept: it was too long or its
-    compression is broken (`why`), `size` being its bytes as sent.
+    If the message had several frames, `fragments` are their sizes. A "lost" message could not be kept: it was too long, or its
+    compression is broken (`why`); `size` is its number of bytes as sent.
     """
 
     kind: str
@@ -53,7 +52,7 @@ class Message(NamedTuple):
 
     @property
     def code(self) -> int | None:
-        """The code of a close frame, None if it has none or is not valid."""
+        """The code of a close frame, None if it has none or is invalid."""
         return int.from_bytes(self.data[:2], "big") if self.kind == "close" and len(self.data) >= 2 else None
 
     @property
@@ -67,9 +66,9 @@ def _values(headers: Headers, name: str) -> str:
 
 
 def compression(headers: Headers) -> tuple[PerMessageDeflate | None, PerMessageDeflate | None]:
-    """Return the compression that the headers of a 101 answer agree to, for the client's messages and for the server's.
+    """Return the compression of the client's messages and of the server's messages, as the headers of a 101 answer state it.
 
-    Each is for a side of its own (a `Decoder` or an `Encoder`). Raises ValueError for another extension.
+    Use each result for only one side (a `Decoder` or an `Encoder`). Raises ValueError for another extension.
     """
     given = _values(headers, "sec-websocket-extensions")
     if not given:
@@ -93,7 +92,10 @@ def compression(headers: Headers) -> tuple[PerMessageDeflate | None, PerMessageD
 
 
 def offer_accepted(headers: Headers) -> tuple[str, PerMessageDeflate] | None:
-    """Return the answer to a client's offer of permessage-deflate, and the server's side of it; None if there is no offer."""
+    """Return the answer to a client's offer of permessage-deflate, and the compression for the server's side.
+
+    Returns None if there is no offer.
+    """
     given = _values(headers, "sec-websocket-extensions")
     if not given:
         return None
@@ -113,9 +115,9 @@ def offer_accepted(headers: Headers) -> tuple[str, PerMessageDeflate] | None:
 
 
 class _Inflate(Extension):
-    """Decompresses frames for `Frame.parse`, and notes what happened; never raises for a message that can be skipped.
+    """Decompress frames for `Frame.parse`, and note which messages were lost; never raises for a message that can be skipped.
 
-    The library's own decoder loses its state where a message is too long, so that the next one cannot be read.
+    The library's own decoder loses its state after a message that is too long, so it cannot read the next one.
     """
 
     name = ExtensionName("permessage-deflate")
@@ -148,7 +150,10 @@ class _Inflate(Extension):
         return Frame(frame.opcode, data, frame.fin, False, frame.rsv2, frame.rsv3)
 
     def _inflated(self, data: bytes) -> bytes:
-        """Return the content, or b"" for one that is too long, of which the rest is read: the next message refers to it."""
+        """Return the content, or b"" for a message that is too long.
+
+        The rest of a long message is also decompressed, because the next message refers to it.
+        """
         decoder = self._decoder
         try:
             found: bytes = decoder.decompress(data, self._limit + 1)
@@ -179,8 +184,9 @@ class _Inflate(Extension):
 class Decoder:
     """The messages of one direction; `masked` is True for the client's.
 
-    A message (decompressed) of more than `limit` bytes is "lost"; so is one whose frame is longer, which is not even buffered.
-    `broken` is None, or why the peer breaks the protocol: then nothing more is read. `pending` is True in mid-message.
+    A message of more than `limit` bytes (decompressed) is "lost". A message with a frame of more than `limit` bytes is also
+    "lost", and such a frame is not buffered. If the peer breaks the protocol, `broken` is a sentence with the error, and nothing
+    more is read; otherwise None. `pending` is True while a message is incomplete.
     """
 
     def __init__(self, masked: bool, deflate: PerMessageDeflate | None = None, limit: int = 64 << 20) -> None:
@@ -201,7 +207,7 @@ class Decoder:
         self._frames = self._parse()
 
     def feed(self, data: bytes) -> list[Message]:
-        """Take bytes; return the messages and control frames that are whole, in their order."""
+        """Take bytes; return the complete messages and control frames, in order."""
         if self.broken is not None:
             return []
         self._stream.feed_data(data)
@@ -214,7 +220,7 @@ class Decoder:
         return ready
 
     def close(self) -> None:
-        """Let go of the state at once: the parser refers to itself, and compression takes much memory."""
+        """Release the state at once, because the parser refers to itself and compression takes much memory."""
         self._frames.close()
         self._inflate = _Inflate(None, 0)
         self._stream = StreamReader()
@@ -309,14 +315,15 @@ class _Raw(Extension):
 
 
 class Encoder:
-    """The frames of one direction; `masked` is True for the client's, `deflate` the compression that was agreed to."""
+    """The frames of one direction; `masked` is True for the client's, `deflate` the negotiated compression."""
 
     def __init__(self, masked: bool, deflate: PerMessageDeflate | None = None) -> None:
         self._masked = masked
         self.deflate = deflate
 
     def message(self, kind: str, data: bytes, *, compressed: bool = True, fragments: Sequence[int] = ()) -> bytes:
-        """Return the bytes of a message or control frame; `compressed` if possible, cut as `fragments` say."""
+        """Return the bytes of a message or control frame; compressed with `compressed` if possible, and split as `fragments`
+        states."""
         used: list[Any] = [self.deflate] if compressed and self.deflate is not None else []
         opcode = _OPCODES[kind]
         if not fragments:
@@ -334,10 +341,10 @@ class Encoder:
         return self.message("close", b"" if code is None else code.to_bytes(2, "big") + reason[:123])
 
     def broken_deflate(self, data: bytes = b"\xff\xff\xff\xff\xff") -> bytes:
-        """Return a text message that is marked as compressed and is not: a receiver must fail."""
+        """Return a text message that is marked as compressed but is not compressed: a receiver must report an error."""
         return Frame(Opcode.TEXT, data).serialize(mask=self._masked, extensions=[_Raw()])
 
 
 def is_upgrade(headers: Iterable[Sequence[str]]) -> bool:
-    """Return True if these headers, of a request or of a 101, ask for or agree to a WebSocket."""
+    """Return True if these headers, of a request or of a 101, ask for a WebSocket or accept one."""
     return any(name.lower() == "upgrade" and "websocket" in value.lower() for name, value in headers)

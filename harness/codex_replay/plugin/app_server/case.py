@@ -1,10 +1,9 @@
 """The fixture `app_server`: at the end of a case, check its servers.
 
-Strategy. `Case` implements the `app_server` fixture; `AppServer` starts its servers. At the end of the test
-function, while a failure still counts as the test's own, `finish` closes every server and checks exit statuses, unread
-scripts and the validity of each frame; only then, if asked to, it writes the cassettes. `close` ends every remaining
-process in any case.
-"""
+Strategy. `Case` implements the `app_server` fixture; `AppServer` starts its servers. At the end of the test function, while a
+failure still counts as the test's own, `finish` closes every server and checks exit statuses, unread scripts and the validity of
+each frame. After these checks, `finish` writes the cassettes, if the options request this. In any case, `close` ends every
+remaining process."""
 
 from __future__ import annotations
 
@@ -49,16 +48,16 @@ class Case:
 
     @property
     def version(self) -> str:
-        """The Codex that the subject is or plays, "unknown" if that is not known."""
+        """The Codex version that the subject is or imitates; "unknown" if it is not known."""
         return self._subject.version
 
     # -- the end ---------------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Close each server and raise `SubjectFailure` for the first thing that is wrong; then record, if that was asked for."""
+        """Close each server and raise `SubjectFailure` for the first error; then record, if the options request it."""
         __tracebackhide__ = True
         if not self.servers:
-            raise SubjectFailure("The case started no server, so it verified nothing. Remove its app_server fixture.")
+            raise SubjectFailure("The case started no server, so it did not verify anything. Remove its app_server fixture.")
         for server in self.servers:
             self._finish(server)
         if self.name.suite == COVERED and data_tables.has("coverage", self._subject.version):
@@ -115,7 +114,7 @@ class Case:
         return sorted([*server.timeline, *server.recorded.frames(server.started)], key=lambda frame: frame.t)
 
     def traffic(self, most: int = 60) -> str:
-        """Return the last frames of each server, for people, and the end of its stderr."""
+        """Return the last frames of each server and the end of its stderr, for people."""
         parts = []
         for number, server in enumerate(self.servers, 1):
             frames = server.timeline

@@ -3,15 +3,15 @@
 Not part of every run: `python -m pytest suites/app_server -p codex_replay.plugin.app_server.kept_runs --keep-behaviour DIR` loads
 it (in each
 worker of pytest-xdist, too). A case leaves DIR/cases/<module>/<case>.<n>.ndjson, one cassette for each server that it started,
-redacted like every cassette, and then DIR/cases/<module>/<case>.json, with the result. DIR/collected.json lists
+redacted like every cassette, and DIR/cases/<module>/<case>.json with the result. DIR/collected.json lists
 how many cases there are.
 
-Strategy. A case written for one version fails its assertions on another, and the traffic up to that point is the result:
-the servers then get a moment to finish, and their traffic is frozen before they are stopped.
-Every client sends to every version what later versions require before they serve it (`OPENING`), so that the clients
-do the same on both sides of a comparison. And the model answers every request: the expectations of a script are
-left to the comparison, since a refusal would count as the server's.
-"""
+Strategy. A case written for one version fails its assertions on another, and the traffic up to the failure is the result. The
+servers then get a moment to finish, and the recording of their traffic ends before they are stopped. Every client sends the
+messages that later versions require at the start (`OPENING`) to every version, and otherwise behaves as its case does for the
+default version, so that the clients behave the same on both sides of a comparison. A case that is not meant for later versions
+also runs on them. In addition, the model answers every request: the comparison ignores the expectations of a script, because a
+refusal by the backend would count as a change of the server."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ from codex_replay.core.wire.json_text import dumps
 from codex_replay.plugin.app_server.case import CASE
 from codex_replay.plugin.app_server.record import LONGEST_LINE, without_long_strings
 from codex_replay.plugin.app_server.server import Server
+from codex_replay.plugin.base.for_versions import run_on_later
 from codex_replay.plugin.base.naming import below_suites
 from codex_replay.plugin.reporting.session import SESSION
+from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.cassettes.file import CassetteError, CassetteWriter
 
 if TYPE_CHECKING:
@@ -49,7 +51,10 @@ END: pytest.StashKey[End] = pytest.StashKey()
 
 
 class End:
-    """The end of a case: `outcome` is passed, failed (with the reason) or skipped; `early` if its function did not end."""
+    """The end of a case: `outcome` is passed, failed (with the reason) or skipped.
+
+    `early` is True if its function did not complete.
+    """
 
     def __init__(self) -> None:
         self.outcome, self.sentence, self.early = "passed", "", False
@@ -66,7 +71,7 @@ class End:
 
 
 def error_text(error: BaseException) -> str:
-    """Return in one line where in the suite a case failed, and why."""
+    """Return, in one line, where in the suite a case failed, and why."""
     where, trace = "", error.__traceback__
     while trace is not None:
         path = Path(trace.tb_frame.f_code.co_filename)
@@ -89,7 +94,7 @@ def settle(case: Case, quiet: float = QUIET, most: float = MOST) -> None:
 
 
 def without_expectations(script: object) -> object:
-    """Return a script whose turns answer every request."""
+    """Return the script without its expectations, so that its turns answer every request."""
     if isinstance(script, list):
         return [without_expectations(turn) if isinstance(turn, dict) else turn for turn in script]
     if not isinstance(script, dict):
@@ -101,12 +106,17 @@ def without_expectations(script: object) -> object:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the option."""
     group = parser.getgroup("codex-replay")
-    group.addoption("--keep-behaviour", dest="keep_behaviour", metavar="DIR", help="Keep what was said in each case here.")
-    group.addoption("--keep-plain", dest="keep_plain", action="store_true", help="Let each client open as its case has it.")
+    group.addoption("--keep-behaviour", dest="keep_behaviour", metavar="DIR", help="The folder for the traffic of each case.")
+    group.addoption(
+        "--keep-plain",
+        dest="keep_plain",
+        action="store_true",
+        help="Keep the opening messages of each client as its case sends them.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start to keep the runs, if the options request it."""
+    """Start to keep the runs, if the options request this."""
     folder = config.getoption("keep_behaviour")
     if folder:
         config.pluginmanager.register(Inner(), "codex-replay-behaviour-inner")
@@ -115,13 +125,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Inner:
-    """Wraps the test function directly, so that it sees failures of the function itself, before any check at the end of the
-    case.
-    """
+    """Wraps the test function directly, so that it sees failures of the function before any check at the end of the case."""
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Freeze the frames when the function fails."""
+        """Stop recording frames when the function fails."""
         case = item.stash.get(CASE, None)
         try:
             return (yield)
@@ -132,15 +140,23 @@ class Inner:
 
 
 class Keeper:
-    """Keeps the frames of the cases under `folder`."""
+    """Writes the frames of the cases to files in `folder`."""
 
     def __init__(self, folder: Path, *, plain: bool = False) -> None:
         self.folder = folder
-        Server.opening = {} if plain else OPENING
+        self._plain = plain
+        if not plain:
+            Server.opening, Server.dialect = OPENING, DEFAULT
 
     def pytest_unconfigure(self) -> None:
-        """Leave the clients as they were."""
-        Server.opening = {}
+        """Restore the clients' normal behaviour."""
+        Server.opening, Server.dialect = {}, ""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Also run cases on versions for which they are not meant, unless clients send the messages of their cases unchanged."""
+        if not self._plain:
+            run_on_later(items)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Report the number of cases."""
@@ -164,7 +180,7 @@ class Keeper:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Write the traffic when every server has ended."""
+        """Write the traffic after every server has ended."""
         result = yield
         case, end = item.stash.get(CASE, None), item.stash.get(END, None)
         if case is not None and end is not None:
@@ -231,7 +247,7 @@ def _shortened(frame: Frame) -> Frame:
 
 
 def _put(path: Path, value: object) -> None:
-    """Write a JSON file atomically: readers see all of it or nothing."""
+    """Write a JSON file atomically: readers never see a part of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_text(json.dumps(value), encoding="utf-8")

@@ -1,8 +1,7 @@
 """Write a live run of a case to its cassette.
 
-A recording goes to a draft next to its place and replaces the old one only when the two differ after normalisation, so that
-recording again shows in a diff what has changed and nothing else.
-"""
+A recording goes to a draft file next to its final place. The draft replaces the old cassette only if the two differ
+after normalisation, so that a diff of the repository shows only real changes."""
 
 from __future__ import annotations
 
@@ -41,8 +40,8 @@ def _is_long(value: Any, longest: int) -> bool:
 def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Header:
     """Return the header of the cassette of a case.
 
-    `upstream` is the script and the configuration behind the server, to play the case to another
-    server (`codex-replay replay`). The server's requests are its own, what the model answers is ours.
+    `upstream` is the script and the configuration behind the server, to play the case to another server (`codex-replay replay`).
+    The requests of the server are recorded, the answers of the model are authored.
     """
     from codex_replay.shell.codex.origin import bundle_of
 
@@ -53,8 +52,8 @@ def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Head
 def write_cassette(path: Path, header: Header, frames: Iterable[Frame], redactor: Redactor, cut: int | None = None) -> bool:
     """Write a run to `path` unless the file has the same content; return whether the file changed.
 
-    `cut` is how long the strings of the client's long lines may be; longer ones are left out and the frame is marked as
-    truncated. Raises `CassetteError`.
+    In the client's long lines, strings of more than `cut` characters are left out, and the frame is marked as truncated. Raises
+    `CassetteError`.
     """
     tidy = parse_line(redactor.redact(encode_header(header)))  # the configuration in it may contain tokens
     assert isinstance(tidy, Header)
@@ -89,7 +88,8 @@ def _same(old: Path, new: Path) -> bool:
 
 
 def _masked(header: Header) -> str:
-    """The header without what changes from run to run: a configuration may name the port of a server of the case's own."""
+    """Return the header without the parts that change from run to run: a configuration may name the port of a server that the
+    case started."""
     from codex_replay.core.normalise.normaliser import Rules
     from codex_replay.protocol.data_tables import choose
 

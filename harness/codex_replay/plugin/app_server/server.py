@@ -1,14 +1,16 @@
-"""One server under test: a `Client` that also knows how the server was started and what the case declared about it."""
+"""One server under test: a `Client` that also has the start options of the server and the declarations of the case."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.app_server.upstream import RecordedUpstream
+from codex_replay.plugin.base.checking import keeps_experimental
+from codex_replay.plugin.base.for_versions import value_for
 from codex_replay.shell.rpc.client import Client, SubjectFailure
 from codex_replay.shell.rpc.progress import progress
 
@@ -17,13 +19,19 @@ if TYPE_CHECKING:
 
     from codex_replay.shell.http.backend_process import BackendSession
 
+T = TypeVar("T")
+
 CLIENT_INFO = {"name": "codex-replay", "title": None, "version": "1.0.0"}
 
 
 class Server(Client):
-    """A conversation with the app-server under test. `work` is its working directory."""
+    """A conversation with the app-server under test.
+
+    `work` is its working directory, and `version` is its Codex version, or "unknown".
+    """
 
     work: str
+    version: str
     live: bool
     bad_input = False
     cut: int | None = None
@@ -37,16 +45,26 @@ class Server(Client):
     behind: Mapping[str, Any]
     #: What every client sends at initialize besides its clientInfo; empty unless versions are compared (see kept_runs).
     opening: ClassVar[Mapping[str, Any]] = {}
+    #: The version whose values `by_version` chooses; "" for the server's own, unless versions are compared.
+    dialect: ClassVar[str] = ""
 
-    def initialize(self, **client_info: Any) -> Any:
-        """Do the handshake, initialize and initialized, and return the result of the former."""
+    def by_version(self, values: Mapping[str, T]) -> T:
+        """Return the value of the newest version in `values` that is not newer than the server's."""
+        return value_for(values, self.dialect or self.version)
+
+    def initialize(self, *, experimental: bool = False, **client_info: Any) -> Any:
+        """Do the handshake, initialize and initialized, and return the result of initialize.
+
+        With `experimental`, the client declares the experimental part of the protocol, if the server's version requires that.
+        """
         __tracebackhide__ = True
-        result = self.request("initialize", {"clientInfo": {**CLIENT_INFO, **client_info}, **self.opening})
+        asked = {"capabilities": {"experimentalApi": True}} if experimental and keeps_experimental(self.version) else {}
+        result = self.request("initialize", {"clientInfo": {**CLIENT_INFO, **client_info}, **asked, **self.opening})
         self.notify("initialized")
         return result
 
     def wait_exit(self) -> int:
-        """Wait, with its stdin open, until the server exits by itself; return its exit status."""
+        """Keep the stdin open and wait until the server exits by itself; return its exit status."""
         __tracebackhide__ = True
         status = self.process.wait(self.timeout)
         if status is None:
@@ -56,7 +74,7 @@ class Server(Client):
         return status
 
     def signal(self, number: int) -> None:
-        """Send the server a signal. Only a live server can get one, because a recording has no signals."""
+        """Send the server a signal. Only a live server can get a signal, because a recording has no signals."""
         os.kill(self.process.pid, number)
 
     def still_runs(self, seconds: float) -> bool:
@@ -64,15 +82,14 @@ class Server(Client):
         return self.process.wait(seconds) is None
 
     def close_stdout(self) -> None:
-        """Stop reading the server's stdout. Only a live server can notice this; a recording cannot show it."""
+        """Stop reading the server's stdout.
+
+        Only a live server can notice that its stdout is not read; a recording cannot show it.
+        """
         self.process.close_stdout()
 
-    def end_input(self) -> None:
-        """End the server's stdin without waiting for its end."""
-        self.process.close_stdin()
-
     def wait_upstream(self, requests: int) -> None:
-        """Wait until the model has answered this many turns in total; a replay has no model, so it returns at once."""
+        """Wait until the model has answered this many turns in total; a replay has no model, so this function returns at once."""
         __tracebackhide__ = True
         wanted = requests
         while self.upstream is not None:

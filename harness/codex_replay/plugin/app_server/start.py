@@ -1,18 +1,19 @@
 """Start the servers of a case, with the settings that a case may declare; `AppServer` is the type of the fixture `app_server`.
 
-Live subjects get a hermetic home and a session of the fake Responses backend with the case's script; the others get the case's
-cassette.
+Live subjects get a hermetic home and a session of the fake Responses backend with the case's script; other subjects get the
+case's cassette.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.plugin.app_server.server import Server
 from codex_replay.plugin.app_server.upstream import RecordedUpstream
+from codex_replay.plugin.base.for_versions import value_for
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.codex.shell_tools import for_version
 from codex_replay.shell.files.archive import is_file
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from codex_replay.plugin.base.options import Settings
     from codex_replay.plugin.base.subjects import Subject
     from codex_replay.shell.http.backend_process import BackendProcess
+
+T = TypeVar("T")
 
 RECORDED_HOME = "/home/user"
 WAIT_REPLAY, WAIT_LIVE = 10.0, 30.0
@@ -72,14 +75,15 @@ class AppServer:
         """Start the app-server under test.
 
         `script` is the reply of the model, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends frames
-        that are wrong on purpose. `match` is how strictly the fake compares the client's frames with the cassette: exact,
-        or method. `cut` leaves longer strings of very long client lines out of the cassette. `racy` is the reason why the real
-        server has more than one right way; the recording shows one, and is then kept by --record all. `ends` is the exit
-        exit status that is expected (negative: the signal that kills it; None: it never exits, and is stopped).
-        `refused` declares that the upstream turns down the login of a live server on purpose. `env` adds to the environment.
+        that are wrong on purpose. `match` is how strictly the fake compares the client's frames with the cassette: "exact" or
+        "method". In very long client lines, the cassette leaves out strings of more than `cut` characters. `racy` is the reason
+        why the real server has more than one correct behaviour; the recording shows one of them, and --record all then keeps
+        the old recording. `ends` is the expected exit status (negative: the signal that kills the server; None: the server
+        never exits, and is stopped). `refused` declares that the upstream rejects the login of a live server on purpose. `env`
+        adds to the environment.
 
-        For a live server only: `config` adds to its config.toml; `auth` is "api_key", "chatgpt" or the whole of auth.json;
-        `prepare` is called with the folder of `home`, `tmp` and `work` before it starts.
+        For a live server only: `config` adds to its config.toml; `auth` is "api_key", "chatgpt" or the whole content of
+        auth.json; `prepare` is called before the start with the folder that contains `home`, `tmp` and `work`.
         """
         __tracebackhide__ = True
         cassette = self._name.path(self._cassettes, len(self.servers) + 1)
@@ -99,8 +103,8 @@ class AppServer:
         else:
             if self._subject.version != DEFAULT:
                 raise SubjectFailure(
-                    f"The cassettes of this suite are of Codex {DEFAULT}, and {self._subject.name} is not. Give the real one, "
-                    f"--app-server codex@{self._subject.version}, or --app-server fake."
+                    f"The cassettes of this suite were recorded from Codex {DEFAULT}, so {self._subject.name} cannot replay "
+                    f"them. Use --app-server codex@{self._subject.version}, or --app-server fake."
                 )
             if not is_file(str(cassette)):
                 raise SubjectFailure(
@@ -109,12 +113,16 @@ class AppServer:
                 )
             given, work = _fake_home(root, cassette, match)
         server = Server(self._subject.argv, env={**given, **(env or {})}, cwd=work, timeout=self._wait)
-        server.work, server.live, server.bad_input = work, self._subject.live, bad_input
+        server.work, server.live, server.bad_input, server.version = work, self._subject.live, bad_input, self._subject.version
         server.cut, server.racy, server.ends, server.refused = cut, racy, ends, refused
         server.cassette, server.upstream, server.redactor, server.recorded = cassette, upstream, redactor, recorded
         server.behind = {"script": script, "config": config}
         self.servers.append(server)
         return server
+
+    def by_version(self, values: Mapping[str, T]) -> T:
+        """Return the value of the newest version in `values` that is not newer than the version under test."""
+        return value_for(values, Server.dialect or self._subject.version)
 
     @property
     def _wait(self) -> float:

@@ -1,4 +1,5 @@
-"""The trace of a case of the app-server: its recordings if it reproduced them, else its own frames compared with them."""
+"""The trace of a case of the app-server: its recordings if the case reproduced them, otherwise its own frames compared with the
+recordings."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def case_trace(case: Case, collector: TraceCollector, passed: bool) -> Collected
 
 
 def _compared(case: Case) -> CollectedTrace:
-    """Return the trace of a case that failed or ran live, compared with its recordings, one a server."""
+    """Return the trace of a case that failed or ran live, compared with its recordings, one per server."""
     from codex_replay.report.side_by_side import align, values
 
     frames: list[Frame] = []
@@ -54,7 +55,7 @@ def _compared(case: Case) -> CollectedTrace:
 
 
 def _reproduced(case: Case) -> CollectedTrace | None:
-    """Return the trace of a case that reproduced its cassettes, one per server, server by server."""
+    """Return the trace of a case that reproduced its cassettes: the frames of its cassettes, one cassette per server."""
     from codex_replay.report.cassette_trace import cassette_trace
     from codex_replay.shell.cassettes.file import CassetteError
 
@@ -78,7 +79,7 @@ def _reproduced(case: Case) -> CollectedTrace | None:
 
 
 def _live(server: Server) -> tuple[list[core.Frame], bool]:
-    """Return the traffic of a server, redacted and in the order of time, and whether a part is left out."""
+    """Return the traffic of a server, redacted and in order of time, and True if a part is left out."""
     seen = list(server.timeline)
     if server.recorded is not None:
         server.recorded.close()
@@ -91,7 +92,8 @@ def _live(server: Server) -> tuple[list[core.Frame], bool]:
 
 
 def _ledger(server: Server) -> Iterator[core.Frame]:
-    """The requests of a live server to its model, from the ledger of our backend; the answers are those of the script."""
+    """Return the requests of a live server to its model, from the ledger of the fake backend; the answers come from the
+    script."""
     if server.upstream is None:
         return
     try:
@@ -120,10 +122,10 @@ def _redacted(frame: core.Frame, n: int, redactor: Redactor) -> core.Frame:
 
 
 def _recorded(server: Server, version: str) -> tuple[list[core.Frame], str]:
-    """Return the frames of a server's cassette and its Codex version; of a broken cassette, the readable frames.
+    """Return the frames of a server's cassette and its Codex version; for a broken cassette, only the readable frames.
 
-    The run is compared with the recording, so the version of the recording chooses the tables. The default is `version`, the
-    version of the subject.
+    The run is compared with the recording, so the version of the recording chooses the tables. If the recording names no version,
+    `version` (that of the subject) chooses the tables.
     """
     from codex_replay.shell.cassettes.file import CassetteError, CassetteReader
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Frames:
-    """Takes frames in the place of a cassette's writer, until the case has passed and deserves one."""
+    """Collects frames in place of a cassette's writer, until the case has passed and its cassette is written."""
 
     path = "the http seam"
 
@@ -35,7 +35,10 @@ class Frames:
 
 
 class RecordedUpstream:
-    """Forward a server's requests to `url` and keep the traffic of both sides. `failure` is a sentence if that failed."""
+    """Forward a server's requests to `url` and keep the traffic of both sides.
+
+    If the recording fails, `failure` is a sentence with the reason.
+    """
 
     def __init__(self, url: str, redactor: Redactor) -> None:
         self.failure = ""
@@ -58,7 +61,7 @@ class RecordedUpstream:
         return self._kept.kept
 
     def close(self) -> None:
-        """Stop listening; a second call does nothing."""
+        """Stop listening; a second call has no effect."""
         if self._open:
             self._open = False
             self._recorder.stop()

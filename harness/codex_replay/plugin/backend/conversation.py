@@ -1,7 +1,8 @@
-"""One Responses backend in a case: send requests, and check the answers.
+"""The Responses backend in one case: send requests, and check the answers.
 
-A fake is set up (valid tokens, replies of the model) through its control API; a backend behind a URL cannot be
-set up, so a case that needs it is skipped with a reason. Built on the standard library's HTTP client and `core`'s SSE decoder.
+A fake gets its valid tokens and the replies of the model through its control API. A backend behind a URL cannot be set up, so a
+case that needs this is skipped with a reason. Built on the standard library's HTTP client and `core`'s SSE decoder. A case for
+both transports runs twice; the second time, it sends its requests to `/responses` as messages of a WebSocket (`websocket`).
 """
 
 from __future__ import annotations
@@ -10,20 +11,20 @@ import json
 import time
 import uuid
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from codex_replay.core.text.error_text import error_text
-from codex_replay.core.wire.sse import Block, Decoder
+from codex_replay.plugin.backend.answer import Answer
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from codex_replay.plugin.backend.websocket import Socket
     from codex_replay.shell.http.backend_process import BackendSession
 
 __all__ = ["Answer", "Backend", "SubjectFailure", "event_problems", "stream_problems"]
@@ -36,7 +37,8 @@ KEY = "sk-backend-1"
 
 
 def event_problems(event: object) -> list[str]:
-    """Return a sentence for each thing that is wrong with one decoded event by its type (the openai package's, Codex's own)."""
+    """Return a sentence for each error in one decoded event, by its type (a type of the openai package, or one of Codex's
+    own)."""
     from codex_replay.protocol.responses.events import event_schemas
 
     return event_schemas().problems(event)
@@ -48,86 +50,6 @@ def stream_problems(events: Sequence[Mapping[str, Any]]) -> list[str]:
 
     checker = StreamChecker()
     return [*(problem for event in events for problem in checker.feed(event)), *checker.close()]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The response to one request; `asked` is the first line of the request."""
-
-    asked: str
-    status: int
-    headers: list[tuple[str, str]]
-    body: bytes = field(repr=False)
-
-    def header(self, name: str) -> str:
-        """Return the value of a header, by its name in any case; "" when it is missing."""
-        return next((value for key, value in self.headers if key.lower() == name.lower()), "")
-
-    @cached_property
-    def value(self) -> Any:
-        """The decoded JSON body; raises `SubjectFailure` if it is not JSON."""
-        __tracebackhide__ = True
-        try:
-            return json.loads(self.body)
-        except ValueError:
-            raise SubjectFailure(f"The body is not JSON.\n{self.report_on()}") from None
-
-    @property
-    def error(self) -> dict[str, Any]:
-        """The error object; raises `SubjectFailure` unless the body is `{"error": {...}}`."""
-        __tracebackhide__ = True
-        error = self.value.get("error") if isinstance(self.value, dict) else None
-        if not isinstance(error, dict):
-            raise SubjectFailure(f'The body has no object "error".\n{self.report_on()}')
-        return error
-
-    @cached_property
-    def blocks(self) -> list[Block]:
-        """Return the blocks of an event stream; raises `SubjectFailure` if the request did not succeed."""
-        __tracebackhide__ = True
-        if self.status != 200:
-            raise SubjectFailure(f"The request was refused.\n{self.report_on()}")
-        decoder = Decoder()
-        return decoder.feed(self.body) + decoder.close()
-
-    @cached_property
-    def events(self) -> list[dict[str, Any]]:
-        """The decoded events of the stream; raises `SubjectFailure` where one is not a JSON object."""
-        __tracebackhide__ = True
-        found = []
-        for block in self.blocks:
-            if not block.dispatched:
-                continue
-            try:
-                value = json.loads(block.data or b"")
-            except ValueError:
-                value = None
-            if not isinstance(value, dict):
-                raise SubjectFailure(f"The data of an event is not a JSON object: {block.raw[:200]!r}\n{self.report_on()}")
-            found.append(value)
-        return found
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        """Return the events of one type, in order."""
-        __tracebackhide__ = True
-        return [event for event in self.events if event.get("type") == kind]
-
-    @property
-    def items(self) -> list[dict[str, Any]]:
-        """The items that were done, in order."""
-        __tracebackhide__ = True
-        return [event["item"] for event in self.of("response.output_item.done")]
-
-    @property
-    def text(self) -> str:
-        """The joined deltas of the text."""
-        __tracebackhide__ = True
-        return "".join(event["delta"] for event in self.of("response.output_text.delta"))
-
-    def report_on(self) -> str:
-        """Return the answer for people."""
-        text = self.body.decode("utf-8", "replace")
-        return f"{self.asked} -> {self.status}\n{text if len(text) < 2000 else text[:2000] + '...'}"
 
 
 @dataclass
@@ -146,8 +68,18 @@ class RecordedRequest:
 class Backend:
     """The backend under test in one case: send requests with `ask`, `get` and `refresh`; a fake can also be set up."""
 
-    def __init__(self, name: str, url: str, session: BackendSession | None, credentials: dict[str, str], wait: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        session: BackendSession | None,
+        credentials: dict[str, str],
+        wait: float,
+        transport: str = "http",
+    ) -> None:
         self.name = name
+        self.transport = transport
+        self.sockets: list[Socket] = []
         self.live = session is None
         self.answers: list[Answer] = []
         self.said: list[RecordedRequest] = []
@@ -162,13 +94,14 @@ class Backend:
 
     def _report_on(self, script: dict[str, Any]) -> None:
         if self._session is None:
-            pytest.skip(f"not verified on {self.name}: the answer does not show what this check needs")
-        self._session.script({"turns": [], "otherwise": "default", "auth": self._told, **script})
+            pytest.skip(f"not verified on {self.name}: the answer lacks the information that this check needs")
+        websocket = {"websocket": "on"} if self.transport == "websocket" else {}
+        self._session.script({"turns": [], "otherwise": "default", "auth": self._told, **websocket, **script})
 
     def login(self, mode: str = "chatgpt", *, base: str = "", **state: Any) -> None:
-        """Have a fake take a login: "chatgpt" or "api_key", and in what state its tokens are (docs/scripts.md, "auth").
+        """Make the fake accept a login: "chatgpt" or "api_key", with tokens in the given state (docs/scripts.md, "auth").
 
-        `base` is the path prefix of requests; by default that of the login.
+        `base` is the path prefix of requests; the default is the prefix that belongs to the login.
         """
         self._told = {"mode": mode, **(LOGIN if mode == "chatgpt" else {"api_key": KEY}), **state}
         self._report_on({})
@@ -176,17 +109,65 @@ class Backend:
         self._credentials = credentials(LOGIN if mode == "chatgpt" else {"api_key": KEY})
 
     def says(self, *items: object) -> None:
-        """Have a fake answer the next request with these items (docs/scripts.md)."""
+        """Make the fake answer the next request with these items (docs/scripts.md)."""
         self._report_on({"turns": [{"items": list(items)}]})
+
+    def release(self, gate: str) -> None:
+        """Open a gate of the reply that `says` has set up."""
+        if self._session is not None:
+            self._session.release(gate)
 
     def ask(
         self, body: object, headers: Mapping[str, str | None] | None = None, *, path: str = "/responses", method: str = "POST"
     ) -> Answer:
         """Send a request with the headers of the specification and return the answer.
 
-        `body` is sent as JSON, bytes unchanged. `headers` replace headers by name; None leaves one out.
+        `body` is sent as JSON; bytes are sent unchanged. `headers` replace headers by name; None leaves one out.
         """
         __tracebackhide__ = True
+        given = self._headers(headers)
+        if self.transport == "websocket" and (path, method) == ("/responses", "POST"):
+            return self._ask_socket(body, given)
+        data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+        return self._send(method, self._base + path, data, given)
+
+    def connect(self, headers: Mapping[str, str | None] | None = None, *, compressed: bool = True) -> Socket:
+        """Open a WebSocket to `/responses`, with the headers of the specification; raises `SubjectFailure` if it is refused."""
+        __tracebackhide__ = True
+        from codex_replay.plugin.backend.websocket import Refused, Socket
+
+        try:
+            socket = Socket(
+                self._url.rstrip("/") + self._base + "/responses", self._headers(headers), self._wait, compressed=compressed
+            )
+        except Refused as error:
+            raise SubjectFailure(f"The backend did not grant the WebSocket.\n{error}") from None
+        self.sockets.append(socket)
+        return socket
+
+    def _ask_socket(self, body: object, headers: Mapping[str, str]) -> Answer:
+        """Send a request on a new WebSocket; return the answer to the request, or to a refused handshake."""
+        __tracebackhide__ = True
+        from codex_replay.plugin.backend.websocket import Refused, Socket, sockets_closed
+
+        data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+        path = self._base + "/responses"
+        message = RecordedRequest("WEBSOCKET", path, headers, data, time.monotonic())
+        self.said.append(message)
+        try:
+            socket = Socket(self._url.rstrip("/") + path, headers, self._wait)
+            try:
+                answer = socket.ask(body)
+            finally:
+                sockets_closed([socket])
+        except Refused as error:
+            answer = error.answer
+        message.answer, message.ended = answer, time.monotonic()
+        self.answers.append(answer)
+        return answer
+
+    def _headers(self, headers: Mapping[str, str | None] | None) -> dict[str, str]:
+        """Return the headers of the specification, some of them replaced, or left out where the value is None."""
         given = {
             "content-type": "application/json",
             "accept": "text/event-stream",
@@ -199,18 +180,17 @@ class Backend:
             given.pop(name.lower(), None)
             if value is not None:
                 given[name] = value
-        data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
-        return self._send(method, self._base + path, data, given)
+        return given
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        """Send a GET with the login's headers; `path` is below the URL, a fake's base path not included."""
+        """Send a GET with the login's headers; `path` is relative to the URL, without a fake's base path."""
         __tracebackhide__ = True
         if self.live:
             pytest.skip(f"not verified on {self.name}: only its /responses is tested")
         return self._send("GET", path, None, {**self._credentials, **(headers or {})})
 
     def refresh(self, fields: Mapping[str, Any] | bytes, *, form: bool = False) -> Answer:
-        """Post to a fake's token URL: JSON, or a form."""
+        """Post to the token URL of a fake: as JSON, or as a form."""
         __tracebackhide__ = True
         if self.live:
             pytest.skip(f"not verified on {self.name}: a refresh would use up the login's refresh token")

@@ -1,11 +1,13 @@
 """The `backend` fixture: the backend that `--backend` names, started if it is a program.
 
     fake              the fake backend, started as a program (the default)
-    fake:CMD          another program that has its control API, started in its place
-    URL               a backend that runs already: requests go to URL/responses, with the login of `--backend-auth FILE`
+    fake:CMD          another program with the same control API, started instead
+    URL               a backend that already runs: requests go to URL/responses, with the login of `--backend-auth FILE`
+
+A case with the marker `both_transports` runs twice, over HTTP and over a WebSocket; on a URL only with `--backend-websocket`.
 
 Asking a backend on another host may cost money, so it is announced and must be confirmed with `--backend-cost-ok`. Each check
-bears `@pytest.mark.spec(id, statements...)`, as those of the other suites do.
+has the mark `@pytest.mark.spec(id, statements...)`, as in the other suites.
 """
 
 from __future__ import annotations
@@ -64,6 +66,9 @@ def parse_backend(text: str) -> tuple[str, ...] | str:
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options before anything is collected."""
     config.addinivalue_line("markers", "keeps_state: the case needs a backend that stores responses or conversations")
+    config.addinivalue_line("markers", "both_transports: the case runs over HTTP and over a WebSocket")
+    config.addinivalue_line("markers", "http_only: the case, in a module for both transports, is about HTTP itself")
+    config.addinivalue_line("markers", "websocket_only: the case is about the WebSocket itself")
     subject = parse_backend(settings_of(config).backend or "fake")
     if isinstance(subject, str) and not is_loopback(subject) and not config.getoption("backend_cost_ok"):
         raise pytest.UsageError(
@@ -74,10 +79,36 @@ def pytest_configure(config: pytest.Config) -> None:
         read_login(Path(config.getoption("backend_auth")))
 
 
+def speaks_websocket(config: pytest.Config) -> bool:
+    """Return True if the backend under test has a WebSocket: programs with the control API do, a URL if the user says so."""
+    subject = parse_backend(settings_of(config).backend or "fake")
+    return not isinstance(subject, str) or bool(config.getoption("backend_websocket"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the cases for both transports twice; the names of those over HTTP stay as they are."""
+    if "backend_transport" not in metafunc.fixturenames:
+        return
+    mark = metafunc.definition.get_closest_marker
+    transports = ["websocket"] if mark("websocket_only") else ["http"]
+    if mark("both_transports") and not mark("http_only"):
+        transports.append("websocket")
+    if not speaks_websocket(metafunc.config) and "http" in transports:
+        transports = ["http"]
+    hidden = {"websocket"} if mark("websocket_only") else {"http"}
+    given = [pytest.param(each, id=pytest.HIDDEN_PARAM if each in hidden else each) for each in transports]
+    metafunc.parametrize("backend_transport", given, scope="function")
+
+
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Return a line that names the backend, unless it is the fake."""
     subject = parse_backend(settings_of(config).backend or "fake")
-    return f"codex-replay backend: requests go to the real {subject}, which may cost money" if isinstance(subject, str) else None
+    if not isinstance(subject, str):
+        return None
+    transports = (
+        "" if config.getoption("backend_websocket") else ", over HTTP alone (--backend-websocket tests its WebSocket, too)"
+    )
+    return f"codex-replay backend: requests go to the real {subject}, which may cost money{transports}"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -93,7 +124,7 @@ def pytest_runtest_makereport(
 
 
 def backend_frames(backend: Backend) -> Iterator[Frame]:
-    """The requests of a case to a backend, and their responses."""
+    """Return the requests of a case to a backend, with their responses, as frames."""
     start = backend.said[0].started if backend.said else 0.0
     for conn, one in enumerate(backend.said, 1):
         yield request_frame(one.started - start, conn, one.method, one.path, one.headers.items(), one.body)
@@ -101,10 +132,19 @@ def backend_frames(backend: Backend) -> Iterator[Frame]:
             yield from answer_frames(one.ended - start, conn, one.answer.status, one.answer.headers, one.answer.body)
 
 
-class Programs:
-    """The program under test, started at first use; another command ends the one before.
+def close_all(backend: Backend) -> None:
+    """Close the WebSockets that a case opened."""
+    if backend.sockets:
+        from codex_replay.plugin.backend.websocket import sockets_closed
 
-    A backend that does not start, or cannot be reached, is tried once: a hundred cases would otherwise wait for the same error.
+        sockets_closed(backend.sockets)
+
+
+class Programs:
+    """Runs the program under test, started at its first use; if another command is needed, the running program is ended first.
+
+    If a backend does not start, or cannot be reached, later cases do not try again: otherwise a hundred cases would wait for the
+    same error.
     """
 
     def __init__(self) -> None:
@@ -114,7 +154,7 @@ class Programs:
         self._reached: set[str] = set()
 
     def get(self, command: tuple[str, ...]) -> BackendProcess:
-        """Return the running program of a command; fails the case where it does not start."""
+        """Return the running program of a command; fail the case if the program does not start."""
         from codex_replay.shell.http.backend_process import BackendError, BackendProcess
 
         if self._process is None or command != self._command:
@@ -165,26 +205,40 @@ def backend_programs() -> Iterator[Programs]:
 
 @pytest.fixture
 def backend_subject(request: pytest.FixtureRequest) -> tuple[str, ...] | str:
-    """The command of the backend under test (empty: our own), or its URL."""
+    """The command of the backend under test (empty: the fake), or its URL."""
     return parse_backend(settings_of(request.config).backend or "fake")
 
 
 @pytest.fixture
+def backend_transport() -> str:
+    """The transport of the requests of a case: "http" or "websocket"."""
+    return "http"
+
+
+@pytest.fixture
 def backend(
-    request: pytest.FixtureRequest, backend_programs: Programs, backend_subject: tuple[str, ...] | str
+    request: pytest.FixtureRequest,
+    backend_programs: Programs,
+    backend_subject: tuple[str, ...] | str,
+    backend_transport: str,
 ) -> Iterator[Backend]:
-    """Ask the backend that `--backend` names: `answer = backend.ask({...})`."""
+    """Send requests to the backend that `--backend` names: `answer = backend.ask({...})`."""
     settings = settings_of(request.config)
     if isinstance(backend_subject, str):
+        if backend_transport == "websocket" and not speaks_websocket(request.config):
+            pytest.skip(f"not verified on {backend_subject}: --backend-websocket tests its WebSocket")
         auth = request.config.getoption("backend_auth")
         login = read_login(Path(auth)) if auth else LOGIN
         backend_programs.reach(backend_subject, settings.wait or WAIT)
-        backend = Backend(backend_subject, backend_subject, None, credentials(login), settings.wait or WAIT_LIVE)
+        limit = settings.wait or WAIT_LIVE
+        backend = Backend(backend_subject, backend_subject, None, credentials(login), limit, backend_transport)
         trace_frames_of(request.node, lambda: backend_frames(backend))
         yield backend
+        close_all(backend)
         return
     session = backend_programs.get(backend_subject).session(f"backend:{request.node.nodeid}", {"turns": []})
-    backend = Backend("fake", session.url, session, credentials(LOGIN), settings.wait or WAIT)
+    backend = Backend("fake", session.url, session, credentials(LOGIN), settings.wait or WAIT, backend_transport)
     trace_frames_of(request.node, lambda: backend_frames(backend))
     yield backend
+    close_all(backend)
     session.close()

@@ -1,8 +1,7 @@
-"""Each frame of a case is checked as it passed, and `blame` is the writer of a faulty frame.
+"""Check each frame of a case as it is sent or received; `blame` is the writer of a faulty frame.
 
-A checker sees every frame of one connection in order. A faulty server frame is the subject's fault and fails the
-case; what the client wrote wrongly is the harness's own, unless the case sends bad input on purpose.
-"""
+A checker sees every frame of one connection in order. A faulty server frame is the subject's fault and fails the case; a faulty
+client frame is the harness's own fault, unless the case sends bad input on purpose."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ Blame = Literal["subject", "harness"]
 
 @dataclass(frozen=True, slots=True)
 class FrameFinding:
-    """One thing wrong with one frame, in a sentence."""
+    """One error in a frame; the text is a sentence."""
 
     blame: Blame
     frame: int
@@ -32,16 +31,18 @@ class FrameFinding:
 
 
 class FrameChecker(Protocol):
-    """See the frames of one connection in order and report faults of each."""
+    """Sees the frames of one connection in order, and reports the faults of each."""
 
     def check(self, frame: Frame) -> Iterable[str]:
-        """Return a sentence for each fault of `frame`; nothing if the frame is valid."""
+        """Return a sentence for each fault of `frame`; an empty list if the frame is valid."""
 
 
 class BundleChecker:
-    """Judges frames by the JSON-schema bundle of a Codex version: valid, and no key that the bundle does not know.
+    """Checks frames by the JSON-schema bundle of a Codex version: they must be valid, and have no key that the bundle does not
+    know.
 
-    The server is judged by the experimental bundle, whose members it writes to every client; the client once it asks for it.
+    The server's frames are checked by the experimental bundle, because the server sends experimental members to every client. The
+    client's frames are checked by the experimental bundle once the client has declared the capability.
     """
 
     def __init__(self, version: str) -> None:
@@ -87,7 +88,7 @@ def _asks(message: Any) -> bool:
 
 
 def all_of(version: str) -> Validator:
-    """Return what judges messages by all that a Codex version knows, or that the default one does if it has no bundle here."""
+    """Return a validator for the complete bundle of a Codex version, or of the default version if this version has no bundle."""
     known = version if has_bundle(version) else DEFAULT
     return _experimental(known) or _validator(known)
 
@@ -109,7 +110,10 @@ def keeps_experimental(version: str) -> bool:
 
 @cache
 def has_conversations(version: str) -> bool:
-    """Return True if this Codex version has v1, or may have it because it has no bundle here."""
+    """Return True if this Codex version has v1 conversations.
+
+    Also True if no bundle of the version is available, because the version may have them.
+    """
     return not has_bundle(version) or "newConversation" in _validator(version).bundle.methods("client-request")
 
 
@@ -119,7 +123,7 @@ def make_checkers(version: str) -> list[FrameChecker]:
 
 
 def judge(frames: Iterable[Frame], checkers: list[FrameChecker], *, bad_input: bool = False) -> list[FrameFinding]:
-    """Show every frame to every checker; with `bad_input` the client's faults are not findings."""
+    """Show every frame to every checker; with `bad_input` the client's faults do not count."""
     findings = []
     for frame in frames:
         for checker in checkers:

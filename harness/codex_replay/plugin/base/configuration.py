@@ -1,6 +1,6 @@
-"""The configuration of a project: `[tool.codex-replay]` in its pyproject.toml or, without one, in its codex-replay.toml.
+"""The configuration of a project: `[tool.codex-replay]` in its pyproject.toml or, if there is none, in its codex-replay.toml.
 
-    [tool.codex-replay]                     the options of a run, under their own names
+    [tool.codex-replay]                     the options of a run, by name
     [tool.codex-replay.ROLE.NAME]           a subject by name; ROLE is proxy, editor-client or lite-client
 
 Both files have the same tables. Every error is a `BadConfiguration` that names the file, the table and the key.
@@ -43,12 +43,12 @@ SUBJECT_KEYS: dict[str, Kind] = {"command": TEXT, "baseline": TEXT}
 
 
 class BadConfiguration(BadSubject):
-    """A file of a project has a table, a key or a value that cannot be; the text is a sentence."""
+    """A file of a project has an invalid table, key or value; the text is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """`[tool.codex-replay]` of a project; `path` is the file that has it, None if no file has."""
+    """The `[tool.codex-replay]` table of a project; `path` is the file that contains it, None if no file does."""
 
     path: Path | None = None
     table: Mapping[str, Any] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Configuration:
             if not isinstance(row, dict):
                 raise BadConfiguration(
                     f"{self.path}: [{TABLE}.{role}] {name} must be a table: [{TABLE}.{role}.{name}] with a command. "
-                    f'For one {role} without a name, write {role} = "COMMAND" into [{TABLE}].'
+                    f'For a single {role} without a name, write {role} = "COMMAND" into [{TABLE}].'
                 )
         return found
 
@@ -82,7 +82,7 @@ class Configuration:
 
 
 def check_keys(where: str, row: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
-    """Raise `BadConfiguration` for a key that is not in `kinds`, or a value of another kind; `where` names file and table."""
+    """Raise `BadConfiguration` for a key that is not in `kinds`, or a value of another type; `where` names file and table."""
     for key, value in row.items():
         if key not in kinds:
             raise BadConfiguration(f"{where} has no key {key!r}{did_you_mean(key, kinds)} Its keys are {', '.join(kinds)}.")
@@ -92,7 +92,7 @@ def check_keys(where: str, row: Mapping[str, Any], kinds: Mapping[str, Kind]) ->
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return the end of a sentence, which suggests the nearest known word if one is near."""
+    """Return the end of a sentence that suggests the nearest known word, if one is near."""
     near = difflib.get_close_matches(word, known, 1)
     return f"; did you mean {near[0]!r}?" if near else "."
 
@@ -112,7 +112,7 @@ def read(folder: Path, options: Collection[str]) -> Configuration:
         return Configuration()
     if len(found) > 1:
         both = " and ".join(str(path) for path, _ in found)
-        raise BadConfiguration(f"[{TABLE}] stands in {both}; keep one of them.")
+        raise BadConfiguration(f"[{TABLE}] is in {both}; keep only one of the two.")
     path, table = found[0]
     for key, value in table.items():
         if key not in options:

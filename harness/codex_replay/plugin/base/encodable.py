@@ -1,11 +1,10 @@
-"""Make reports encodable: the output of a broken subject may contain text without a form in UTF-8.
+"""Make reports encodable: the output of a broken subject may contain text that has no UTF-8 form.
 
-JSON may escape a lone surrogate, and a failure then shows it. pytest-xdist cannot send such a text, and would end the whole run;
-so each lone surrogate is replaced by its escape before it is sent.
+JSON may contain an escaped lone surrogate, and the message of a failure then contains the surrogate. pytest-xdist cannot send
+such a text, and would end the whole run, so each lone surrogate is replaced by its escape first.
 
-A report has a hundred small values, and pytest-xdist writes and reads each by itself, in Python. So it is given one: the report
-as `marshal` writes it, which keeps what xdist would keep (tuples too) and is done in C.
-"""
+A report has a hundred small values, and pytest-xdist encodes and decodes each of them in Python. xdist therefore gets one value:
+the report in the form of `marshal`, which preserves the same types (tuples, too) and is written in C."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def packed(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpack(report: dict[str, Any]) -> None:
-    """Unpack what `packed` has packed into a report; other reports stay unchanged."""
+    """Unpack a report that `packed` has packed; other reports stay unchanged."""
     data = report.pop(PACKED, None)
     if isinstance(data, bytes):
         report.update(marshal.loads(data))

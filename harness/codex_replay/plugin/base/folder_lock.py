@@ -1,7 +1,6 @@
 """Lock the folder of a report during its run, so that two runs at once never overwrite each other's report.
 
-A lock on a file in the folder, and so gone with the process: a run that was killed leaves nothing in the way.
-"""
+The lock is a lock on a file in the folder, so it ends with the process: a killed run leaves no lock."""
 
 from __future__ import annotations
 
@@ -19,12 +18,13 @@ class FolderLock:
     """A folder that this process locks until `release`."""
 
     def __init__(self, folder: Path, lock: int, made: bool) -> None:
-        """`lock` is the descriptor of the lock, -1 on a file system without locks; `made` is True if it created the folder."""
+        """`lock` is the descriptor of the lock, -1 on a file system without locks; `made` is True if this run created the
+        folder."""
         self.folder = folder
         self._lock, self._made = lock, made
 
     def release(self) -> None:
-        """Let others have it; a folder that was made for this run and in which nothing was put goes as well."""
+        """Release the lock; remove the folder if this run created it and it is still empty."""
         if self._lock >= 0:
             with contextlib.suppress(OSError):
                 (self.folder / LOCK).unlink()  # while it is locked: no other process's can exist
@@ -36,7 +36,10 @@ class FolderLock:
 
 
 def lock_folder(folder: Path) -> FolderLock | None:
-    """Lock a folder, created if necessary; None if another run has locked it. Raises `OSError` if it cannot be written."""
+    """Lock a folder, created if necessary; None if another run has locked it.
+
+    Raises `OSError` if the folder cannot be written.
+    """
     made = not folder.exists()
     while True:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,24 @@
-"""Cases for some Codex versions: the markers `since` and `until`, each with a version and the reason.
+"""Cases for some Codex versions: the markers `since` and `until`, and the expectations of one case for several versions.
 
-A case that is not for the version under test is skipped by name, with the reason in the report.
+Each marker has a version and the reason. A case that is not for the version under test is skipped by name, with the reason in
+the report.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeVar
+
 import pytest
 
 from codex_replay.protocol.versions import DEFAULT, is_version, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T = TypeVar("T")
+
+#: How the reason of a case begins that is not for the version.
+_NOT_FOR = "not for Codex"
 
 MARKERS = (
     "since(version, reason): the case is for this Codex version and later ones",
@@ -16,9 +27,9 @@ MARKERS = (
 
 
 def skip_for_version(items: list[pytest.Item], version: str) -> str:
-    """Skip the cases that are not for `version`; return what is wrong with a marker, "" if nothing is.
+    """Skip the cases that are not for `version`; return a sentence on an invalid marker, "" if all are valid.
 
-    Of a subject whose version is not known, every case runs.
+    If the version of the subject is unknown, every case runs.
     """
     for item in items:
         for name in ("since", "until"):
@@ -27,9 +38,34 @@ def skip_for_version(items: list[pytest.Item], version: str) -> str:
                 if len(given) != 2 or not all(isinstance(one, str) for one in given) or not is_version(given[0]):
                     return f'{item.nodeid}: the marker {name} takes a version and the reason: {name}("{DEFAULT}", "why").'
                 if is_version(version) and _excludes(name, numbers(given[0]), numbers(version)):
-                    item.add_marker(pytest.mark.skip(reason=f"not for Codex {version}: {given[1]}"))
+                    item.add_marker(pytest.mark.skip(reason=f"{_NOT_FOR} {version}: {given[1]}"))
     return ""
+
+
+def run_on_later(items: list[pytest.Item]) -> None:
+    """Also run the cases that their `until` would skip, because a comparison must show removed behaviour."""
+    for item in items:
+        if next(item.iter_markers("since"), None) is None:
+            item.own_markers[:] = [mark for mark in item.own_markers if not _skips(mark)]
+
+
+def _skips(mark: pytest.Mark) -> bool:
+    return mark.name == "skip" and str(mark.kwargs.get("reason", "")).startswith(_NOT_FOR)
 
 
 def _excludes(name: str, bound: tuple[int, ...], version: tuple[int, ...]) -> bool:
     return version < bound if name == "since" else version > bound
+
+
+def value_for(values: Mapping[str, T], version: str) -> T:
+    """Return the value of the newest version in `values` that is not newer than `version`.
+
+    For a text that is not a version, return the value of the default version. Raises `ValueError` if `version` is older than
+    each of `values`.
+    """
+    at = numbers(version if is_version(version) else DEFAULT)
+    known = {numbers(since): value for since, value in values.items()}
+    fitting = [since for since in known if since <= at]
+    if not fitting:
+        raise ValueError(f"no value is for Codex {version}: the oldest is for {min(values, key=numbers)}")
+    return known[max(fitting)]

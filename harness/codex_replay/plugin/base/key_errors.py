@@ -1,7 +1,7 @@
-"""Report a key that an answer lacks as the subject's failure, and not as Python's `KeyError: 'output'`.
+"""If an answer lacks a key, report a failure of the subject, and not Python's `KeyError: 'output'`.
 
-A case reads what the specification promises, `events[0]["response"]["output"]`, without asking first whether it is there.
-"""
+A case reads members that the specification promises, such as `events[0]["response"]["output"]`, without first checking that they
+exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _OURS = "codex_replay"
 
 
 def sentence(error: BaseException, statement: str) -> str | None:
-    """Return what the subject sent wrongly, by the error that a statement of a case raised; None for any other error."""
+    """Return a sentence on the subject's mistake if a case raised an error because the subject's answer lacks something.
+
+    Otherwise None.
+    """
     line = truncate(" ".join(statement.split()), LONGEST)
     if isinstance(error, KeyError):
         return f"The subject sent no {error.args[0] if error.args else ''!r}, which the case reads in `{line}`"
@@ -34,9 +37,9 @@ def sentence(error: BaseException, statement: str) -> str | None:
 
 
 def reading(paths: Sequence[Path]) -> int | None:
-    """Return the index of the call in a suite that raised an error, by the files of the calls from the outermost on.
+    """Return the index of the suite's call in `paths`, the files of the calls that led to an error, the outermost first.
 
-    None if the harness raised it: a bug of the harness is not a failure of the subject.
+    Returns None if the harness raised the error: a bug of the harness is not a failure of the subject.
     """
     for index, path in reversed(list(enumerate(paths))):
         if "suites" in path.parts[:-1]:
@@ -47,7 +50,7 @@ def reading(paths: Sequence[Path]) -> int | None:
 
 
 def report_on(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> None:
-    """Put the sentence in the place of Python's text, where a report's message is taken from."""
+    """Replace the message of a pytest report by the sentence."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None or call.excinfo is None or not isinstance(call.excinfo.value, KEY_ERRORS):
         return

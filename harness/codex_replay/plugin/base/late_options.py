@@ -1,7 +1,8 @@
-"""Add the suites' options after those of all installed plugins, and name the plugin that has one of them already.
+"""Add the suites' options after those of all installed plugins, and name a plugin that already has one of them.
 
 argparse refuses an option that is added twice, and the second plugin to add it fails with a traceback. A plugin that is loaded
-with `-p` comes before the installed ones. So its options wait until those are loaded.
+with `-p` comes before the installed ones. The options of such a plugin must therefore wait until the installed plugins are
+loaded.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def add_options_late(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Add the options when the installed plugins are loaded: at once if they are, as for a conftest.py or a pytest-xdist worker.
+    """Add the options once the installed plugins are loaded; for a conftest.py or a pytest-xdist worker they are loaded already.
 
-    Raises `pytest.UsageError` if another plugin has one of them.
+    Raises `pytest.UsageError` if another plugin already has one of the options.
     """
     known = getattr(pluginmanager.get_plugin("pytestconfig"), "known_args_namespace", None)
     late = LateOptions(parser)
@@ -31,7 +32,7 @@ def add_options_late(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 class LateOptions:
-    """Watches which plugin adds which option until it adds those of the suites."""
+    """Records which plugin adds which option, until the suites' options are added."""
 
     def __init__(self, parser: pytest.Parser) -> None:
         self._parser = parser
@@ -45,12 +46,12 @@ class LateOptions:
                     yield from ((name, group.name) for name in option.names())
 
     def pytest_plugin_registered(self, plugin_name: str) -> None:
-        """Note which options came with this plugin."""
+        """Note the options that this plugin added."""
         for name, _ in self._others():
             self._owners.setdefault(name, plugin_name)
 
     def pytest_load_initial_conftests(self, early_config: pytest.Config, args: list[str]) -> None:
-        """Add the options, and read the command line with them: their values are not paths."""
+        """Add the options, and parse the command line with them, so that their values are not mistaken for paths."""
         self.add()
         given = self._parser.parse_known_args(args, namespace=copy.copy(early_config.option))
         given.confcutdir = early_config.known_args_namespace.confcutdir

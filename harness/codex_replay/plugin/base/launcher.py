@@ -1,4 +1,7 @@
-"""The small program that a client under test is given as its `codex`: it becomes the program that the case has chosen."""
+"""Write a small program that a client under test starts as its `codex`.
+
+The small program then becomes the program that the case has chosen (with exec).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def write_launcher(path: Path, argv: Sequence[str], env: Mapping[str, str]) -> str:
-    """Write an executable that becomes `argv`, its own arguments after them, with this environment alone; return its path."""
+    """Write an executable that becomes `argv` followed by the executable's own arguments, with only this environment; return its
+    path."""
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
     # The mark is how a process is found again that has left its group.
     mark = f'{MARK}="${{{MARK}-}}"'

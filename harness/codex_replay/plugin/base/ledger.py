@@ -1,4 +1,4 @@
-"""One request as the fake backend received it: an entry of its ledger, to check a client with."""
+"""One request as the fake backend received it: an entry of its ledger, with which a case checks a client."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from codex_replay.protocol.script.expect import input_items, last_user, turn_number
+from codex_replay.protocol.script.expect import continued, input_items, last_user, turn_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,26 +22,30 @@ class Request:
     body: Any
     status: int | None
     sentence: str | None
+    #: The items of the conversation that it continues by an id (only a function as the model gets them).
+    earlier: Sequence[Mapping[str, Any]] = ()
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header, by its name in any case; None when it is missing, joined when it came twice."""
+        """Return the value of a header, by its name in any case; None if it is missing; several values are joined."""
         found = [value for key, value in self.headers if key.lower() == name.lower()]
         return ", ".join(found) if found else None
 
     @property
     def prompt(self) -> str:
-        """The text of the user's last message in the input, "" without one."""
+        """The text of the user's last message in the input, "" if there is none."""
         return last_user(self._mapping)
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """The outputs of calls in the input, by call id."""
+        """The outputs of tool calls that the input contains, by call id."""
         return {str(item.get("call_id")): item["output"] for item in input_items(self._mapping) if "output" in item}
 
     @property
     def turn(self) -> int:
-        """The number of the reply that it asks for in its conversation, from 1: one more than the replies in its input."""
-        return turn_number(self._mapping)
+        """The number of the reply that this request asks for in its conversation, from 1: one more than the number of replies in
+        its input.
+        """
+        return turn_number(continued(self._mapping, self.earlier))
 
     @property
     def _mapping(self) -> dict[str, Any]:
@@ -61,7 +65,8 @@ class Request:
 
 
 def request_of(entry: Mapping[str, Any], url: str) -> Request:
-    """Return the request of an entry of the ledger; `url` is that of the session."""
+    """Return the request of an entry of the ledger; `url` is the URL of the session."""
     path = entry["path"].removeprefix(urlsplit(url).path)
     headers = [(name, value) for name, value in entry["headers"]]
-    return Request(entry["method"], path, headers, entry.get("body"), entry["status"], entry["sentence"])
+    result = entry["status"], entry["sentence"], entry.get("earlier", ())
+    return Request(entry["method"], path, headers, entry.get("body"), *result)

@@ -35,7 +35,7 @@ class CaseName:
         return f"{self.suite}/{self.module}/{self.case}"
 
     def path(self, folder: Path, number: int) -> Path:
-        """Return the cassette's path under `folder`; `number` counts the servers that the case starts, from 1."""
+        """Return the cassette's path under `folder`; `number` is the number of the server in its case, from 1."""
         ending = "" if number == 1 else f".{number}"
         return folder / self.suite / self.module / f"{self.case}{ending}.ndjson"
 
@@ -45,13 +45,14 @@ def case_name(item: Any, root: Path) -> CaseName:
     path: Path = item.path
     case = getattr(item, "originalname", item.name).removeprefix("test_")
     callspec = getattr(item, "callspec", None)
-    if callspec is not None:
+    if callspec is not None and callspec.id:  # the id of a hidden parameter is empty
         case += "-" + "".join(c if c.isalnum() or c in "-_." else "_" for c in callspec.id)
     return CaseName(_suite(path, root), path.stem, case)
 
 
 def name_of_node(nodeid: str, root: Path) -> CaseName:
-    """Return the `CaseName` that `case_name` gives to the test with this node id, for a test that cannot be asked any more."""
+    """Return the `CaseName` that `case_name` gives to the test with this node id, for a test that no longer exists as an
+    object."""
     place, _, rest = nodeid.partition("::")
     path = root / place
     test, bracket, parameters = rest.rpartition("::")[2].partition("[")
@@ -63,7 +64,7 @@ def name_of_node(nodeid: str, root: Path) -> CaseName:
 def role_of(item: pytest.Item) -> str | None:
     """Return the role of the subject that a test uses through a codex-replay fixture; None if the test uses no such fixture.
 
-    A user's fixture may have the name of a codex-replay fixture.
+    A user's own fixture of the same name does not count.
     """
     known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     for name, role in ROLE_OF_FIXTURE.items():
@@ -87,7 +88,9 @@ def below_suites(path: Path) -> tuple[str, ...]:
 
 
 def cassette_folder(path: Path, root: Path) -> Path:
-    """Return the folder `cassettes` next to the `suites` folder that `path` lies in (in a wheel an archive), or in the root."""
+    """Return the folder `cassettes` (in a wheel, an archive) next to the `suites` folder that contains `path`, otherwise in the
+    root.
+    """
     for parent in path.parents:
         if parent.name == "suites":
             return Path(packed(str(parent.parent / "cassettes")))

@@ -53,14 +53,20 @@ KEYS: dict[str, tuple[Any, str, str]] = {
     "clients": (
         None,
         "N",
-        "How many clients the suite proxy asks with at once. Default: `clients` of the proxy's table, else 8.",
+        "How many parallel clients the suite proxy uses. Default: `clients` of the proxy's table, else 8.",
     ),
-    "wait": (None, "SECONDS", "How long a case waits for one frame. Default: 10, and 30 on a live server."),
+    "wait": (
+        None,
+        "SECONDS",
+        "How long a case waits for one frame. Default: 10, and 30 on a live server; after three timeouts, 3 and 9.",
+    ),
 }
 
 #: The options without a value: they have no key in the table.
 FLAGS = {
     "backend-cost-ok": "Allow requests to a --backend on another host, which may cost money.",
+    "backend-websocket": "The --backend URL has a WebSocket: run the cases for both transports twice.",
+    "lite-websocket": "The --lite-client speaks WebSocket (LITE_TRANSPORT=websocket): also run the cases for WebSocket.",
     "update-baseline": "Rewrite the file of --baseline from the failures of this run.",
     "no-early-stop": "Run every case, even if the first ones all fail for one cause.",
 }
@@ -94,7 +100,7 @@ class Settings:
 
     @property
     def others(self) -> dict[str, str]:
-        """The subjects besides the app-server, by role."""
+        """The subjects except the app-server, by role."""
         return {
             "backend": self.backend or "fake",
             "lite-client": self.lite_client,
@@ -104,7 +110,7 @@ class Settings:
 
 
 def option_names() -> list[str]:
-    """Return the options of the suites, with their dashes."""
+    """Return the names of the suites' options, with their dashes."""
     return [f"--{key}" for key in (*KEYS, *FLAGS, _LOGIN[0], _SHARD[0])]
 
 
@@ -138,7 +144,7 @@ def table_name(config: pytest.Config, role: str) -> str:
 
 
 def read_settings(config: pytest.Config) -> Settings:
-    """Read the settings of a run, again if its options were changed; raises `pytest.UsageError` with a sentence."""
+    """Read the settings of a run, and read them again if the options were changed; raises `pytest.UsageError` with a sentence."""
     own = configuration_of(config)
     table = {key: value for key, value in own.table.items() if not isinstance(value, dict)}  # no subjects by name
     values: dict[str, Any] = {}
@@ -168,7 +174,7 @@ def read_settings(config: pytest.Config) -> Settings:
     if values["clients"] is not None:
         clients = whole_number(str(values["clients"]))
         if not clients:
-            raise pytest.UsageError(f"--clients {values['clients']}: give a number from 1.")
+            raise pytest.UsageError(f"--clients {values['clients']}: give a number, 1 or more.")
         values["clients"] = clients
     for key in ("report", "cassettes", "baseline"):
         if values[key] is not None:
@@ -181,9 +187,9 @@ def read_settings(config: pytest.Config) -> Settings:
 
 
 def check_report(folder: Path) -> FolderLock:
-    """Hold the folder in which a report was asked for.
+    """Lock the folder of the requested report.
 
-    Raises `pytest.UsageError` if it cannot be written, or if another run has locked it: the user gets the error before
+    Raises `pytest.UsageError` if the folder is not writable, or if another run has locked it: the user thus gets the error before
     the run.
     """
     from codex_replay.plugin.base.folder_lock import lock_folder

@@ -21,10 +21,11 @@ def installed_suites() -> Path:
 
 
 def installed_id(path: Path, root: Path) -> str | None:
-    """Return `suites/SUITE/MODULE` for a module of an installed suite that pytest would name otherwise; None for any other.
+    """Return `suites/SUITE/MODULE` for a module of an installed suite to which pytest would give another name; None for any other
+    module.
 
-    pytest names a module outside the root of the run relative to its argument, so the name would be empty. pytest names a module
-    in a virtual environment below the root by its path there, which does not show its suite.
+    pytest names a module outside the root of the run relative to its argument, so the name would be empty. A module in a virtual
+    environment below the root gets the name of its path there, which does not show its suite.
     """
     suites = installed_suites()
     if not path.is_relative_to(suites):

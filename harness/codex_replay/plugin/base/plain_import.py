@@ -1,9 +1,10 @@
-"""Lets pytest import our own package as Python does: it would rewrite the assertions of each module of whatever brings a plugin.
+"""Make pytest import this package without assertion rewriting: pytest would rewrite every module of a package that contains a
+plugin.
 
-That costs each process of a run a second if nothing is compiled yet, or if Python must not write bytecode, and gains
-nothing: the assertions of a case are in the suites. There is no public way to turn it off; without the private one nothing
-changes.
-"""
+Rewriting would cost each process of a run a second if nothing is compiled yet, or if Python must not write bytecode. Rewriting
+would have no benefit, because the assertions of a case are in the suites. pytest has no public way to turn it off; if the
+private way is
+missing, rewriting stays on."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import sys
 
 
 def import_plainly(package: str) -> None:
-    """Leave the modules of `package` that are not imported yet unrewritten."""
+    """Exclude the modules of `package` that are not imported yet from rewriting."""
     for finder in sys.meta_path:
         marked = getattr(finder, "_must_rewrite", None)
         if isinstance(marked, set):

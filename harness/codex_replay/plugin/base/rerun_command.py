@@ -1,4 +1,4 @@
-"""The shell command that runs one case again: the same subject, the same options, that case alone."""
+"""The shell command that reruns one case alone, with the same subject and options."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RerunCommand:
     """Build the rerun commands of one run, relative to the folder in which the run was started."""
 
     def __init__(self, config: pytest.Config, report: Path) -> None:
-        """`report` is the folder of the run's report; the report of a rerun case must not replace it."""
+        """`report` is the folder of the run's report; the report of a rerun must not replace it."""
         self._config, self._report, self._own = config, report, _own(config)
         self._root = config.rootpath
         self._given = config.invocation_params.args
@@ -62,7 +62,7 @@ class RerunCommand:
         return [*places, *self._own, *_pytest(self._config), *alone, "--report", str(self._report)]
 
     def whole(self) -> list[str]:
-        """Return the words of the command that repeats the whole run."""
+        """Return the words of the command that reruns the whole run."""
         given = [str(word) for word in self._given]
         if not self._by_name:
             return ["pytest", *given]
@@ -79,7 +79,8 @@ class RerunCommand:
         return ["codex-replay", "run", *words]
 
     def line(self, nodeid: str, redact: Callable[[Iterable[str]], list[str]]) -> str:
-        """Return that command in the form of `shell_line`; the common end of all commands of a run is built once."""
+        """Return the command for this case in the form of `shell_line`; the common end of all commands of a run is built only
+        once."""
         begun = shell_line(self._begun(nodeid), redact)
         end = self._ends.get(redact)
         if end is None:
@@ -100,6 +101,10 @@ class RerunCommand:
         return str(path) if found.startswith(os.path.join("..", "..", "..")) else found
 
 
+#: Flags that a rerun of the same cases needs as well.
+_OF_SUBJECTS = ("backend-cost-ok", "backend-websocket", "lite-websocket")
+
+
 def _own(config: pytest.Config) -> list[str]:
     words = []
     for key in KEYS:
@@ -108,14 +113,14 @@ def _own(config: pytest.Config) -> list[str]:
             words += [f"--{key}", str(given)]
     if config.getoption("backend_auth", None):
         words += ["--backend-auth", str(config.getoption("backend_auth"))]
-    if config.getoption("backend_cost_ok", False):
-        words.append("--backend-cost-ok")
+    words += [f"--{flag}" for flag in _OF_SUBJECTS if config.getoption(flag.replace("-", "_"), False)]
     return words
 
 
 def _pytest(config: pytest.Config) -> list[str]:
-    """Return pytest's own options from the command line of this run, without those of a configuration file, which apply to the
-    next run as well.
+    """Return pytest's own options from the command line of this run.
+
+    Options of a configuration file are left out, because they also apply to the next run.
     """
     given_words = [str(word) for word in config.invocation_params.args]
     words = []

@@ -1,4 +1,7 @@
-"""`--shard I/N`: run each N-th case from the I-th on, so that N machines share a run; `report merge` joins their reports."""
+"""`--shard I/N`: run every N-th case, starting with the I-th, so that N machines share a run.
+
+`report merge` joins their reports.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ def shard_of(config: pytest.Config) -> tuple[int, int] | None:
 
 
 class Shard:
-    """Leaves the cases of the other shards out; registered if the option is given."""
+    """Selects the cases of one shard; pytest loads this plugin only if the option is given."""
 
     def __init__(self, number: int, of: int) -> None:
         self.number, self.of = number, of
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep each N-th case: neighbours take about the same time, so the shards do too."""
+        """Keep every N-th case: neighbouring cases take about the same time, so all shards take about the same time."""
         kept = items[self.number - 1 :: self.of]
         left_out = set(items) - set(kept)
         if left_out:

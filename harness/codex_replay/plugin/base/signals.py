@@ -1,10 +1,10 @@
 """End an interrupted or terminated run with its report and without remaining processes.
 
-Strategy. One process decides, the one that ends the run (with pytest-xdist the controller). From its start until it collects, its
-signals are blocked, so that an interrupt finds pytest ready to write a report. A termination is an interrupt with another exit
-status. Workers do not answer interrupts: the controller terminates them. A worker whose controller is gone terminates itself.
-Both take effect at once, even while a case waits (see `codex_replay.shell.process.wakeful`).
-"""
+Strategy. One process controls the run (with pytest-xdist, the controller); only this process handles the end of the run. In this
+process, signals are blocked from the start until the collection of the cases, so that an interrupt finds pytest ready to write a
+report. A termination is handled as an interrupt, with another exit status. Workers do not answer interrupts: the controller
+terminates them. A worker whose controller has ended terminates itself. SIGINT and SIGTERM take effect at once, even while a case
+waits (see `codex_replay.shell.process.wakeful`)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _LOOK = 0.5
 
 
 class Terminated(KeyboardInterrupt):
-    """The run was asked to end by SIGTERM or SIGHUP; pytest takes it for an interrupt."""
+    """SIGTERM or SIGHUP asked the run to end; pytest handles this as an interrupt."""
 
 
 class Interrupts:
-    """Count the interrupts of a run; one Ctrl-C counts once, even if both the terminal and `codex-replay run` send it."""
+    """Count the interrupts of a run; a Ctrl-C counts once, even if the terminal and `codex-replay run` both send the signal."""
 
     def __init__(self) -> None:
         self.ended_by = 0  # the signal that terminated the run
@@ -39,7 +39,7 @@ class Interrupts:
         self._raised = 0
 
     def interrupt(self, number: int, frame: object = None) -> None:
-        """Raise KeyboardInterrupt, unless this signal and one that was answered are the same interrupt."""
+        """Raise KeyboardInterrupt, unless this signal belongs to an interrupt that was already handled."""
         self._counts[signal.Signals(number)] += 1
         if max(self._counts.values()) > self._raised:
             self._raised += 1
@@ -52,7 +52,8 @@ class Interrupts:
             raise Terminated(f"the run was ended by {signal.Signals(number).name}")
 
     def install(self, passed_on: bool) -> None:
-        """Answer the signals that have their default action; `passed_on` means that `codex-replay run` passes interrupts on."""
+        """Install handlers for the signals that have their default action; `passed_on` means that `codex-replay run` passes
+        interrupts on."""
         answer_signals_at_once()
         for number in (signal.SIGTERM, signal.SIGHUP):
             _instead_of(signal.SIG_DFL, number, self.terminate)
@@ -67,12 +68,13 @@ def block() -> None:
 
 
 def unblock() -> None:
-    """Let the signals in, those first that came while they were blocked."""
+    """Unblock the signals; signals that came meanwhile are handled first."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED)
 
 
 def restore_in_children() -> None:
-    """Start children with default actions though this process ignores signals, as below nohup or in a shell's background job.
+    """Start children with default signal actions even if this process ignores signals, as below nohup or in a shell's background
+    job.
 
     A program inherits an ignored signal, but not a handler.
     """
@@ -81,7 +83,7 @@ def restore_in_children() -> None:
 
 
 def follow_controller(stop: Callable[[], None]) -> None:
-    """Make this process a worker: it calls `stop` and exits when its controller ends it or dies; it ignores interrupts."""
+    """Make this process a worker: it ignores interrupts, and calls `stop` and exits when its controller terminates it or ends."""
 
     def end(number: int, frame: object) -> NoReturn:
         stop()
@@ -96,7 +98,7 @@ def follow_controller(stop: Callable[[], None]) -> None:
 
 
 def end_with(controller: int) -> None:
-    """Terminate this process once its parent is no longer the process `controller`; run this function in a separate thread."""
+    """Terminate this process once its parent is no longer the process `controller`; call this function in a separate thread."""
     waits = threading.Event()
     while os.getppid() == controller:
         waits.wait(_LOOK)

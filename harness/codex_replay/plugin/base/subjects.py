@@ -1,8 +1,7 @@
 """The subjects that options name: `--app-server`, `--backend`, `--lite-client`, `--editor-client`, `--proxy`.
 
-One parser serves all of them. A `SubjectOption` lists the forms that one option takes; each subject makes of a `Choice` what it
-starts or asks.
-"""
+One parser serves all of them. A `SubjectOption` lists the forms that one option accepts; each subject converts a `Choice` to a
+program or an address."""
 
 from __future__ import annotations
 
@@ -59,10 +58,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class SubjectOption:
-    """One option and the forms that it takes.
+    """One option, and the forms of its value.
 
-    `flag` is the option, `choices` names its forms in messages, `names` are the names that it knows. `must_hold` is a
-    placeholder that a command must have, and the end of the sentence that asks for it.
+    `flag` is the option, `choices` describes its forms in messages, `names` are the fixed names that the option accepts.
+    `must_hold` is a placeholder that a command must contain, and the end of the error message if the placeholder is missing.
     """
 
     flag: str
@@ -75,7 +74,7 @@ class SubjectOption:
     must_hold: tuple[str, str] | None = None
 
     def parse(self, text: str, entries: Container[str] = ()) -> Choice:
-        """Return what `text` names; `entries` are the names of the table. Raises `BadSubject`."""
+        """Return the choice that `text` names; `entries` are the names in the configuration table. Raises `BadSubject`."""
         if text in entries:
             return Choice("entry", value=text)
         if text in self.names:
@@ -127,13 +126,25 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 APP_SERVER = SubjectOption(
     "--app-server", "fake, fake@VERSION, codex@VERSION, or a whole command line", ("fake",), fake=True, codex=True
 )
+#: The URLs of a running server: ws://HOST:PORT, wss://HOST, unix://PATH.
+LISTENING = ("ws://", "wss://", "unix://")
+
+
+def running_elsewhere(text: str) -> str:
+    """Return why a suite cannot use a server that already runs, or an empty text."""
+    if not text.startswith(LISTENING):
+        return ""
+    return (
+        f"--app-server {text}: each case starts a server with a home and a model of its own, and this one already runs. Name "
+        'the command that starts it: --app-server "codex-replay connect -- codex app-server".'
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A program under test: `name` as given, and `version`, the Codex version that it is or imitates ("unknown" if not known).
 
-    A `live` one is started in a hermetic home with a scripted upstream; any other replays a cassette.
+    A `live` subject is started in a hermetic home with a scripted upstream; any other subject replays a cassette.
     """
 
     name: str
@@ -148,13 +159,15 @@ class Subject:
 
 
 def slug(name: str) -> str:
-    """Return the name of a subject as part of a file name: of a command line its words without their folders."""
+    """Return the name of a subject as part of a file name; for a command line, its words without their folders."""
     short = " ".join(word.rstrip("/").rsplit("/", 1)[-1] for word in name.split())
     return "".join(c if c.isalnum() or c in "@.-" else "_" for c in short)[:60]
 
 
 def parse_app_server(text: str) -> Subject:
     """Return the subject that `text` names; raises `BadSubject`."""
+    if text.startswith(LISTENING):
+        return Subject(text, (str(Path(sys.executable).with_name("codex-replay")), "connect", text), True, "unknown")
     choice = APP_SERVER.parse(text)
     if choice.kind == "name":
         return Subject(text, (str(_fake_codex()), "app-server"), False, DEFAULT)

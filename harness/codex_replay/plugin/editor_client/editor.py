@@ -1,8 +1,8 @@
-"""One editor under test: started by its command, driven by the lines of docs/editor-client.md, seen from both of its ends.
+"""One editor under test: started by its command, controlled through the lines of docs/editor-client.md, and observed from both
+sides.
 
-What the user sees comes from the editor's own stdout (`turn`, `wait`, `shown`); what the server sees (`sent`, `requests`,
-`answers`) is in `editor_wire`. Each report can be awaited once; every failure is a `SubjectFailure` with both views.
-"""
+The editor's stdout has the reports to the user (`turn`, `wait`, `shown`); `editor_wire` has the messages to the server (`sent`,
+`requests`, `answers`). Each report can be awaited once. Every failure is a `SubjectFailure` with the messages of both sides."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STDERR = 20
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One prompt from the user's side: how it ended, and all that was reported until then, in order."""
+    """One prompt from the user's side: how it ended, and all reports until then, in order."""
 
     status: str
     reports: list[dict[str, Any]]
@@ -47,7 +47,7 @@ class Turn:
 
     @property
     def output(self) -> str:
-        """Return the output of commands and changes."""
+        """Return the output of commands and of file changes."""
         return "".join(report["text"] for report in self.of("output"))
 
     @property
@@ -57,7 +57,8 @@ class Turn:
 
 
 class Editor(Wire):
-    """One run of an editor. `project` is the folder that it is started in, `ledger_path` what its server takes down."""
+    """One run of an editor. `project` is the folder in which the editor is started, `ledger_path` the ledger that its server
+    writes."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class Editor(Wire):
         self._do(do="prompt", text=text)
 
     def decide(self, approval: Mapping[str, Any], decision: str) -> None:
-        """Answer an approval that was reported: accept, decline or dismiss."""
+        """Answer a reported approval: accept, decline or dismiss."""
         __tracebackhide__ = True
         self._do(do="decide", id=approval["id"], decision=decision)
 
@@ -124,19 +125,19 @@ class Editor(Wire):
         self._do(do="interrupt")
 
     def turn(self, prompt: str = "Hello") -> Turn:
-        """Give a prompt and return the turn when it has ended."""
+        """Send a prompt and return the turn when it has ended."""
         __tracebackhide__ = True
         self.prompt(prompt)
         return self.end()
 
     def close(self) -> int:
-        """Shut the editor down; return its exit status. Raises `SubjectFailure` if it does not end."""
+        """Shut the editor down; return its exit status. Raises `SubjectFailure` if the editor does not exit."""
         __tracebackhide__ = True
         self._do(do="shutdown")
         return self.ended()
 
     def hang_up(self) -> int:
-        """End the editor's stdin instead; return its exit status."""
+        """Close the editor's stdin without a shutdown; return its exit status."""
         __tracebackhide__ = True
         self.process.close_stdin()
         return self.ended()
@@ -146,6 +147,7 @@ class Editor(Wire):
         __tracebackhide__ = True
         status = self.process.wait(self.timeout)
         if status is None:
+            self.timed_out = True
             raise SubjectFailure(self.report_on(f"{self.cause()}: the editor did not end within {self.timeout:g} s"))
         self.process.output_ended.wait(self.timeout)
         return status
@@ -155,12 +157,12 @@ class Editor(Wire):
         try:
             self.process.write(json.dumps(command).encode() + b"\n", self.timeout)
         except Disconnected as gone:
-            raise SubjectFailure(self._early_end(f"The editor could not be given the command {command}: {gone}")) from None
+            raise SubjectFailure(self._early_end(f"The command {command} could not be sent to the editor: {gone}")) from None
 
     # -- what the user sees ------------------------------------------------------------------------------------------------
 
     def wait(self, kind: str, /, **fields: Any) -> dict[str, Any]:
-        """Take and return the next report of a kind that has these fields."""
+        """Wait for the next report of this kind with these fields; remove and return it."""
         __tracebackhide__ = True
 
         def found() -> dict[str, Any] | None:
@@ -189,7 +191,7 @@ class Editor(Wire):
             return Turn("", self.reports[self._since :]).text
 
     def wait_shown(self, text: str) -> None:
-        """Wait until the user has seen just this text since the prompt."""
+        """Wait until the user has seen exactly this text since the prompt."""
         __tracebackhide__ = True
         self._until(lambda: self._text() == text or None, f"the text {text!r} (shown: {self.shown[:200]!r})")
 
@@ -209,7 +211,8 @@ class Editor(Wire):
                     break
                 self._changed.wait(left)
         if self._ended:
-            raise SubjectFailure(self._early_end(f"It was waiting for {what}"))
+            raise SubjectFailure(self._early_end(f"The case was waiting for {what}"))
+        self.timed_out = True
         raise SubjectFailure(self.report_on(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
 
     def _early_end(self, what: str) -> str:
@@ -223,26 +226,26 @@ class Editor(Wire):
     # -- for people ----------------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """End the editor and all it started, at once."""
+        """Stop the editor and all processes that it started, at once."""
         self.process.stop(grace=0.2)
         self.close_gates()
 
     def report_on(self, what: str) -> str:
-        """Return the sentence `what` with the editor's state and what both of its ends saw."""
+        """Return the sentence `what` with the editor's state and the latest messages of both sides."""
         status = self.process.status
         closed = ", but has closed its stdout" if self._ended else ""
         state = f"The editor is still running{closed}." if status is None else f"The editor ended with status {status}."
         return f"{what}. {state}\n{self.traffic(8)}"
 
     def traffic(self, most: int = 30) -> str:
-        """Return the last of what the user and the server saw."""
+        """Return the latest messages to the user and to the server."""
         with self._changed:
             reports = [short(json.dumps(report, ensure_ascii=False)) for report in self.reports[-most:]]
             nonsense = [f"not a report: {line!r}" for line in self._nonsense[:3]]
         message = self.process.stderr_tail(STDERR)
         parts = [
             ("What the user saw:", [*reports, *nonsense]),
-            ("What passed on the wire:", self.passed(most)),
+            ("Messages on the wire:", self.passed(most)),
             ("stderr:", message),
         ]
         return "\n".join(line for head, lines in parts for line in [head, *(f"    {each}" for each in lines or ["(nothing)"])])

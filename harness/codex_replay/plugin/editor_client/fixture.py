@@ -1,14 +1,13 @@
 """The `editor_client` fixture: start an editor by its command, and let it start the server that the case chooses.
 
-`--editor-client` names the subject: `reference`, or a command line that keeps to docs/editor-client.md, in which `{codex}` is
-replaced by the path of the codex to start. That codex is a small program in the case's folder which becomes, with the
-environment of the case and nothing of the editor's, one of
+`--editor-client` names the subject: `reference`, or a command line of a program that follows docs/editor-client.md, in which
+`{codex}` is replaced by the path of the codex to start. The codex of the editor is a small program in the case's folder. With the
+environment of the case, and without that of the editor, it becomes one of:
 
     the app-server that `--app-server` names, the scripted fake or the real Codex, behind a tap  `editor_client(script=[...])`
     the byte server, which plays the steps that the case gives it                               `editor_client(server=[...])`
 
-Each check bears `@pytest.mark.spec(id, statements...)`, as those of the lite client do.
-"""
+Each check has the mark `@pytest.mark.spec(id, statements...)`, as in the lite-client suite."""
 
 from __future__ import annotations
 
@@ -21,12 +20,14 @@ import pytest
 
 from codex_replay.plugin.base.launcher import write_launcher
 from codex_replay.plugin.base.options import settings_of
-from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.base.subjects import SubjectOption, fill, parse_app_server, usage_errors
 from codex_replay.plugin.editor_client.editor import Editor, Turn
+from codex_replay.plugin.reporting.alone import is_alone
 from codex_replay.plugin.reporting.trace import trace_frames_of
 from codex_replay.plugin.reporting.trace_frames import rpc_frames, wire_lines
 from codex_replay.shell.codex.shell_tools import for_version, shell_tool
+from codex_replay.shell.process.patience import Patience
+from codex_replay.shell.process.programs import program
 from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
@@ -79,9 +80,10 @@ class EditorClient:
         """Start the editor.
 
         `script` is the reply of the model (docs/scripts.md); the app-server under test plays it. `server` is a list of steps for
-        the byte server, or a list of such lists, one for each start. `codex` is the path to give instead of either. `config`
-        adds to the app-server's config.toml, which is that of `ASKS` otherwise, `env` to its environment. `fault` is a fault of
-        fake-codex (docs/fake-codex.md), which plays the script then, whatever the app-server under test is: a real one has none.
+        the byte server, or a list of such lists, one for each start. `codex` is a path to pass to the editor instead of both.
+        `config` is added to the app-server's config.toml (default: `ASKS`), and `env` to its environment. `fault` is a fault
+        of fake-codex (docs/fake-codex.md). fake-codex then plays the script, for every app-server under test, because a real
+        app-server has no faults on request.
         """
         __tracebackhide__ = True
         root = self.folder / f"editor{len(self.editors) + 1}"
@@ -147,7 +149,7 @@ def editor_argv(command: str, codex: str) -> list[str]:
 
 
 def editor_frames(client: EditorClient) -> Iterator[Frame]:
-    """The traffic between the editors and their servers."""
+    """Return the traffic between the editors and their servers, as frames."""
     starts = 0
     for editor in client.editors:
         ledger = editor.ledger()
@@ -162,7 +164,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show next to a failure what the editor's user and its server saw."""
+    """Show the messages to the editor's user and to its server next to a failure."""
     report = yield
     client = getattr(item, "funcargs", {}).get("editor_client")
     if report.failed and report.when == "call" and isinstance(client, EditorClient):
@@ -173,8 +175,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture
 def editor_client_command(request: pytest.FixtureRequest) -> str:
-    """Return the command of the editor under test, as it was given."""
+    """Return the command of the editor under test, as the user gave it."""
     return str(settings_of(request.config).editor_client)
+
+
+@pytest.fixture(scope="session")
+def editor_patience(pytestconfig: pytest.Config) -> Patience:
+    """The limit of one report, which becomes shorter if the editor hangs in several cases."""
+    return Patience(settings_of(pytestconfig).wait, alone=is_alone())
 
 
 @pytest.fixture
@@ -183,15 +191,17 @@ def editor_client(
     tmp_path: Path,
     lite_client_backend: Callable[[], BackendProcess],
     editor_client_command: str,
+    editor_patience: Patience,
 ) -> Iterator[EditorClient]:
     """Start the editor that `--editor-client` names: `editor = editor_client(script=["Hi"]); editor.turn("Hello").text`."""
     settings = settings_of(request.config)
     with usage_errors():
         subject = parse_app_server(settings.app_server)
-    wait = settings.wait or (WAIT_LIVE if subject.live else WAIT)
+    wait = editor_patience.limit(WAIT_LIVE if subject.live else WAIT)
     client = EditorClient(editor_client_command, subject, tmp_path, wait, lite_client_backend, f"editor:{request.node.nodeid}")
     trace_frames_of(request.node, lambda: editor_frames(client))
     yield client
+    editor_patience.count(any(editor.timed_out for editor in client.editors))
     for editor in client.editors:
         editor.stop()
         if editor.upstream is not None:
@@ -199,7 +209,7 @@ def editor_client(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the statements of a document that were compared with a server, and the server's behaviour where they differ."""
+    """Print the statements of a document that were compared with a server, and those that differ from its behaviour."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     found = {reported["id"]: reported for report in reports for key, reported in report.user_properties if key == "statement"}
     if not found:

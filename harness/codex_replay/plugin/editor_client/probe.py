@@ -23,7 +23,7 @@ DOCUMENT = "docs/editor-client.md has the commands and reports of a driver."
 class FoundEditor:
     """The behaviour of an editor client: the methods that its codex received, the reports to the user, and its exit status.
 
-    `seconds` is how long the turn took. `wrong` is a sentence if it cannot be judged at all.
+    `seconds` is how long the turn took. If the editor cannot be judged, `wrong` is a sentence with the reason.
     """
 
     methods: tuple[str, ...] = ()
@@ -38,7 +38,8 @@ def _no_backend() -> BackendProcess:
 
 
 def try_editor(command: str, wait: float) -> FoundEditor:
-    """Start the editor, give it a prompt, and end it; `wait` limits one report, in seconds. Raises `pytest.UsageError`."""
+    """Start the editor, send it a prompt, and end it; `wait` is the limit for one report, in seconds. Raises
+    `pytest.UsageError`."""
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         client = EditorClient(command, parse_app_server("fake"), Path(made), wait, _no_backend, "init")
         begun = time.monotonic()
@@ -66,7 +67,7 @@ def judge(
     if ended != "completed":
         wrong = f"The editor reports that its first turn ended as {ended}{f': {errors}' if errors else ''}. {DOCUMENT}"
     elif not methods:
-        wrong = f"The editor never started the codex that stands for {{codex}}. {DOCUMENT}"
+        wrong = f"The editor never started the program whose path replaces {{codex}}. {DOCUMENT}"
     elif text != ANSWER:
         wrong = f"The model said {ANSWER!r}, and the editor reports the text {text!r}. {DOCUMENT}"
     return FoundEditor(methods, kinds, status, seconds, wrong)

@@ -1,4 +1,4 @@
-"""An editor as its server sees it: what passed between them, from the ledger that the server in the editor's hand keeps."""
+"""The traffic between an editor and its server, from the ledger that the server writes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,21 @@ if TYPE_CHECKING:
 
 
 class Wire:
-    """This half of an editor under test; `ledger_path` is what its server takes down. Who is an editor has its `process`."""
+    """The server's side of an editor under test; `ledger_path` is the ledger that its server writes.
+
+    A subclass has the `process` of the editor.
+    """
 
     process: Process
 
     def __init__(self, ledger_path: Path, wait: float) -> None:
         self.timeout = wait
+        self.timed_out = False  # something did not come within the limit
         self._ledger_path = ledger_path
         self._gates: list[int] = []
 
     def report_on(self, what: str) -> str:
-        """Return the sentence `what` with all that is known of the editor."""
+        """Return the sentence `what`, followed by all known facts about the editor."""
         raise NotImplementedError
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -87,6 +91,7 @@ class Wire:
         deadline = time.monotonic() + self.timeout
         while not true():
             if self.process.wait(0.005) is not None or time.monotonic() > deadline:
+                self.timed_out = True
                 raise SubjectFailure(self.report_on(f"{progress(self.server_messages())}: {what[:1].lower()}{what[1:]}"))
 
     def cause(self) -> str:
@@ -102,7 +107,7 @@ class Wire:
             method = methods.get(json.dumps(refused[-1].get("id")), "a request")
             return f"The server refused {method} with the error {short(json.dumps(refused[-1]['error'], ensure_ascii=False))}"
         if not sent:
-            return "The editor has sent its server nothing"
+            return "The editor has sent nothing to its server"
         if turn_state(message) == "no turn had started":
             return f"The editor has started no turn; the last message that it sent was {label(sent[-1])}"
         state = turn_state(message)
@@ -122,7 +127,10 @@ class Wire:
         return [message for message in self.sent() if "method" not in message]
 
     def answer_to(self, number: int) -> dict[str, Any]:
-        """Wait for the editor's answer to the server's request with this id, for which the server may not wait; return it."""
+        """Wait for the editor's answer to the server's request with this id even if the server does not wait for it.
+
+        Return the answer.
+        """
         __tracebackhide__ = True
         self._until_wire(
             lambda: any(answer.get("id") == number for answer in self.answers()),
@@ -131,9 +139,9 @@ class Wire:
         return next(answer for answer in self.answers() if answer.get("id") == number)
 
     def violations(self) -> list[str]:
-        """Return a sentence for each thing that the editor sent and Codex 0.92 does not have: wrong types, unknown keys.
+        """Return a sentence for each part of the editor's messages that Codex 0.92 does not have: wrong types, unknown keys.
 
-        Judged by the schema bundle, with every object closed.
+        The schema bundle decides, with every object closed.
         """
         from codex_replay.core.cassette.frames import Frame
         from codex_replay.plugin.base.checking import BundleChecker
@@ -156,28 +164,28 @@ class Wire:
         return [entry["pid"] for entry in self.ledger() if "run" in entry]
 
     def running_servers(self) -> list[int]:
-        """The process ids of the servers that still run."""
+        """The process ids of the servers that are still running."""
         return [pid for pid in self.server_pids() if runs(pid)]
 
     def wait_gate(self, name: str) -> None:
-        """Wait until a byte server waits at a gate."""
+        """Wait until a byte server is waiting at a gate."""
         __tracebackhide__ = True
         self._until_wire(lambda: {"gate": name} in self.ledger(), f"The server did not reach the gate {name!r}")
 
     def open_gate(self, name: str) -> None:
-        """Release a gate of a byte server, now or in advance."""
+        """Open a gate of a byte server; a gate that was not reached yet will not wait."""
         gate = os.open(self._ledger_path.parent / "gates" / name, os.O_RDWR)
         os.write(gate, b"x")
         self._gates.append(gate)  # a write is lost if no process has the pipe open
 
     def close_gates(self) -> None:
-        """Let go of the gates."""
+        """Release all gates."""
         for gate in self._gates:
             os.close(gate)
         self._gates.clear()
 
     def passed(self, most: int) -> list[str]:
-        """Return the last of what passed, a line each, for people."""
+        """Return the last lines of the traffic, for people."""
         return [_passed(entry) for entry in self.ledger()[-most:]]
 
 

@@ -1,10 +1,9 @@
 """The `lite_client` fixture: run a lite client by its command, and record its requests to the backend and to the token URL.
 
-`--lite-client` names the subject: `reference`, or a command line that keeps to docs/lite-client.md. Every run gets a folder with
-its auth.json and a session of the fake Responses backend with the case's script; `Run` is the result. Each check of the
-suite bears `@pytest.mark.spec(id, statements...)`: a name that stays, and the statements of the
-contract that it asserts; a failure shows them next to the traffic.
-"""
+`--lite-client` names the subject: `reference`, or a command line of a program that follows docs/lite-client.md. Every run gets a
+folder with its auth.json and a session of the fake Responses backend with the case's script; `Run` is the result. Each check of
+the suite has the mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of the contract that it asserts;
+a failure shows these statements next to the traffic."""
 
 from __future__ import annotations
 
@@ -20,11 +19,11 @@ from codex_replay.core.text.last_words import last_words
 from codex_replay.core.text.truncate import shortened
 from codex_replay.plugin.base.ledger import Request, request_of
 from codex_replay.plugin.base.options import settings_of
-from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.base.subjects import SubjectOption, usage_errors
 from codex_replay.plugin.reporting.spec import section_of, spec_of
 from codex_replay.plugin.reporting.trace import trace_frames_of
 from codex_replay.plugin.reporting.trace_frames import ledger_frames
+from codex_replay.shell.process.programs import program
 from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
@@ -54,7 +53,8 @@ LOGIN: dict[str, Any] = {
 
 
 class Run:
-    """One run of the client, ended: `status` (negative: the signal it died by), `stdout`, `stderr` and all its `requests`."""
+    """One completed run of the client: `status` (negative: the signal that killed it), `stdout`, `stderr` and all its
+    `requests`."""
 
     def __init__(self, file: Path, status: int, stdout: bytes, stderr: str, requests: list[Request], unused: list[int]) -> None:
         self.status = status
@@ -80,10 +80,10 @@ class Run:
         return json.loads(self.auth_bytes)
 
     def text(self) -> str:
-        """Return the final text; raises `SubjectFailure` unless the run succeeded and asked for every turn of the script."""
+        """Return the final text; raises `SubjectFailure` unless the run succeeded and requested every turn of the script."""
         __tracebackhide__ = True
         if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401)]:
-            raise SubjectFailure(f"The client sent what the backend refuses: {wrong[0]}\n{self._summary()}")
+            raise SubjectFailure(f"The client sent a request that the backend refuses: {wrong[0]}\n{self._summary()}")
         if self.status != 0:
             raise SubjectFailure(f"The client exited with status {self.status} {self._after()}\n{self._summary()}")
         if self._unused:
@@ -97,12 +97,13 @@ class Run:
     def failure(self, *, asked: bool = True) -> str:
         """Return the message on stderr; raises `SubjectFailure` unless the client failed for the reason that the case tests.
 
-        A request that breaks a rule is refused before the case's own trouble can come, and where none is sent it cannot come
-        either: such a failure proves nothing for the case. `asked` is False if no request is expected.
+        A request that breaks a rule is refused before the tested failure can occur; without any request, the tested failure
+        cannot occur either. If the client fails for such a reason, the case does not count as passed. `asked` is False if no
+        request is expected.
         """
         __tracebackhide__ = True
         if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401, UNSCRIPTED)]:
-            raise SubjectFailure(f"The client sent what the backend refuses: {wrong[0]}\n{self._summary()}")
+            raise SubjectFailure(f"The client sent a request that the backend refuses: {wrong[0]}\n{self._summary()}")
         if self.status == 0:
             raise SubjectFailure(f"The client exited with status 0, but produced no answer.\n{self._summary()}")
         if self.status < 0:
@@ -127,7 +128,9 @@ class Run:
         return "\n".join([*asked, *self._ended(500, shortened(self.stderr, 2000))])
 
     def _summary(self) -> str:
-        """The same in short, since a failure shows the whole below: no bodies, and of a long stderr its two ends."""
+        """Return a short form of the run, because a failure also shows the whole run: without bodies, and only the two ends of a
+        long stderr.
+        """
         long = len(self.stderr) > 700
         stderr = f"{self.stderr[:200]}\n[...]\n{self.stderr[-500:]}" if long else self.stderr
         return "\n".join([*(each.line for each in self.requests), *self._ended(200, stderr)])
@@ -136,7 +139,7 @@ class Run:
         return [f"exit status {self.status}", f"stdout: {shortened(repr(self.stdout), most)}", f"stderr: {stderr}"]
 
     def _after(self) -> str:
-        """Return when an unexpected failure came, and the client's last line on stderr."""
+        """Return at which point of the run an unexpected failure occurred, and the client's last line on stderr."""
         if not self.turns:
             when = "before it asked the model"
         elif self.requests[-1].status != 200:
@@ -174,10 +177,11 @@ class LiteClient:
     ) -> Run:
         """Run the client on a prompt and return its result; raises `SubjectFailure` if the client does not end in time.
 
-        `script` is the reply of the model (docs/scripts.md); None keeps the session. `auth` is the content of auth.json
-        (values, or bytes unchanged, b"" for no file); None is the login of before, at first `LOGIN`. `tools` and `schema`
-        are the contents of LITE_TOOLS and LITE_OUTPUT_SCHEMA. `base` and `token_url` are whole URLs or paths at the backend.
-        `at_home` puts the login at ~/.codex/auth.json and leaves LITE_AUTH_FILE unset. `env` adds to the environment.
+        `script` is the reply of the model (docs/scripts.md); None keeps the script of the session. `auth` is the content of
+        auth.json (values, or bytes unchanged, b"" for no file); None keeps the previous login (in the first run, `LOGIN`).
+        `tools` and `schema` are the contents of LITE_TOOLS and LITE_OUTPUT_SCHEMA. `base` and `token_url` are complete URLs, or
+        paths on the backend. `at_home` puts the login at ~/.codex/auth.json and leaves LITE_AUTH_FILE unset. `env` adds to the
+        environment.
         """
         __tracebackhide__ = True
         if script is not None:
@@ -217,7 +221,7 @@ class LiteClient:
 
     @staticmethod
     def execute(argv: list[str], env: Mapping[str, str], cwd: str, seconds: float) -> tuple[int | None, bytes, str]:
-        """Run a command to its end, at most so long: its status (None: it had to be ended), stdout and stderr."""
+        """Run a command to its end, with a time limit; return its status (None: it had to be killed), stdout and stderr."""
         __tracebackhide__ = True
         from codex_replay.shell.process.subject import CannotStart, Process
 
@@ -243,25 +247,38 @@ def _write(path: Path, content: object) -> Path:
     return path
 
 
-def parse_lite_client(text: str) -> tuple[str, ...]:
-    """Return the command that `--lite-client` names; raises `pytest.UsageError` with a sentence."""
+def parse_lite_client(text: str, *, packages: bool = False) -> tuple[str, ...]:
+    """Return the command that `--lite-client` names; raises `pytest.UsageError` with a sentence.
+
+    The reference client needs installed `packages` only for a WebSocket, and starts faster without them.
+    """
     with usage_errors():
         choice = OPTION.parse(text)
     # `python -m codex_replay.reference.lite_client` is the same program, but starts later.
-    return choice.argv or tuple(program("codex_replay.reference.lite_client.__main__"))
+    return choice.argv or tuple(program("codex_replay.reference.lite_client.__main__", packages=packages))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the option before anything is collected."""
     config.addinivalue_line("markers", "spec(id, *statements): the statements of the contract that the case asserts")
+    config.addinivalue_line("markers", "lite_websocket: the case is for clients that speak WebSocket")
     parse_lite_client(settings_of(config).lite_client)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip the WebSocket cases unless the user declares that the client speaks WebSocket."""
+    if item.get_closest_marker("lite_websocket") is None:
+        return
+    subject = settings_of(item.config).lite_client
+    if subject != "reference" and not item.config.getoption("lite_websocket"):
+        pytest.skip(f"not verified on {subject}: give --lite-websocket if it speaks WebSocket")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show next to a failure the line of the specification and, for a lite client, its runs."""
+    """Show the line of the specification next to a failure and, for a lite client, its runs."""
     report = yield
     mark = item.get_closest_marker("spec")
     if mark is not None:
@@ -277,7 +294,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def lite_client_backend(request: pytest.FixtureRequest) -> Iterator[Callable[[], BackendProcess]]:
-    """Start the fake Responses backend at first use, or share the one that the run has already."""
+    """Start the fake Responses backend at first use, or share the backend that the run already has."""
     from codex_replay.plugin.reporting.session import SESSION
     from codex_replay.shell.http.backend_process import BackendProcess
 
@@ -292,7 +309,8 @@ def lite_client_backend(request: pytest.FixtureRequest) -> Iterator[Callable[[],
 @pytest.fixture
 def lite_client_command(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """The command of the client under test."""
-    return parse_lite_client(settings_of(request.config).lite_client)
+    websocket = request.node.get_closest_marker("lite_websocket") is not None
+    return parse_lite_client(settings_of(request.config).lite_client, packages=websocket)
 
 
 @pytest.fixture

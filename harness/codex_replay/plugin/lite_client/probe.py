@@ -19,7 +19,7 @@ DOCUMENT = "docs/lite-client.md has the variables and the output of a lite clien
 class FoundLite:
     """The behaviour of a lite client: its requests as "POST /path 200", and how long it took in seconds.
 
-    `wrong` is a sentence if it cannot be judged at all.
+    If the client cannot be judged, `wrong` is a sentence with the reason.
     """
 
     requests: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Advice after a run: a wrong start command, capability or profile of a proxy, inferred from the results of its cases."""
+"""Advice after a run: a wrong start command, capability or profile of a proxy, derived from the results of its cases."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ _NOT_READY = "The proxy was not ready within"
 
 
 def wrong_profile(rows: Mapping[str, Iterable[Sequence[Any]]]) -> list[str]:
-    """Return advice on the profile; `rows` are the fields of each profile (`fields`), without a proxy that sent nothing."""
+    """Return advice on the profile; `rows` are the fields of each profile (`fields`), without profiles in which the proxy
+    sent no message."""
     sent = sorted({row[0] for row in rows.get("as-specified", ())} - {HANDSHAKE})
     if not sent or any(method in SPECIFIED for method in sent):
         return []
     return [
-        f"It sends none of the calls of as-specified ({', '.join(SPECIFIED)}); it sends {', '.join(sent)}. "
+        f"The proxy sends none of the calls of as-specified ({', '.join(SPECIFIED)}); it sends {', '.join(sent)}. "
         f"Run with --profile {'speaks-v2' if set(V2_CALLS) <= set(sent) else 'works-on-0.92'}."
     ]
 
 
 def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence[str], bool]], table: str = _TABLE) -> list[str]:
-    """Return advice on capabilities that the proxy probably lacks; `results` are what each case needs and whether it passed,
+    """Return advice on capabilities that the proxy probably lacks; `results` are the needs of each case and whether it passed,
     `table` names the table of the proxy and its file.
 
     A capability is missing if every case that needs it failed and other cases passed.

@@ -1,4 +1,4 @@
-"""The answers of a proxy, as values that know their path: a missing key or item is reported by its JSON path.
+"""The answers of a proxy, as values that know their JSON path: an error about a missing key or item names the path.
 
 A check can read `done.json["choices"][0]["message"]`, and the error is `choices[0] has no "message"`.
 """
@@ -38,7 +38,10 @@ class Array(list[Any]):
 
 
 def placed(value: Any, path: str) -> Any:
-    """Return the value with the JSON path of each part; it equals the plain value. `path` is what the whole is called."""
+    """Return the value with the JSON path of each part; it equals the plain value.
+
+    `path` is the path of the whole value in error messages.
+    """
     if isinstance(value, dict):
         found = Object((key, placed(each, f"{path}.{key}")) for key, each in value.items())
         found.path = path

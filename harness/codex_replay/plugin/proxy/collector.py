@@ -1,5 +1,5 @@
-"""Collect the results of a proxy's cases apart from the verdicts: the fields that it sent, and the capabilities that they
-need."""
+"""Collect the results of a proxy's cases that are not verdicts: the fields that the proxy sent, and the capabilities that its
+cases need."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def needs_of(item: pytest.Item) -> list[str]:
 
 
 class Fields:
-    """Collects what the proxy sent, in the process that ends the run."""
+    """Collects the messages of the proxy, in the process that ends the run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config

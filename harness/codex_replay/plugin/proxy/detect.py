@@ -1,8 +1,7 @@
 """Detect the properties of a proxy from its behaviour: its profile, capabilities, readiness and number of parallel clients.
 
-Pure functions over an `Observed`, which `probe.py` makes. A capability counts as absent only if the proxy shows no sign of it.
-One that it has and gets wrong is for the suite to judge.
-"""
+Pure functions over an `Observed`, which `probe.py` makes. A capability counts as absent only if the proxy shows no sign of it. A
+capability that exists but has errors counts as present; the suite reports its errors."""
 
 from __future__ import annotations
 
@@ -27,7 +26,10 @@ SLOW = 1 / 4
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of a proxy; status 0 means no answer, for the reason in `problem`. `methods` are the app-server's requests."""
+    """One answer of a proxy; status 0 means no answer, for the reason in `problem`.
+
+    `methods` are the methods that the proxy sent to the app-server.
+    """
 
     status: int = 0
     problem: str = ""
@@ -41,7 +43,7 @@ class Answer:
 
     @property
     def served(self) -> bool:
-        """True if the answer is a success."""
+        """True if the answer has a success status."""
         return 200 <= self.status < 300 and not self.problem
 
 
@@ -49,10 +51,10 @@ class Answer:
 class Observed:
     """The observed behaviour of a proxy.
 
-    `ready` has the status of each path of `READY_PATHS` (0: no answer), `seconds` is how long the first answer took to come.
-    `without_key` is the status of a request without a bearer.
-    `answers` are those of the probes by name, in the profile works-on-0.92; `specified` are those in as-specified. `clients` has
-    for each number of clients at once how many of them were served. `stderr` is how that of a proxy ends that served none.
+    `ready` has the status of each path of `READY_PATHS` (0: no answer), `seconds` is the time until the first answer.
+    `without_key` is the status of a request without a bearer token. `answers` are the answers to the probes, by name, in the
+    profile works-on-0.92; `specified` are those in as-specified. `clients` maps each number of parallel clients to the number of
+    clients that were served. `stderr` is the end of the stderr of a proxy that served no client.
     """
 
     attached: bool = False
@@ -70,7 +72,7 @@ class Observed:
 class FoundProxy:
     """The properties of a proxy. `profile` is None if it is unknown; `lacks` has the reason for each absent capability.
 
-    `dialects` are the markups in which it finds calls in a text.
+    `dialects` are the markups in which the proxy finds tool calls in a text.
     """
 
     profile: str | None
@@ -105,7 +107,8 @@ def detect(seen: Observed) -> FoundProxy:
 
 
 def _dialects(seen: Observed) -> tuple[str, ...]:
-    """Return the dialects in which the proxy finds calls; the calls of `text-tools`, in either profile, are in the first."""
+    """Return the dialects in which the proxy finds calls; the calls of `text-tools` are in the first dialect, in both
+    profiles."""
     first = next(iter(DIALECTS))
     tried = {name: [seen.answers.get(f"dialect-{name}")] for name in DIALECTS}
     tried[first] += [answers.get("text-tools") for answers in (seen.answers, seen.specified)]
@@ -116,11 +119,11 @@ def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> st
     posts = {name: answer for name in ("chat", "responses") if (answer := seen.answers.get(name)) is not None}
     if posts and "chat" in lacks and "responses" in lacks:
         report = ", ".join(f"POST {PATHS[name]} is answered {_shown(answer)}" for name, answer in posts.items())
-        return f"The proxy has no route that a client could ask: {report}."
+        return f"The proxy has none of the routes that a client uses: {report}."
     if any(answer.status in (401, 403) for answer in posts.values()):
         return (
-            "The proxy refuses the key of the suite (401). It must take the bearer in PROXY_API_KEY; or put its own key into "
-            "the configuration as `key`."
+            "The proxy refuses the key of the suite (401). The proxy must accept the bearer token in PROXY_API_KEY; or write its "
+            "own key into the configuration as `key`."
         )
     if posts and not any(answer.served for answer in posts.values()):
         name, answer = next(iter(posts.items()))
@@ -130,11 +133,11 @@ def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> st
             seen.stderr and f" Its stderr ends: {seen.stderr}"
         )
     if posts and not seen.attached and not calls:
-        return f"The proxy asks its app-server nothing. {_START}"
+        return f"The proxy sends nothing to its app-server. {_START}"
     return ""
 
 
-_START = "It must start the codex that CODEX_BIN names, as `$CODEX_BIN app-server`."
+_START = "A proxy must start the codex that CODEX_BIN names, as `$CODEX_BIN app-server`."
 
 
 #: The route of each endpoint.
@@ -146,7 +149,7 @@ def _shown(answer: Answer) -> str:
 
 
 def _profile(seen: Observed) -> tuple[str | None, tuple[str, ...]]:
-    """Return the profile, "default" for a proxy that has both, and the methods that show it."""
+    """Return the profile ("default" for a proxy that supports both) and the methods that show it."""
     works, specified = _methods(seen.answers), _methods(seen.specified)
     if not works and not specified:
         return ("works-on-0.92" if seen.attached else None), ()
@@ -163,7 +166,7 @@ def _methods(answers: Mapping[str, Answer]) -> tuple[str, ...]:
 
 
 def _lacks(seen: Observed, dialects: Sequence[str]) -> dict[str, str]:
-    """Return the capabilities of which the proxy shows no sign, each with the reason."""
+    """Return the capabilities that the proxy does not show, each with the reason."""
     lacks = {name: f"{_route(name)} is answered {_shown(answer)}" for name, answer in _asked(seen) if answer.status in NO_ROUTE}
     if any(answer.served for name, answer in _asked(seen) if name != "models"):  # else the proxy as a whole is broken
         lacks |= {name: f"{_route(name)} gets no answer ({answer.problem})" for name, answer in _asked(seen) if not answer.status}

@@ -1,8 +1,7 @@
 """Tool-call dialects: the markup in which a model writes its calls, and the vectors that are generated for it.
 
-A dialect is data (docs/proxy.md). The vectors are written from it as the model would write them, and their outcomes are known by
-construction: nothing here parses a text.
-"""
+A dialect is data (docs/proxy.md). The vectors are written as the model would write the calls, and their outcomes are computed
+with the text: no code in this module parses a text."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ class Dialect:
     """One form of a call: `open`, its content, `close`.
 
     `content` is "json" (an object with the tool under the key `name` and its arguments under the key `arguments`) or "elements"
-    (`<name>TOOL</name>`, then an element for each argument; or, with `arguments`, one element of that name with JSON in it).
+    (`<name>TOOL</name>`, then an element for each argument; or, with `arguments`, one element of that name that contains JSON).
     """
 
     id: str
@@ -78,7 +77,9 @@ def _one(row: Any, where: str, name: str) -> Dialect:
         raise BadSubject(f"{where}: content must be {' or '.join(CONTENTS)}, not {row['content']!r}.")
     found = Dialect(name, **row)
     if not found.name or (found.content == "json" and not found.arguments):
-        raise BadSubject(f"{where}: name and arguments must say where the tool and its arguments are.")
+        raise BadSubject(
+            f"{where}: name and arguments must name the keys of the tool and of its arguments; neither may be empty."
+        )
     return found
 
 
@@ -88,7 +89,7 @@ Part = str | tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class DialectVector:
-    """A text of the model in one dialect, and what the client must get from it: the calls, and the remaining text."""
+    """A text of the model in one dialect, and the expected result for the client: the calls, and the remaining text."""
 
     id: str
     why: str
@@ -114,7 +115,9 @@ def vectors(dialect: Dialect) -> Iterator[DialectVector]:
             dialect, "markup-in-a-string", "Markup in a JSON string is text.", ["A ", ("saveNote", {"title": inside}), " B"]
         )
     begun = dialect.call("getFileTree", {"path": "a/b"})[: -len(dialect.close) - 3]
-    yield DialectVector("cut-off", "A call that the end cuts off is no text and no call.", f"Look. {begun}", (), "Look.")
+    yield DialectVector(
+        "cut-off", "A call that the end of the stream cuts off is neither text nor a call.", f"Look. {begun}", (), "Look."
+    )
 
 
 _ROWS: dict[str, tuple[str, list[Part]]] = {

@@ -1,9 +1,9 @@
-"""Three verdicts on every field that a proxy sends: is it as specified, is it valid, does the Codex version know it.
+"""Three verdicts on every field that a proxy sends: whether the field is as specified, whether it is valid, and whether the Codex
+version knows it.
 
-*As specified*: a statement PAY or HAND has the field. *Valid*: the bundle's schema accepts it.
-*Known*: the bundle has the name; an unknown one is accepted and silently ignored (REAL-45). The report
-also shows whether a proxy sends a value, null, or nothing: "values are omitted when undefined", yet the examples have nulls.
-"""
+*As specified*: a statement PAY or HAND names the field. *Valid*: the bundle's schema accepts it. *Known*: the bundle has the
+name; Codex accepts an unknown name and silently ignores it (REAL-45). The report also shows whether a proxy sends a value or
+null, or omits the field: the specification says "values are omitted when undefined", but its examples contain nulls."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _MARKER = re.compile(r"case-[0-9a-f]{12};")
 
 
 def fields(exchanges: Iterable[Exchange], version: str = DEFAULT) -> list[list[Any]]:
-    """Return `[method, field, what, specified, valid, known]` for each field of each call; what is value or null.
+    """Return `[method, field, what, specified, valid, known]` for each field of each call; `what` is value or null.
 
-    A row without a field stands for the call. Calls that the documents do not name are in it too: a proxy may use
-    them in works-on-0.92.
+    A row without a field describes the call itself. Calls that the documents do not name are listed too: a proxy may use them in
+    works-on-0.92.
     """
     rows: list[list[Any]] = []
     for call in (call for one in exchanges for call in one.calls()):
@@ -61,7 +61,7 @@ def fields(exchanges: Iterable[Exchange], version: str = DEFAULT) -> list[list[A
 def unknown_members(call: Mapping[str, Any], version: str = DEFAULT) -> list[str]:
     """Return the paths of the members of a call that the bundle of a Codex version does not have (REAL-45), each once.
 
-    A version without a bundle is judged by that of the default version.
+    A version without a bundle is judged by the bundle of the default version.
     """
     schema = all_of(version).frame_schema("client", call["method"])
     if schema is None:
@@ -71,7 +71,7 @@ def unknown_members(call: Mapping[str, Any], version: str = DEFAULT) -> list[str
 
 
 def _shape(params: dict[str, Any]) -> str:
-    """Return the params without the members that differ between cases and do not affect a verdict."""
+    """Return the params without the members that differ between cases and do not influence a verdict."""
     kept = {name: _SOME_ID if name in _IDS and isinstance(value, str) else value for name, value in params.items()}
     return _MARKER.sub("case", json.dumps(kept))
 
@@ -93,10 +93,10 @@ def _rows(version: str, method: str, shape: str) -> list[list[Any]]:
 
 
 def summary(rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the fields of a run, each once: method, field, the three verdicts (None: no statement) and how often it came in
+    """Return the fields of a run, each once: method, field, the three verdicts (None: no statement), and how often the proxy sent
     each form.
 
-    When one of the specified calls came, the fields that never did are among them; `calls` is the number of calls.
+    If the proxy made one of the specified calls, the fields that it never sent are listed too; `calls` is the number of calls.
     """
     of: dict[str, dict[str, list[Sequence[Any]]]] = {method: {} for method in SPECIFIED}
     calls: Counter[str] = Counter()
@@ -131,7 +131,7 @@ def _summed(method: str, name: str, rows: Sequence[Sequence[Any]], calls: int) -
 
 
 def table(rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Return the table of a run, a line a field."""
+    """Return the table of a run, one line per field."""
     lines = [f"{'field':46} {'specified':>9} {'valid':>6} {'known':>6}   sent as"]
     for each in summary(rows):
         message = ", ".join(f"{word} {each[word]}x" for word in ("value", "null", "omitted") if each[word])
@@ -141,7 +141,7 @@ def table(rows: Iterable[Sequence[Any]]) -> list[str]:
 
 
 def as_data(rows: Mapping[str, Sequence[Sequence[Any]]], subject: str) -> dict[str, Any]:
-    """Return the fields by profile, as `proxy-fields.json` and the report have them."""
+    """Return the fields by profile, in the form of `proxy-fields.json` and the report."""
     return {"proxy-fields": 1, "proxy": subject, "profiles": {profile: summary(rows[profile]) for profile in sorted(rows)}}
 
 

@@ -6,9 +6,8 @@
         assert done.params("newConversation")["model"] == "gpt-5.2"
 
 `--proxy` names the subject (docs/proxy.md). The reply of the model is a mark of the case, `@pytest.mark.model(*items)`: the
-scripts of all cases become one, in which the marker of each case's prompt chooses its turn, so that cases with the same
-environment share a process. Each check bears `@pytest.mark.spec(id, statements...)`.
-"""
+scripts of all cases become one script. The marker in each case's prompt chooses its turn, so that cases with the same environment
+share a process. Each check has the mark `@pytest.mark.spec(id, statements...)`."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
 from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, Fields, needs_of, subject_of
 from codex_replay.plugin.proxy.fields import fields, unknown_members
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
-from codex_replay.plugin.proxy.no_end import no_end, turn_is_open
+from codex_replay.plugin.proxy.no_end import Watch, are_joined, no_end, turn_is_open
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
 from codex_replay.plugin.proxy.script import marker_of, profile_of, script_of, with_latency
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
@@ -36,6 +35,7 @@ from codex_replay.plugin.reporting.trace import trace_frames_of
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.report.group_failures import EARLIER
 from codex_replay.shell.codex.shell_tools import for_version
+from codex_replay.shell.process.patience import Patience
 from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ __all__ = ["Event", "Exchange", "Proxy", "SubjectFailure"]
 
 #: The default limit of one answer, in seconds (`--wait`).
 WAIT, WAIT_LIVE = 10.0, 30.0
+#: Behind a case: how long a turn that is about to end may take, and when a further turn would have begun, in seconds.
+SETTLES, QUIET = 0.3, 0.1
 #: How long a busy proxy is asked again if the request need not succeed, in seconds.
 BUSY = 4.0
 
@@ -55,7 +57,16 @@ BUSY = 4.0
 class Proxy:
     """The `proxy` fixture. `exchanges` lists all requests, in order."""
 
-    def __init__(self, pool: Pool, marker: str, profile: str, wait: float, subject: ProxySubject, version: str = DEFAULT) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        marker: str,
+        profile: str,
+        wait: float,
+        subject: ProxySubject,
+        version: str = DEFAULT,
+        patience: Patience | None = None,
+    ) -> None:
         self.marker = marker
         self.clients = subject.clients  # how many it bears at once
         self.able = subject.capabilities
@@ -67,6 +78,8 @@ class Proxy:
         self.exchanges: list[Exchange] = []
         self._pool = pool
         self._wait = wait
+        self.patience = patience or Patience(None, alone=False)
+        self.timed_out = False  # a request had no complete answer within the limit
         self.running: RunningProxy | None = None
         self._stderr_from: dict[Process, int] = {}  # how much each process had written before this case used it
 
@@ -86,16 +99,17 @@ class Proxy:
 
     @property
     def has_conversations(self) -> bool:
-        """Return True if the Codex version has conversations (v1) beside threads: their calls, and codex/event/*."""
+        """Return True if the Codex version has v1 conversations (their calls, and codex/event/*) in addition to threads."""
         return has_conversations(self.version)
 
     def prompt(self, text: str = "Hello") -> str:
-        """Return a prompt with the marker in it by which the model knows the case."""
+        """Return a prompt that contains the marker by which the model recognises the case."""
         return f"{text} {self.marker}"
 
     def process(self, env: Mapping[str, str] | None = None, script: Any = None) -> RunningProxy:
-        """Return the proxy process with this environment; start it if it does not run. With `script`, it is a separate
-        process.
+        """Return the proxy process with this environment; start it if it does not run.
+
+        With `script`, the process is not shared with other cases.
         """
         __tracebackhide__ = True
         if self.attached and (env or script is not None):
@@ -125,13 +139,16 @@ class Proxy:
         script: Any = None,
         ok: bool = False,
         stop_after: int | None = None,
+        within: float | None = None,
     ) -> Exchange:
-        """Send a request; return the answer and the JSON-RPC messages that passed meanwhile.
+        """Send a request; return the answer and the JSON-RPC messages that were sent in the meantime.
 
-        `headers` add to the bearer and take away what is None. Raises `SubjectFailure` when the answer does not end in its
-        time and, with `ok`, when it is not a success. A proxy that is busy (429 or 503 with Retry-After) is asked again after
-        that time, as a client would: with `ok` until the time of one answer is over, else for a few seconds and only if the
-        proxy has sent its app-server nothing for the request, so that the answer is none of the model's faults.
+        The turn of the request fails if `within` is given: the seconds after the end of the turn in which the answer must end.
+        `headers` are added to the bearer header; a header with the value None is removed. Raises `SubjectFailure` if the answer
+        does not end in time and, with `ok`, if it is not a success. If the proxy is busy (429 or 503 with Retry-After), the
+        request is sent again after that time, as by a real client. With `ok`, these retries continue until the time limit of one
+        answer has passed. Without `ok`, the retries continue for a few seconds, and only if the proxy has sent nothing to its
+        app-server for the request, so that the answer is not a fault of the model.
         """
         __tracebackhide__ = True
         self._claimed(capabilities_of(path, body))
@@ -142,8 +159,10 @@ class Proxy:
         began = time.monotonic()
         deadline = began + self._wait
         while True:
-            done = exchange(running.url, method, path, body, sent, self._wait, stop_after)
-            done.frames = running.wire.update()
+            watch = Watch(running.wire, self.patience, within)
+            hopeless = None if self.attached else watch.hopeless
+            done = exchange(running.url, method, path, body, sent, self._wait, stop_after, hopeless)
+            done.frames = [*watch.frames, *running.wire.update()]
             self.exchanges.append(done)
             pause = done.retry_after
             if pause is None or not (ok or self._busy(done)):
@@ -152,16 +171,18 @@ class Proxy:
                 break
             time.sleep(max(pause, 0.05))
         if done.problem:
+            gone = {frame.child for frame in done.frames if not frame.child_runs()}
             if done.silent:
+                self.timed_out = self.timed_out or not watch.cause
                 self._pool.retire(running)  # what it still does must not reach another case
-            raise SubjectFailure(no_end(done, attached=self.attached))
+            raise SubjectFailure(watch.late + no_end(done, attached=self.attached, gone=gone))
         if ok and not 200 <= done.status < 300:
-            busy = "" if done.retry_after is None else f". It was still busy after {self._wait:g} s of retries."
+            busy = "" if done.retry_after is None else f". The proxy was still busy after {self._wait:g} s of retries."
             raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.body[:500]!r}{busy}")
         return done
 
     def _busy(self, done: Exchange) -> bool:
-        """Return True if the proxy refused a request by itself: it sent its app-server no call."""
+        """Return True if the proxy refused a request without a call to its app-server."""
         return not self.attached and not [call for call in done.calls() if call["method"] != "initialize"]
 
     def _claimed(self, needed: list[str]) -> None:
@@ -172,24 +193,25 @@ class Proxy:
             pytest.skip(not_claimed(self._subject, lacking))
 
     def chat(self, body: Mapping[str, Any] | None = None, **given: Any) -> Exchange:
-        """POST /v1/chat/completions; without `messages` the prompt is the case's own. It must succeed unless ok=False."""
+        """POST /v1/chat/completions; without `messages` the prompt is the case's own. The request must succeed unless `ok`
+        is False."""
         __tracebackhide__ = True
         full = {"model": "gpt-5.2", "messages": [{"role": "user", "content": self.prompt()}], **(body or {})}
         return self.ask("POST", "/v1/chat/completions", full, **{"ok": True, **given})
 
     def responses(self, body: Mapping[str, Any] | None = None, **given: Any) -> Exchange:
-        """POST /v1/responses; without `input` the prompt is the case's own. It must succeed unless ok=False."""
+        """POST /v1/responses; without `input` the prompt is the case's own. The request must succeed unless `ok` is False."""
         __tracebackhide__ = True
         full = {"model": "gpt-5.2", "input": self.prompt(), **(body or {})}
         return self.ask("POST", "/v1/responses", full, **{"ok": True, **given})
 
     def post(self, endpoint: str, body: Mapping[str, Any] | None = None, **given: Any) -> Exchange:
-        """Ask `endpoint`, "chat" or "responses"."""
+        """Send a request to `endpoint`, "chat" or "responses"."""
         __tracebackhide__ = True
         return self.chat(body, **given) if endpoint == "chat" else self.responses(body, **given)
 
     def handshakes(self) -> Iterator[dict[str, Any]]:
-        """Yield the `initialize` of each app-server that this case's process has started before its last request."""
+        """Yield the `initialize` request of each app-server that this case's process started before its last request."""
         for frame in (self.running or self.process()).wire.frames:
             if frame.sender == "client" and frame.kind == "request" and frame.value["method"] == "initialize":
                 yield frame.value
@@ -203,9 +225,10 @@ class Proxy:
         return running.wire.model_calls(self.marker)
 
     def violations(self, kind: Kind) -> list[str]:
-        """Return the faults of all messages that the process of this case wrote to its app-servers: not `valid`, or not `known`.
+        """Return a sentence for each fault in the messages that the process of this case wrote to its app-servers: messages that
+        are not `valid`, or have members that are not `known`.
 
-        A sentence for each; judged by the bundle of the Codex version under test. Skips the case if that has none here.
+        The bundle of the Codex version under test decides. Skips the case if that version has no bundle here.
         """
         running = self.running or self.process()
         if not has_bundle(self.version):
@@ -216,27 +239,35 @@ class Proxy:
         return violations(running.wire.frames, kind, self.version)
 
     def leave(self) -> None:
-        """After a failure: retire the process if a turn of this case still runs, so that the turn does not reach another case.
+        """Retire the process if a turn of this case goes on, so that the turn does not reach another case.
 
-        Does nothing to a proxy that is given as a URL: its frames cannot be seen and its process is not ours.
+        Has no effect for a proxy that is given as a URL, because its frames cannot be seen and its process is not ours.
         """
         if self.running is None or self.attached:
             return
         frames = [frame for done in self.exchanges for frame in done.frames]
-        if turn_is_open([*frames, *self.running.wire.update()]):
-            self._pool.retire(self.running)
+        deadline = time.monotonic() + SETTLES
+        while turn_is_open(frames := [*frames, *self.running.wire.update()]):
+            if time.time() - frames[-1].t > QUIET and are_joined(frames):
+                return
+            if time.monotonic() > deadline:
+                self._pool.retire(self.running)
+                return
+            time.sleep(0.02)
 
     def eventually(self, sent: Callable[[list[Any]], bool], seconds: float = 5.0, what: str = "What was waited for") -> list[Any]:
-        """Wait until the frames that passed since the last request make `sent` true; return them.
+        """Wait until `sent` returns true for the frames since the last request; return these frames.
 
-        Raises `SubjectFailure`, a sentence about `what` and what the proxy has sent instead.
+        Raises `SubjectFailure` with the expectation (`what`) and the messages that the proxy sent.
         """
         __tracebackhide__ = True
         assert self.running is not None
         last = self.exchanges[-1]
+        seconds = self.patience.part(seconds, what)
         deadline = time.monotonic() + seconds
         while not sent(last.frames):
             if time.monotonic() > deadline:
+                self.patience.count(True, what)
                 report = [
                     str(f.value["method"]) for f in last.frames if f.sender == "client" and f.kind in ("request", "notification")
                 ]
@@ -262,7 +293,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Use the proxy's own name in the verdict: without `--proxy`, the name comes from the configuration."""
+    """Use the name of the proxy in the verdict; without `--proxy`, the name comes from the configuration."""
     from codex_replay.plugin.reporting.session import SESSION
 
     if found := session.config.stash.get(SESSION, None):
@@ -273,7 +304,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases of the other profile when `--profile` names one of the proxy's."""
+    """Leave out the cases of the proxy's other profile if `--profile` names one of its profiles."""
     profile = settings_of(config).profile
     if profile not in PROFILES:
         return
@@ -296,6 +327,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         if report.failed and proxy.exchanges:
             stderr = proxy.stderr()
             report.sections.append(("HTTP and JSON-RPC", report_on(proxy.exchanges, stderr)))
+        if report.failed or proxy.profile != PROFILES[0]:  # as specified, a request is two turns, and may end with the first
             proxy.leave()
     return report
 
@@ -331,9 +363,26 @@ def proxy_pool(
     pool.close()
 
 
+@pytest.fixture(scope="session")
+def proxy_patience(pytestconfig: pytest.Config) -> Patience:
+    """The limit of one answer, which becomes shorter if the proxy hangs in several cases."""
+    return Patience(settings_of(pytestconfig).wait, alone=is_alone())
+
+
+def silence(node: pytest.Item) -> float:
+    """Return the seconds for which the model of a case is silent before its first word: time limits of an answer do not include
+    this time.
+    """
+    marker = node.get_closest_marker("model")
+    turns = marker.kwargs.get("turns", ()) if marker is not None else ()
+    return sum(float(turn.get("first_delay_ms", 0)) for turn in turns if isinstance(turn, dict)) / 1000
+
+
 @pytest.fixture
-def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_pool: Pool) -> Proxy:
-    """Ask the proxy that `--proxy` names."""
+def proxy(
+    request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_pool: Pool, proxy_patience: Patience
+) -> Iterator[Proxy]:
+    """Send requests to the proxy that `--proxy` names."""
     settings = settings_of(request.config)
     if lacking := [each for each in needs_of(request.node) if each not in proxy_subject.able]:
         request.node.user_properties.append((UNCLAIMED, ", ".join(lacking)))
@@ -344,8 +393,9 @@ def proxy(request: pytest.FixtureRequest, proxy_subject: ProxySubject, proxy_poo
     with usage_errors():
         app_server = parse_app_server(settings.app_server)
     if profile == PROFILES[0] and not has_conversations(app_server.version):
-        pytest.skip(f"not for Codex {app_server.version}: it has no v1, whose calls the profile {profile} is about")
-    wait = settings.wait or (WAIT_LIVE if app_server.live else WAIT)
-    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject, app_server.version)
+        pytest.skip(f"not for Codex {app_server.version}: it has no v1, and the profile {profile} tests v1 calls")
+    wait = proxy_patience.limit(WAIT_LIVE if app_server.live else WAIT) + silence(request.node)
+    proxy = Proxy(proxy_pool, marker_of(request.node.nodeid), profile, wait, proxy_subject, app_server.version, proxy_patience)
     trace_frames_of(request.node, lambda: proxy_frames(proxy.exchanges))
-    return proxy
+    yield proxy
+    proxy_patience.count(proxy.timed_out)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -15,14 +19,18 @@ from codex_replay.plugin.proxy.answer import placed
 from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from codex_replay.plugin.proxy.wire import WireFrame
 
 
+#: Seconds between two looks at whether an answer can still end.
+LOOK = 0.2
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One server-sent event: its name ("" without one), its data, and the decoded data (None if it is not JSON)."""
+    """One server-sent event: its name ("" if it has none), its data, and the decoded data (None if it is not JSON)."""
 
     name: str
     data: str
@@ -30,7 +38,7 @@ class Event:
 
 
 class Chunks:
-    """A body that is sent in chunks, each in a network packet of its own."""
+    """A body that is sent in chunks, each in a separate network packet."""
 
     PAUSE = 0.1  # seconds after each piece, so that the kernel does not join two
 
@@ -46,7 +54,8 @@ class Chunks:
 
 @dataclass
 class Exchange:
-    """A request and its answer. `started`, `ended` in seconds since the epoch; `frames` are those of the JSON-RPC seam."""
+    """A request and its answer. `started` and `ended` are seconds since the epoch; `frames` are the frames on the JSON-RPC
+    seam."""
 
     method: str
     path: str
@@ -78,7 +87,7 @@ class Exchange:
 
     @property
     def answered(self) -> str:
-        """The status and, of an error in OpenAI's form, its code (else its type): "404 (not_found)"."""
+        """The status and, for an error in OpenAI's form, its code (otherwise its type): "404 (not_found)"."""
         try:
             error = json.loads(self.body)["error"]
             code = error.get("code") or error.get("type")
@@ -89,7 +98,7 @@ class Exchange:
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds after which a busy server (429, 503) asks to be tried again; None if it does not ask for it.
+        """The seconds after which a busy server (429, 503) asks the client to try again; None without such a request.
 
         Read from `Retry-After` (seconds or a date), or from OpenAI's `retry-after-ms`.
         """
@@ -135,7 +144,7 @@ class Exchange:
     # -- the JSON-RPC seam -----------------------------------------------------------------------------------------------
 
     def calls(self, *methods: str) -> list[dict[str, Any]]:
-        """Return the requests that the proxy sent, in order; of these methods only when some are named."""
+        """Return the requests that the proxy sent, in order; if methods are named, only those."""
         sent = [frame.value for frame in self.frames if frame.sender == "client" and frame.kind == "request"]
         return [value for value in sent if not methods or value["method"] in methods]
 
@@ -146,7 +155,7 @@ class Exchange:
         if len(found) != 1:
             listed = ", ".join(call["method"] for call in self.calls()) or "nothing"
             raise SubjectFailure(
-                f"The proxy must send {method} once for this request; it came {len(found)} times. It sent: {listed}. "
+                f"The proxy must send {method} once for this request, but sent it {len(found)} times. It sent: {listed}. "
                 f"The answer was {self.status}: {self.body[:200]!r}"
             )
         params = found[0].get("params")
@@ -162,6 +171,40 @@ class Exchange:
         return next(f.raw for f in self.frames if f.sender == "client" and f.kind == "request" and f.value["method"] == method)
 
 
+class _Hopeless(Exception):
+    """The answer was cut off, because nothing can end it any more."""
+
+
+@contextmanager
+def _cut(sock: socket.socket, hopeless: Callable[[], bool] | None) -> Iterator[None]:
+    """Shut the connection down once `hopeless` returns True; whatever reads it then ends, and `_Hopeless` is raised."""
+    if hopeless is None:
+        yield
+        return
+    over, cut = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(LOOK):
+            if hopeless():
+                cut.set()
+                with suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
+                return
+
+    thread = threading.Thread(target=watch, name="hopeless", daemon=True)
+    thread.start()
+    try:
+        yield
+    except Exception:
+        if not cut.is_set():
+            raise
+    finally:
+        over.set()
+        thread.join()
+    if cut.is_set():
+        raise _Hopeless
+
+
 def exchange(
     url: str,
     method: str,
@@ -170,11 +213,12 @@ def exchange(
     headers: Mapping[str, str],
     timeout: float,
     stop_after: int | None = None,
+    hopeless: Callable[[], bool] | None = None,
 ) -> Exchange:
-    """Send a request and read its answer, at most `timeout` seconds; what goes wrong is in `problem`.
+    """Send a request and read its answer, within `timeout` seconds; `problem` describes an error.
 
     `body` is a value (sent as JSON), bytes unchanged, `Chunks` of bytes, or None. After `stop_after` bytes of the answer the
-    connection is cut.
+    connection is cut; so it is once `hopeless`, which is called again and again in another thread, returns True.
     """
     import http.client  # not needed by a run of other suites; it loads ssl
 
@@ -189,19 +233,22 @@ def exchange(
         if isinstance(data, Chunks):
             sent["Content-Length"] = str(len(data.whole))
         connection.request(method, parts.path + path, data, sent)
-        response = connection.getresponse()
-        done.status, done.headers, done.version = response.status, response.getheaders(), response.version
-        while True:
-            if connection.sock is not None:
-                connection.sock.settimeout(max(0.01, deadline - time.monotonic()))
-            piece = response.read1(1 << 16)
-            if not piece:
-                break
-            pieces.append(piece)
-            if stop_after is not None and sum(map(len, pieces)) >= stop_after:
-                break
-            if time.monotonic() > deadline:
-                raise TimeoutError
+        with _cut(connection.sock, hopeless):
+            response = connection.getresponse()
+            done.status, done.headers, done.version = response.status, response.getheaders(), response.version
+            while True:
+                if connection.sock is not None:
+                    connection.sock.settimeout(max(0.01, deadline - time.monotonic()))
+                piece = response.read1(1 << 16)
+                if not piece:
+                    break
+                pieces.append(piece)
+                if stop_after is not None and sum(map(len, pieces)) >= stop_after:
+                    break
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+    except _Hopeless:
+        done.problem, done.silent = f"no complete answer within {time.monotonic() - deadline + timeout:.1f} s", True
     except TimeoutError:
         done.problem, done.silent = f"no complete answer within {timeout:g} s", True
     except http.client.IncompleteRead as error:

@@ -1,29 +1,37 @@
-"""Explain why an answer of a proxy did not end: the app-server's last message, the open requests, and whether the turn had
-ended.
+"""Explain why an answer of a proxy did not end: the app-server's last message, the open requests, whether the prompt was
+submitted, and whether the turn or the app-server had ended.
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from codex_replay.core.text.plural import plural
 from codex_replay.core.wire.jsonrpc import is_reply, label
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from codex_replay.plugin.proxy.http import Exchange
-    from codex_replay.plugin.proxy.wire import WireFrame
+    from codex_replay.plugin.proxy.wire import Wire, WireFrame
+    from codex_replay.shell.process.patience import Patience
 
 #: The notifications that end a turn, those of conversations (v1) and those of threads (v2).
 ENDS = ("turn/completed", "error", "codex/event/error", "codex/event/task_complete", "codex/event/turn_aborted")
 #: The requests that start a turn, and the notifications of conversations (v1) of which each turn has exactly one at its end.
 SUBMISSIONS = ("turn/start", "sendUserTurn", "sendUserMessage")
+#: The notifications that a turn has started.
+STARTS = ("turn/started", "codex/event/task_started")
 ENDS_OF_V1 = ("codex/event/task_complete", "codex/event/turn_aborted")
+#: The reasons why only the proxy can end an answer: a request of the server without a reply, a turn that is over.
+UNANSWERED, ENDED, FAILED = "a request of the app-server", "the end of the turn", "the end of a failed turn"
+#: The seconds that a proxy has then, unless a case sets less for a turn that failed.
+REACTION = 5.0
 
 
 def ends_turn(message: Any) -> bool:
-    """Return True for a notification that ends a turn. An error after which Codex tries again does not end it."""
+    """Return True for a notification that ends a turn. An error after which Codex retries does not end the turn."""
     if not isinstance(message, dict) or message.get("method") not in ENDS:
         return False
     params = message.get("params")
@@ -33,7 +41,7 @@ def ends_turn(message: Any) -> bool:
 def turn_is_open(frames: Sequence[WireFrame]) -> bool:
     """Return True if the client started more turns than the server has ended.
 
-    A thread (v2) is also sent the notifications of v1, so that the larger of the two counts is the number of ended turns.
+    A thread (v2) also gets the notifications of v1, so the number of ended turns is the larger of the two counts.
     """
     methods = [(frame.sender, frame.value.get("method")) for frame in frames if frame.kind in ("request", "notification")]
     started: int = sum(sender == "client" and method in SUBMISSIONS for sender, method in methods)
@@ -42,31 +50,153 @@ def turn_is_open(frames: Sequence[WireFrame]) -> bool:
     return started > max(v1, v2)
 
 
-def no_end(done: Exchange, *, attached: bool) -> str:
-    """Return the sentences for an answer without an end: its cause according to the frames, the problem, and the received part.
+def running_threads(frames: Sequence[WireFrame]) -> set[Any]:
+    """Return the threads (conversations) with a turn that the server started and did not end in these frames.
 
-    The frames of an `attached` proxy are not visible, so its cause is unknown.
+    The ids of the turns say nothing: the reply to a submission that joins a running turn names a turn that never ends.
     """
-    cause = "" if attached else _cause(done.frames, done.ended) + " "
-    came = f"Status {done.status} and {plural(len(done.body), 'byte')} had come." if done.status else "No byte of it had come."
+    found: set[Any] = set()
+    for frame in frames:
+        params = frame.value.get("params") if frame.sender == "server" and frame.kind == "notification" else None
+        if isinstance(params, dict):
+            thread = params.get("threadId") or params.get("conversationId")
+            if frame.value["method"] in STARTS:
+                found.add(thread)
+            elif frame.value["method"] in ("turn/completed", *ENDS_OF_V1):
+                found.discard(thread)
+    return found
+
+
+def are_joined(frames: Sequence[WireFrame]) -> bool:
+    """Return True if no turn runs, although there are more submissions than turns: the server joins two that come together."""
+    begun = any(frame.value.get("method") in STARTS for frame in frames if frame.kind == "notification")
+    return begun and not running_threads(frames) and not _unanswered(frames, "client")
+
+
+def stuck(frames: Sequence[WireFrame]) -> str:
+    """Return why an answer can no longer end unless the proxy itself acts: UNANSWERED, or ENDED; "" if it still can."""
+    if _unanswered(frames, "server"):
+        return UNANSWERED
+    ended = any(frame.sender == "server" and ends_turn(frame.value) for frame in frames)
+    return ENDED if ended and not _unanswered(frames, "client") and not running_threads(frames) else ""
+
+
+class Watch:
+    """Look at the app-server during a request, and give the answer up if only the proxy can end it and does not.
+
+    `within` is the limit in seconds for the answer after the end of a turn that fails.
+    """
+
+    def __init__(self, wire: Wire, patience: Patience, within: float | None = None) -> None:
+        self._wire, self._patience, self._within = wire, patience, within
+        self._from = len(wire.frames)
+        #: The frames that were read here: they belong to the exchange.
+        self.frames: list[WireFrame] = []
+        #: Why the answer was given up; "" if it was not.
+        self.cause = ""
+        self._earlier = ""  # a sentence, if it was given up before its limit
+
+    def hopeless(self) -> bool:
+        """Return True once the proxy has been stuck for too long."""
+        self.frames += self._wire.update()
+        frames = self._wire.frames[self._from :]
+        cause = stuck(frames)
+        if not cause:
+            return False
+        if cause == ENDED and self._within is not None:
+            cause = FAILED
+            limit = self._patience.part(self._within, cause)
+        else:
+            limit = self._patience.limit(REACTION, cause)
+        if time.time() - max(frame.t for frame in frames) < limit:
+            return False
+        if self._within is not None and limit < self._within:
+            self._earlier = "Several answers were late, so this one was given up earlier. "
+        self.cause = cause
+        self._patience.count(True, cause)
+        return True
+
+    @property
+    def late(self) -> str:
+        """A sentence for the answer to a failed turn that was given up; otherwise an empty text."""
+        if self.cause != FAILED:
+            return ""
+        return (
+            f"The answer must end within {self._within:g} s after the app-server had reported the failed turn: the proxy must "
+            f"report the failure, and not wait for an idle timeout. {self._earlier}"
+        )
+
+
+def no_end(done: Exchange, *, attached: bool, gone: Collection[str] = ()) -> str:
+    """Return the sentences for an answer without an end: its cause according to the frames, the problem, and the part of the
+    answer that was received.
+
+    `gone` are the app-server processes in `frames` that no longer run. The frames of an `attached` proxy are not visible, so for
+    such a proxy the cause is unknown.
+    """
+    cause = "" if attached else _cause(done.frames, done.ended, gone, _framing(done)) + " "
+    came = (
+        f"Status {done.status} and {plural(len(done.body), 'byte')} had come."
+        if done.status
+        else "No byte of the answer had come."
+    )
     return f"{cause}{done.method} {done.path}: {done.problem}. {came}"
 
 
-def _cause(frames: Sequence[WireFrame], at: float) -> str:
-    """Return what `frames` show of the cause; `at` is when the client gave up, in seconds since the epoch."""
-    if not any(frame.sender == "client" for frame in frames):
+def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framing: str) -> str:
+    """Return sentences on the cause that `frames` show; `at` is the time when the client gave up, in seconds since the epoch.
+
+    `framing` is added if the turn had ended.
+    """
+    sent = [frame for frame in frames if frame.sender == "client"]
+    if not sent:
         return "The proxy sent nothing to its app-server for this request."
+    end = next((frame for frame in frames if frame.sender == "server" and ends_turn(frame.value)), None)
+    child = sent[-1].child
+    if child in gone and end is None:
+        came = [frame for frame in frames if frame.sender == "server" and frame.child == child]
+        words = f"its last message was {_ago(came[-1], at)}" if came else "it had sent nothing"
+        return f"The app-server (process {child}) had ended; {words}. The proxy must then end the answer with an error."
     if waiting := _unanswered(frames, "server"):
         return f"The proxy did not answer the app-server's request {waiting}, so the turn cannot end."
-    end = next((frame for frame in frames if frame.sender == "server" and ends_turn(frame.value)), None)
     if end is not None:
-        return f"The turn had ended ({label(end.value)}, {at - end.t:.1f} s before), but the proxy did not end the answer."
+        return f"The turn had ended ({_ago(end, at)}), but the proxy did not end the answer.{framing}"
+    if refused := _refused(frames):
+        return f"The proxy answered the app-server's request {refused} with an error, which hangs the turn: send a decision."
     if waiting := _unanswered(frames, "client"):
         return f"The app-server had not answered {waiting}."
-    last = next((frame for frame in reversed(frames) if frame.sender == "server"), None)
-    if last is None:
-        return "The app-server had sent nothing."
-    return f"The turn had not ended; the app-server's last message was {label(last.value)}, {at - last.t:.1f} s before."
+    if not any(frame.kind == "request" and frame.value["method"] in SUBMISSIONS for frame in sent):
+        return (
+            f"The proxy had not submitted the prompt ({', '.join(SUBMISSIONS)}); "
+            f"its last message to the app-server was {_ago(sent[-1], at)}."
+        )
+    last = next(frame for frame in reversed(frames) if frame.sender == "server")  # the submission was answered
+    return f"The turn had not ended; the app-server's last message was {_ago(last, at)}."
+
+
+def _framing(done: Exchange) -> str:
+    """Return a sentence if no header of the answer shows where its body ends; otherwise an empty text."""
+    chunked = "chunked" in (done.header("transfer-encoding") or "").lower()
+    if not done.status or chunked or done.header("content-length") is not None:
+        return ""
+    return (
+        " The answer has neither Content-Length nor Transfer-Encoding: chunked, so a client waits until the connection closes: "
+        "send the answer in chunks, or close the connection after it."
+    )
+
+
+def _ago(frame: WireFrame, at: float) -> str:
+    """Return the name of a message, and how long before `at` it was sent."""
+    return f"{label(frame.value)}, {at - frame.t:.1f} s before"
+
+
+def _refused(frames: Sequence[WireFrame]) -> str:
+    """Return the method and id of the first server request that the client answered with an error; "" if there is none."""
+    errors = {(frame.child, str(frame.value["id"])) for frame in frames if frame.sender == "client" and frame.kind == "error"}
+    for frame in frames:
+        if frame.sender == "server" and frame.kind == "request" and (frame.child, str(frame.value["id"])) in errors:
+            return f"{label(frame.value)} (id {frame.value['id']})"
+    return ""
 
 
 def _unanswered(frames: Sequence[WireFrame], sender: str) -> str:

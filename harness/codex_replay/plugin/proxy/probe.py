@@ -1,8 +1,7 @@
 """Try a proxy: start it with the scripted fake as its codex, or send requests to a running proxy, and note its behaviour.
 
-A proxy that is attached to by its URL may have a real model behind it, which costs money. So nothing is sent to it that a model
-would answer: `{}` shows whether a route exists.
-"""
+A proxy that is given by its URL may have a real model behind it, which costs money. Such a proxy therefore gets only requests
+that need no model: `{}` shows whether a route exists."""
 
 from __future__ import annotations
 
@@ -87,7 +86,7 @@ def observe(subject: ProxySubject, folder: str, wait: float, report_on: Callable
 
 
 def _observe(probe: _Probe, report_on: Callable[[str], None]) -> Observed:
-    report_on("asking for its routes")
+    report_on("finding its routes")
     answers = {"models": probe.ask("GET", PATHS["models"]), "cors": probe.ask("OPTIONS", PATHS["responses"], None, _PREFLIGHT)}
     ready = {path: probe.ask("GET", path).status for path in READY_PATHS}
     for name in ("chat", "responses"):
@@ -143,7 +142,7 @@ def _no_backend() -> BackendProcess:
 
 
 class _Probe:
-    """A proxy that runs, and questions to it. `seconds` is how long it took to become ready."""
+    """A running proxy, and the requests of the probe to it. `seconds` is the time that the proxy needed to become ready."""
 
     def __init__(self, subject: ProxySubject, cwd: str, folder: Path, profile: str, wait: float) -> None:
         self._wait = wait
@@ -162,31 +161,31 @@ class _Probe:
         more: Callable[[str], dict[str, Any]] = lambda endpoint: {},
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Ask an endpoint with the prompt of the probe `name`."""
+        """Send the prompt of the probe `name` to an endpoint."""
         text = f"Hello probe-{name};"
         body = {"messages": [{"role": "user", "content": text}]} if endpoint == "chat" else {"input": text}
         return self.ask("POST", PATHS[endpoint], {"model": "gpt-5.2", **body, **more(endpoint)}, headers)
 
     def without_key(self, endpoint: str) -> Answer:
-        """Return the answer to a request without a bearer; no model would answer it."""
+        """Return the answer to a request without a bearer token; such a request never reaches a model."""
         return self.ask("POST", PATHS[endpoint], {}, key=False)
 
     def at_once(self, endpoint: str, number: int) -> int:
-        """Send a request from each of `number` clients at once; return the number of successful answers."""
+        """Send a request from each of `number` parallel clients; return the number of successful answers."""
         with ThreadPoolExecutor(number) as pool:
             return sum(answer.served for answer in pool.map(lambda _: self.post(endpoint, "clients"), range(number)))
 
     def ask(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, key: bool = True
     ) -> Answer:
-        """Ask, and return the answer with what the app-server was asked meanwhile."""
+        """Send a request; return the answer, and the messages that the proxy sent to the app-server in the meantime."""
         bearer = {"Authorization": f"Bearer {self._running.key}"} if key and method != "OPTIONS" else {}
         done = exchange(self._running.url, method, path, body, {**bearer, **(headers or {})}, self._wait)
         done.frames = [] if self._attached else self._running.wire.update()
         return answer_of(done)
 
     def stderr(self) -> str:
-        """Return the last lines of its stderr, on one line."""
+        """Return the last lines of the proxy's stderr, on one line."""
         process = self._running.process
         return "" if process is None else " | ".join(line.strip() for line in process.stderr_tail(3))
 
@@ -196,7 +195,7 @@ class _Probe:
 
 
 def answer_of(done: Exchange) -> Answer:
-    """Return what matters of an exchange."""
+    """Return the relevant parts of an exchange."""
     try:
         value = json.loads(done.body)
     except (ValueError, RecursionError):
@@ -218,7 +217,7 @@ def answer_of(done: Exchange) -> Answer:
 
 
 def _text_and_calls(value: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the text and the names of the calls of a whole answer of either endpoint."""
+    """Return the text of a whole answer of either endpoint, and the names of its calls."""
     texts: list[str] = []
     calls: list[str] = []
     try:

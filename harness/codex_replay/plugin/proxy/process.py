@@ -1,9 +1,9 @@
-"""A proxy process: started with a chosen codex, awaited until it answers, and ended with all its children.
+"""A proxy process: started with a chosen codex, awaited until it is ready, and ended with all its children.
 
-The codex is a small program in the process's folder that becomes, with an environment of its own and behind a tap, the
-app-server under test. Each child writes a ledger named by its process id, so that no two clash. Processes are kept by the
-environment of the cases; the longest unused one ends if there are too many.
-"""
+The codex is a small program in the folder of the proxy process. The program becomes the app-server under test, behind a tap and
+with a separate environment. Each child writes a ledger that is named after its process id, so that no two ledgers clash. Cases
+with the same environment share a process. If there are too many processes, the process that was unused for the longest time
+ends."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from codex_replay.core.text.last_words import last_words
 from codex_replay.plugin.base.checking import keeps_experimental
-from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.base.subjects import fill
 from codex_replay.plugin.proxy.http import Exchange, exchange
 from codex_replay.plugin.proxy.subject import READY_PATH
 from codex_replay.plugin.proxy.wire import Wire
 from codex_replay.report.group_failures import STDERR
+from codex_replay.shell.process.programs import program
 from codex_replay.shell.process.subject import MARK, CannotStart, Process
 from codex_replay.shell.rpc.client import SubjectFailure
 
@@ -45,6 +45,8 @@ MOST = 5
 PIECE = "CODEX_REPLAY_PIECE"
 #: The same: messages to put among those of its app-server, the JSON of `shell/rpc/inserting.py`.
 INSERT = "CODEX_REPLAY_INSERT"
+#: The same: how often its app-server repeats a stream of the model that breaks off; 0 if not given.
+RETRIES = "CODEX_REPLAY_STREAM_RETRIES"
 #: The file beside codex that ends it at its start, with status 1; each such start adds a line to it.
 ENDS = "ends-at-its-start"
 #: The one variable that every case sets.
@@ -57,7 +59,7 @@ INCLUDED = {"speaks-v2": "works-on-0.92"}
 
 
 def profile_in(chosen: str, names: Container[str]) -> bool:
-    """Return True if a run of the profile `chosen` has a case with these names."""
+    """Return True if a run of the profile `chosen` contains the case with these names."""
     return chosen in names or INCLUDED.get(chosen) in names
 
 
@@ -66,7 +68,7 @@ _KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START")
 
 
 class RunningProxy:
-    """One process of the proxy under test (or, with a URL, one that runs already). Raises `SubjectFailure`."""
+    """One process of the proxy under test, or (with a URL) a proxy that already runs. Raises `SubjectFailure`."""
 
     def __init__(
         self,
@@ -92,7 +94,7 @@ class RunningProxy:
         self._await_ready()
 
     def _codex(self, subject: Subject, script: Any, backend: Callable[[], BackendProcess]) -> str:
-        from codex_replay.shell.codex.home import HermeticHome
+        from codex_replay.shell.codex.home import PROVIDER, HermeticHome
 
         argv = subject.argv[:-1] if subject.argv[-1] == "app-server" else subject.argv
         url, added = "http://127.0.0.1:9", {}
@@ -102,7 +104,9 @@ class RunningProxy:
         else:
             (self.folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
             added["FAKE_CODEX_SCRIPT"] = str(self.folder / "script.json")
-        environ = {**HermeticHome(self.folder / "codex-home", url, version=subject.version).env, **added}
+        extra = {"model_providers": {PROVIDER: {"stream_max_retries": int(self.env.pop(RETRIES, "0"))}}}
+        home = HermeticHome(self.folder / "codex-home", url, version=subject.version, extra_config=extra)
+        environ = {**home.env, **added}
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
         tap = shlex.join(program("codex_replay.shell.rpc.timed_tap"))
         piece = self.env.pop(PIECE, "")
@@ -151,10 +155,10 @@ class RunningProxy:
         self.process.close_stdin()
 
     def _await_ready(self) -> None:
-        """Ask until an answer comes that is not a server error; raises `SubjectFailure` when none does in its time.
+        """Send requests until an answer is not a server error; raises `SubjectFailure` if none comes in time.
 
-        Without a path of the configuration, a health check that is 503 means that the proxy is still starting, and one that is
-        200 that it is ready whatever the list of models says.
+        If the configuration gives no path, a health check with status 503 means that the proxy is still starting, and one with
+        status 200 that it is ready, whatever the status of `/v1/models` is.
         """
         __tracebackhide__ = True
         began = time.monotonic()
@@ -171,7 +175,7 @@ class RunningProxy:
             busy = next((path for path, status in health.items() if status == BUSY), None)
             if answers and (done.status < 500 or 200 in health.values()):
                 if done.version < 11:
-                    raise self._not_ready("The proxy answers with HTTP/1.0; it must speak HTTP/1.1.")
+                    raise self._not_ready(_old_http(done))
                 if busy is None or time.monotonic() > began + GOES_ON:
                     return
             # Silence says nothing about the proxy if the last question of all has left it no time for an answer.
@@ -190,7 +194,7 @@ class RunningProxy:
         return exchange(self.url, "GET", path, None, {"Authorization": f"Bearer {self.key}"}, seconds)
 
     def _health(self) -> dict[str, int]:
-        """Return the status of each path by which a proxy may say whether it is ready; 0 is no answer."""
+        """Return the status of each path by which a proxy may show whether it is ready; 0 means no answer."""
         return {path: self._get(path, ENOUGH).status for path in HEALTH_PATHS}
 
     def _not_ready(self, why: str) -> SubjectFailure:
@@ -203,7 +207,10 @@ class RunningProxy:
 
     @contextmanager
     def codex_ends_at_its_start(self) -> Iterator[Callable[[], int]]:
-        """Meanwhile each new app-server ends at once with status 1; yields a function that returns how many have."""
+        """While the body runs, each new app-server exits at once with status 1.
+
+        Yields a function that returns the number of such exits.
+        """
         path = self.folder / ENDS
         path.touch()
         try:
@@ -213,11 +220,11 @@ class RunningProxy:
 
     @property
     def alive(self) -> bool:
-        """Return True if it still runs, as far as is known."""
+        """Return True unless the proxy process is known to have ended."""
         return self.process is None or not self.process.exited.is_set()
 
     def stop(self) -> None:
-        """End the process and all that it started; one that only was attached to is left alone."""
+        """End the process and all processes that it started; a proxy that was given by its URL is left alone."""
         if self.process is not None:
             self.process.stop(grace=2.0)
         if self.upstream is not None:
@@ -232,12 +239,23 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
+def _old_http(done: Exchange) -> str:
+    """Return the sentences for a proxy that answers with HTTP/1.0, with a remedy for servers that have this default."""
+    server = done.header("server") or ""
+    how = (
+        'Set `protocol_version = "HTTP/1.1"` in the handler class of Python\'s http.server'
+        if "Python/" in server
+        else "Set the protocol version of its HTTP server to 1.1"
+    )
+    return f"The proxy answers with HTTP/1.0; it must speak HTTP/1.1. {how}."
+
+
 def _key(env: Mapping[str, str], script: Any) -> str:
     return json.dumps([sorted(env.items()), script])
 
 
 class Pool:
-    """The processes of one run, by their environment and script."""
+    """The proxy processes of one run, by their environment and script."""
 
     def __init__(self, start: Callable[[Mapping[str, str], Any], RunningProxy]) -> None:
         self._start = start
@@ -248,7 +266,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def broken(self, env: Mapping[str, str], script: Any = None) -> str:
-        """Return why there can be no process with this environment, in one line, if an earlier case has tried; else ""."""
+        """Return the reason, in one line, why an earlier case could not start a process with this environment; otherwise ""."""
         why = self._never or self._broken.get(_key(env, script), "")
         return why.partition("\n")[0].removesuffix(STDERR)
 
@@ -281,7 +299,7 @@ class Pool:
         return found
 
     def retire(self, running: RunningProxy) -> None:
-        """End a process that left an answer open, so that the next case with its environment gets a new one."""
+        """End a process that left an answer unfinished, so that the next case with its environment gets a new process."""
         with self._lock:
             for key in [key for key, each in self._running.items() if each is running and running.process is not None]:
                 del self._running[key]
@@ -289,7 +307,7 @@ class Pool:
                 running.stop()
 
     def close(self) -> None:
-        """End all of them."""
+        """End all processes."""
         for proxy in self._running.values():
             proxy.stop()
         self._running.clear()

@@ -1,4 +1,4 @@
-"""The one script of all cases: what the model says to each, by the marker in its prompt, and how long it thinks."""
+"""Build the one script of all cases: the reply of the model to each case, by the marker in its prompt, and its latency."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from codex_replay.plugin.proxy.process import PROFILES, profile_in
 
 
 def marker_of(nodeid: str) -> str:
-    """Return the word by which the model knows a case: letters and digits, the same in every run."""
+    """Return the word by which the model recognises a case: letters and digits, the same in every run."""
     return f"case-{hashlib.sha256(nodeid.encode()).hexdigest()[:12]};"
 
 
 def profile_of(item: pytest.Item, chosen: str) -> str:
-    """Return the profile in which a case runs if the run's is `chosen`."""
+    """Return the profile in which a case runs in a run with the profile `chosen`."""
     mark = item.get_closest_marker("proxy_profile")
     if mark is None:
         return PROFILES[1]
@@ -27,10 +27,10 @@ def profile_of(item: pytest.Item, chosen: str) -> str:
 def script_of(items: list[pytest.Item], chosen: str) -> dict[str, Any]:
     """Return one script for all cases: the items of `@pytest.mark.model`, by the marker of the case's prompt.
 
-    A case's only turn repeats, so that a proxy that asks twice for one request does not take the reply of the next one. Not so
-    in as-specified, where a turn and a message of one request make up to two model calls: the second gets an empty reply. After
-    a turn with a call the model says nothing more, for what follows is the output of the call. A turn's own `match` is a text
-    that the prompt must have as well.
+    The turn of a case with only one turn repeats, so that a proxy that makes two model calls for one request does not take the
+    reply of the next request. The profile as-specified is an exception: the turn and the message of one request make up to two
+    model calls, and the second call gets an empty reply. After a turn with a call, the model sends nothing more, because the next
+    request contains the output of the call. If a turn has its own `match`, the prompt must contain that text as well.
     """
     turns: list[dict[str, Any]] = []
     for item in items:

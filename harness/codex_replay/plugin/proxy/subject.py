@@ -19,9 +19,9 @@ from codex_replay.plugin.base.configuration import (
     check_keys,
     did_you_mean,
 )
-from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.base.subjects import BadSubject, SubjectOption
 from codex_replay.plugin.proxy.dialects import DIALECTS, Dialect, parse
+from codex_replay.shell.process.programs import program
 
 #: The optional features of a proxy; a check that needs a missing one is skipped, and the report lists it.
 CAPABILITIES = (
@@ -43,7 +43,7 @@ _ROW: dict[str, Kind] = {
     "ready": TEXT,
     "ready_seconds": SECONDS,
     "clients": COUNT,
-    "model_ms": ("a number of milliseconds from 0", lambda given: type(given) in (int, float) and 0 <= given <= 10_000),
+    "model_ms": ("a number of milliseconds, 0 or more", lambda given: type(given) in (int, float) and 0 <= given <= 10_000),
     "key": TEXT,
     "env": TEXTS_BY_NAME,
     "capabilities": TEXTS,
@@ -53,11 +53,12 @@ _ROW: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class ProxySubject:
-    """A proxy under test: a command (`{port}`, `{codex}` and `{key}` in it are filled in) or, with `url`, one that runs.
+    """A proxy under test: a command, in which `{port}`, `{codex}` and `{key}` are replaced, or, with `url`, a proxy that already
+    runs.
 
-    `ready` is the path that answers when it is ready, `key` the bearer that it takes, `env` what is added to its environment,
-    `clients` how many clients it can serve at once, `tool_calls` the markups in which it finds calls in a text, `model_ms` the
-    milliseconds after which the model answers.
+    `ready` is the path that answers once the proxy is ready, `key` the bearer token that it accepts, `env` the additions to its
+    environment, `clients` the number of clients that it can serve in parallel, `tool_calls` the markups in which it finds calls
+    in a text, `model_ms` the milliseconds after which the model answers.
     """
 
     name: str
@@ -74,7 +75,7 @@ class ProxySubject:
 
     @property
     def able(self) -> tuple[str, ...]:
-        """What a case may need: the capabilities, and the dialects of calls by name."""
+        """The requirements of a case: the capabilities, and the dialects of calls by name."""
         return (*self.capabilities, *(dialect.id for dialect in self.tool_calls))
 
 
@@ -87,7 +88,7 @@ def capabilities_of(path: str, body: Any) -> list[str]:
 
 
 def not_claimed(subject: ProxySubject, lacking: Iterable[str]) -> str:
-    """Return the reason for a skip; `lacking` are capabilities, and names of dialects of calls."""
+    """Return the reason for a skip; `lacking` are capabilities, or names of dialects of calls."""
     names = [f"tool_calls {name}" if name in DIALECTS else name for name in lacking]
     return f"not verified: {subject.name} does not declare the capability {', '.join(names)}"
 
@@ -95,7 +96,7 @@ def not_claimed(subject: ProxySubject, lacking: Iterable[str]) -> str:
 def parse_proxy(text: str | None, table: Mapping[str, Any], file: str = FILES[0]) -> ProxySubject:
     """Return the proxy that `text` names; `table` is `[tool.codex-replay.proxy]` of `file`. Raises `BadSubject`.
 
-    Without a text it is the only one of the table, else the reference.
+    Without a text, return the only proxy of the table, or the reference if the table has no proxy.
     """
     if text is None:
         text = next(iter(table)) if len(table) == 1 else "reference"

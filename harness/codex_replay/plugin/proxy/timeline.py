@@ -19,7 +19,7 @@ _MOST_FRAMES = 60
 
 
 def report_on(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
-    """Return the requests (one at least), the frames that passed meanwhile and the answers, by time (ms since the first)."""
+    """Return the requests (at least one), the frames meanwhile and the answers, by time (ms since the first)."""
     start = exchanges[0].started
     lines: list[tuple[float, str]] = []
     for one in exchanges:

@@ -1,6 +1,7 @@
-"""The public vectors of tool-call parsing: what a model writes, and what a client must get. See docs/tool-call-vectors.md.
+"""The public vectors of tool-call parsing: the text of a model, and the calls that a client must get. See
+docs/tool-call-vectors.md.
 
-They are lines of JSON, so that a program of any language can run them; this module reads them for our own suite.
+The vectors are lines of JSON, so that a program of any language can run them; this module reads them for our own suite.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ PATH = Path(__file__).parents[2] / "protocol" / "data" / "tool-calls.ndjson"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One allowed outcome of a vector: calls as (name, arguments) and the text next to them; or, with `error`, an error."""
+    """One allowed outcome of a vector: the calls as (name, arguments) and the remaining text.
+
+    With `error`, the outcome is an error.
+    """
 
     calls: tuple[tuple[str, Any], ...] = ()
     output: str = ""
@@ -27,7 +31,8 @@ class Outcome:
 class Vector:
     """One text of a model. The first of `outcomes` is the best one; the others are allowed too.
 
-    `cuts` are the offsets at which the stream is cut; None leaves them to the suite. `statements` are those of the contract.
+    `cuts` are the offsets at which the stream is cut; None means that the suite chooses the offsets. `statements` are the
+    statements of the contract that decide the outcomes.
     """
 
     id: str
@@ -40,7 +45,7 @@ class Vector:
     verbatim: tuple[str | None, ...]
 
     def chunks(self, size: int) -> list[str]:
-        """Return the text cut at the vector's own cuts, else into chunks of so many characters; 0 leaves it whole."""
+        """Return the text in chunks: cut at the vector's own cuts, otherwise after every `size` characters; 0 means one chunk."""
         cuts = self.cuts if self.cuts is not None else range(size, len(self.text), size) if size else ()
         return [self.text[begin:end] for begin, end in pairwise((0, *cuts, len(self.text))) if begin < end]
 

@@ -17,9 +17,10 @@ Kind = Literal["valid", "known"]
 
 
 def violations(frames: Iterable[WireFrame], kind: Kind, version: str) -> list[str]:
-    """Return a sentence for each fault of this kind in what the proxy wrote, each once; replies to the server included.
+    """Return one sentence for each distinct fault of the given kind in the messages of the proxy, including its replies to the
+    server.
 
-    `frames` are all frames of its app-servers since they started. Raises `BundleError` if `version` has no bundle.
+    `frames` are all frames of its app-servers since their start. Raises `BundleError` if `version` has no bundle.
     """
     checkers: dict[str, BundleChecker] = {}
     found: dict[str, None] = {}

@@ -22,7 +22,7 @@ _FRAME = re.compile(rb'\{"t": ?([0-9.]+), ?"(got|said)": ?(".*")\}')
 class WireFrame:
     """One line: `t` in seconds since the epoch, `child` the tap's number, `sender` "client" (the proxy) or "server".
 
-    `taken` is the line as a JSON string, which most frames are never asked for; `raw` and `value` are made when they are.
+    `taken` is the line as a JSON string, because the decoded line is rarely needed; `raw` and `value` are computed on demand.
     """
 
     t: float
@@ -32,7 +32,7 @@ class WireFrame:
 
     @cached_property
     def raw(self) -> str:
-        """The line as it passed."""
+        """The line as it was sent."""
         return str(json.loads(self.taken))
 
     @cached_property
@@ -49,12 +49,12 @@ class WireFrame:
         return kind(self.value)
 
     def child_runs(self) -> bool:
-        """Return True if the app-server that this frame passed still runs."""
+        """Return True if the app-server of this frame is still running."""
         return runs(int(self.child))
 
 
 class Wire:
-    """Reads the ledgers in `folder`, each from where it was left."""
+    """Reads the new part of each ledger in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,7 +85,7 @@ class Wire:
         return new
 
     def model_calls(self, marker: str) -> list[dict[str, Any]]:
-        """Return the requests that the scripted model got for this marker, of all children, as the ledgers have them."""
+        """Return the requests with this marker that the scripted model got from all children, as the ledgers have them."""
         found: list[dict[str, Any]] = []
         for path in sorted(self.folder.glob("ledger.*")):
             entries = [json.loads(line) for line in path.read_bytes().splitlines() if line]

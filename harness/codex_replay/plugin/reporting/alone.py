@@ -1,8 +1,8 @@
-"""Run chosen cases again alone: in a separate pytest process, one after another and not in parallel.
+"""Rerun selected cases alone: in a separate pytest process, one after another.
 
-CODEX_REPLAY_ALONE gives the child process the file for its results, one line of JSON for each case; messages are redacted before
-they are written. A fixture that keeps processes for several cases starts new ones for each case there (`is_alone`).
-"""
+CODEX_REPLAY_ALONE names the file for the results of the child process, one line of JSON for each case; messages are redacted
+before they are written. In the child process, fixtures do not share processes between cases: each case gets new processes
+(`is_alone`)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _WORST = ("failed", "skipped", "passed")
 
 
 def is_alone() -> bool:
-    """Return True in the process that runs cases again alone."""
+    """Return True in the process that reruns cases alone."""
     return VARIABLE in os.environ
 
 
 def run_alone(config: pytest.Config, nodeids: Iterable[str]) -> dict[str, Alone]:
-    """Run cases again alone, in this order; return the results by node id, without those that did not end.
+    """Rerun cases alone, in this order; return the results by node id, without cases that did not end.
 
-    Ends the child if it is interrupted itself. Raises `CannotStart`.
+    If this process is interrupted, it ends the child. Raises `CannotStart`.
     """
     with tempfile.TemporaryDirectory(prefix="codex-replay-alone-") as made:
         folder = Path(made)
@@ -83,7 +83,7 @@ class Results:
         threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take in one phase of a case."""
+        """Record one phase of a case."""
         phases = self._phases.setdefault(report.nodeid, [])
         phases.append(report)
         if report.when == "teardown":

@@ -1,14 +1,13 @@
-"""`--baseline FILE`: the checks that are known to fail. Only a change of their results makes the run fail.
+"""`--baseline FILE`: the checks that are known to fail. Only a change of these results makes the run fail.
 
-A listed failure passes (as pytest's xfail). A listed check that passes, all cases of its line, is stale and fails the run, for a
-baseline that only grows hides what it should show. A line that matches no check that was collected is a usage error, unless
-modules or cases were named: a part of the suites may have the list of all. `baseline_file` has the format.
+A listed failure passes (as pytest's xfail). If all cases of a listed check pass, its line is stale and fails the run, because a
+baseline that only grows hides new failures. A line that matches no collected check is a usage error, unless the run is limited to
+named modules or cases: then the list may have other entries. `baseline_file` has the format.
 
-Before the run is red, what has changed is run again alone (`alone`). A failure that passes then is reported as racy and does not
-fail the run; what fails again does. A line that is marked racy may pass. If its case fails, it is run again too, as often as its
-rate demands, and must pass once.
-`--update-baseline` writes the file again from what fails, one entry for each cause: reasons of lines that stay are kept.
-"""
+Before the run fails, the changed cases are rerun, each alone (`alone`). A failed case that then passes is reported as racy and
+does not fail the run; a case that fails again fails the run. A line that is marked racy may pass. If its case fails, it is rerun
+as often as its rate demands, and must pass once. `--update-baseline` writes the file again from the failures, one entry for each
+cause; existing reasons are kept."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ REFUSED = "codex_replay_refused"
 
 
 def _some(checks: list[str]) -> str:
-    """Return the names of checks for a sentence: a few, and how many more there are."""
+    """Return the names of checks for a sentence: the first few, and the number of the others."""
     listed = ", ".join(map(repr, checks[:_LISTED]))
     return listed if len(checks) <= _LISTED else f"{listed} and {len(checks) - _LISTED} more"
 
@@ -55,19 +54,19 @@ def _a_part(config: pytest.Config) -> bool:
 
 
 def _selected(config: pytest.Config) -> bool:
-    """Return True if the run looks at selected cases only: it is no gate, so an entry may lack its reason."""
+    """Return True if the run covers selected cases only: such a run is not a gate, so an entry may lack its reason."""
     option = config.option
     return _a_part(config) or bool(getattr(option, "keyword", "") or getattr(option, "markexpr", ""))
 
 
 def _looked_at(config: pytest.Config) -> bool:
-    """Return True if only cases were named, each by its node id: the user wants to see how they fail."""
+    """Return True if only cases were named, each by its node id: in this case the user wants to see the failures."""
     words = [str(word) for word in config.args]
     return bool(words) and all("::" in word for word in words)
 
 
 def names_of(item: pytest.Item) -> list[str]:
-    """Return the names by which a baseline may call a case, the shortest first."""
+    """Return the names by which a baseline may refer to a case, the shortest first."""
     from codex_replay.plugin.base.naming import case_name
 
     found = []
@@ -75,7 +74,7 @@ def names_of(item: pytest.Item) -> list[str]:
     callspec = getattr(item, "callspec", None)
     if mark is not None:
         found.append(mark.args[0])
-        if callspec is not None:
+        if callspec is not None and callspec.id:
             found.append(f"{mark.args[0]}[{callspec.id}]")
     name = case_name(item, item.config.rootpath)
     return [*found, f"{name.suite}/{name.module}/{name.case}"]
@@ -93,7 +92,7 @@ def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> No
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """End the run as a worker would have ended it."""
+    """End the run if a worker of pytest-xdist reports that it must end."""
     found = getattr(node, "workeroutput", {}).get(REFUSED)
     if found:
         raise pytest.UsageError(found)
@@ -153,7 +152,7 @@ class Gate:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Find the lines of every case, those that are deselected later included."""
+        """Find the lines of every case, also of cases that are deselected later."""
         for item in items:
             names = self._names[item.nodeid] = names_of(item)
             self._of[item.nodeid] = [i for i, line in enumerate(self.lines) if line.matches(names)]
@@ -239,17 +238,17 @@ class Gate:
         return [i for i, line in enumerate(self.lines) if line.racy is None and self._passes(i)]
 
     def _run_again(self, session: pytest.Session) -> None:
-        """Run the changes again alone, and print that."""
+        """Rerun the changed cases alone, and print their results."""
         out = session.config.pluginmanager.get_plugin("terminalreporter")
         if not self.changes:
             return
         if len(self.changes) > MOST:
-            self.unchecked = f"{headline(self.changes)}: too many for races (at most {MOST}), so they were not run again alone."
+            self.unchecked = f"{headline(self.changes)}: too many to be races (at most {MOST}), so they were not rerun alone."
             return
         if out is not None:
             out.ensure_newline()
             out.write_line("")
-            out.write_line(f"{headline(self.changes)}: running them again alone, one after another.")
+            out.write_line(f"{headline(self.changes)}: rerunning these cases alone, one after another.")
 
         def run(nodeids: list[str]) -> Mapping[str, Alone]:
             return run_alone(session.config, nodeids)
@@ -257,10 +256,10 @@ class Gate:
         try:
             rerun(self.changes, run)
         except CannotStart as error:
-            self.unchecked = f"The changes were not run again alone: {error}"
+            self.unchecked = f"The changes were not rerun alone: {error}"
 
     def _judge(self, session: pytest.Session) -> None:
-        """Give the cases that were run again their verdict."""
+        """Give the rerun cases their final verdict."""
         for change in self.changes:
             if not change.alone:
                 continue
@@ -277,7 +276,7 @@ class Gate:
                     verdict.judge_again(change.nodeid, "failed" if worse else "known", message, racy)
 
     def _move(self, session: pytest.Session, change: Change, old: str, new: str) -> int:
-        """Move the reports of a case among those that pytest prints; return how many."""
+        """Move the reports of a case to another list of pytest's terminal reports; return how many."""
         out = session.config.pluginmanager.get_plugin("terminalreporter")
         reports = self._failed.get(change.nodeid, [])
         for report in reports:
@@ -306,7 +305,7 @@ class Gate:
         self.unexplained = len({line.entry for line in lines if line.reason == UNEXPLAINED})
 
     def _new_lines(self, config: pytest.Config, entry: int) -> list[Line]:
-        """Return lines for the failures that no line lists: one entry for each cause, from the number `entry` on."""
+        """Return lines for the failures that no line lists: one entry for each cause; `entry` is the number of the first."""
         racy = {change.nodeid for change in self.changes if change.alone and not change.confirmed}
         others = {name for failed, names, lines in self.seen.values() if not failed or lines for name in names}
         found: list[Line] = []
@@ -340,7 +339,7 @@ class Gate:
 
     @staticmethod
     def _name(names: list[str], passing: set[str]) -> str:
-        """The shortest name that means no case that passes."""
+        """Return the shortest name of a failed case that does not also match a passing case."""
         return next((name for name in names if name not in passing), names[-1])
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
@@ -387,7 +386,8 @@ class Gate:
         if again:
             same = sum(change.confirmed for change in again)
             out.write_line(
-                f"Run again alone: {plural(len(again), 'case')}; {same} with the same result, {len(again) - same} with another."
+                f"Rerun alone: {plural(len(again), 'case')}; {same} with the same result, "
+                f"{len(again) - same} with a different result."
             )
             for change in again:
                 out.write_line(change.sentence(self.path), red=change.confirmed, yellow=not change.confirmed)

@@ -42,9 +42,7 @@ class Rate:
 
     @property
     def tries(self) -> int:
-        """Return how often a failed case is run again alone before it counts as broken; 0 if it fails in at least half of its
-        runs.
-        """
+        """Return how often a failed case is rerun alone before it counts as broken; 0 if half or more of its runs fail."""
         if 2 * self.failures > self.runs:
             return 0
         tries = 1
@@ -64,7 +62,7 @@ class Line:
     entry: int = 0
 
     def matches(self, names: Iterable[str]) -> bool:
-        """Return True if the line is about the case that has these names."""
+        """Return True if the line matches a case with these names."""
         pattern = "".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in self.check)
         return any(re.fullmatch(pattern, name) for name in names)
 
@@ -92,7 +90,7 @@ def _entry(row: Any, where: str, index: int) -> list[Line]:
     if unknown := [key for key in row if key not in _KEYS]:
         raise BadBaseline(f"{where}: unknown key {unknown[0]!r}; the keys are {', '.join(_KEYS)}.")
     if "check" in row and "checks" in row:
-        raise BadBaseline(f"{where}: it has both check and checks; keep one of them.")
+        raise BadBaseline(f"{where}: the entry has both check and checks; keep only one of the two.")
     checks = row.get("checks", [row.get("check")])
     if not isinstance(checks, list) or not checks or not all(isinstance(each, str) and each.strip() for each in checks):
         raise BadBaseline(f"{where}: it has no check.")
@@ -108,7 +106,7 @@ def _entry(row: Any, where: str, index: int) -> list[Line]:
 def _rate(given: Any, where: str) -> Rate:
     found = _RATE.fullmatch(given.strip()) if isinstance(given, str) else None
     if found is None or int(found[1]) >= int(found[2]):
-        raise BadBaseline(f"{where}: racy must say how often the check fails, such as 1/20 (in 1 of 20 runs), not {given!r}.")
+        raise BadBaseline(f"{where}: racy must state how often the check fails, such as 1/20 (in 1 of 20 runs), not {given!r}.")
     return Rate(int(found[1]), int(found[2]))
 
 
@@ -121,7 +119,7 @@ def one_line(line: Line) -> str:
 
 
 def render(lines: Sequence[Line]) -> str:
-    """Return the text of a file with these lines; lines of one entry stand together."""
+    """Return the text of a file with these lines; lines of one entry are together."""
     entries: dict[int, list[Line]] = {}
     for line in lines:
         entries.setdefault(line.entry, []).append(line)

@@ -1,7 +1,6 @@
 """`CaseResult`: additions to pytest's report on one phase of a case, made in the process that runs the case.
 
-It crosses from the worker of pytest-xdist to the controller as JSON, as a user property of the report.
-"""
+pytest-xdist sends the result from the worker to the controller as JSON, as a user property of the report."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ PROPERTY = "codex-replay"
 class CaseResult:
     """The result of one phase of a case.
 
-    `role` is that of the subject, None where the suite decides it. `title` and `spec` are known in the set-up phase. `recorded`
-    are the paths of cassettes that were written; `shown` is what a passed case has shown of the protocol (`coverage.seen`);
-    `compared` is the expected and the actual value, as text, if the case failed of a comparison.
+    `role` is the role of the subject, None if the suite decides it. `title` and `spec` are known in the set-up phase. `recorded`
+    are the paths of the written cassettes; `shown` is the protocol coverage of a passed case (`coverage.seen`); `compared` is the
+    expected and the actual value, as text, if a comparison failed.
     """
 
     name: CaseName
@@ -47,7 +46,7 @@ class CaseResult:
 
     @classmethod
     def of(cls, report: pytest.TestReport) -> CaseResult | None:
-        """Return the one that is attached to a report; None for a report of no case, or of a worker that died."""
+        """Return the result that is attached to a report; None for a report that belongs to no case, or of a worker that died."""
         message = dict(report.user_properties).get(PROPERTY)
         if not isinstance(message, dict):
             return None

@@ -1,4 +1,4 @@
-"""The changes of a run against its baseline, and the results of running the changed cases again alone.
+"""The changes of a run against its baseline, and the results of rerunning the changed cases alone.
 
     | kind | the case | red if |
     |---|---|---|
@@ -6,8 +6,7 @@
     | racy | failed, and a line marks it racy | it fails every time that it is run alone (`Rate.tries`) |
     | stale | passed, and its line lists a failure | it passes again alone |
 
-Pure: cases in, sentences out. `rerun` is given what runs the cases.
-"""
+Pure functions: cases in, sentences out. The argument of `rerun` is a function that runs the cases."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 MOST = 30
 #: The rate of a case that failed once and passed once.
 ONCE = Rate(1, 2)
-_NO_RESULT: Alone = {"outcome": "skipped", "seconds": 0.0, "message": "The run alone ended without a result of this case."}
+_NO_RESULT: Alone = {"outcome": "skipped", "seconds": 0.0, "message": "The rerun ended without a result for this case."}
 
 
 @dataclass
@@ -42,29 +41,33 @@ class Change:
 
     @property
     def tries(self) -> int:
-        """The maximum number of times that a case runs alone."""
+        """The maximum number of reruns of a case."""
         return self.rate.tries if self.kind == "racy" else 1
 
     @property
     def confirmed(self) -> bool:
-        """Return True if no run alone had another result than the run itself."""
+        """Return True if every rerun alone had the same result as the run itself."""
         other = "failed" if self.kind == "stale" else "passed"
         return all(result["outcome"] != other for result in self.alone)
 
     def sentence(self, path: object) -> str:
-        """Return what happened and what to do about it; `path` is the file of the baseline."""
+        """Return a sentence on the result and the next step; `path` is the file of the baseline."""
         failed = sum(result["outcome"] == "failed" for result in self.alone) + (self.kind != "stale")
         of = f"{failed} of {plural(1 + len(self.alone), 'run')}"
         name = repr(self.check)
         if self.kind == "new" and self.confirmed:
-            return f"{name} failed in the run and again alone."
+            return f"{name} failed in the run, and also when rerun alone."
         if self.kind == "racy" and self.confirmed:
             return f"{name} is listed as racy ({self.rate}), but failed in {of}. Fix it, or correct the rate in {path}."
         if self.kind == "stale" and self.confirmed:
-            return f"{name} passed in the run and again alone."
+            return f"{name} passed in the run, and also when rerun alone."
         if self.kind == "racy":
             return f"{name} is listed as racy ({self.rate}): it failed in {of}."
-        happened = "failed in the run and passed alone" if self.kind == "new" else "passed in the run and failed alone"
+        happened = (
+            "failed in the run, but passed when rerun alone"
+            if self.kind == "new"
+            else "passed in the run, but failed when rerun alone"
+        )
         entry = one_line(Line(self.check, "WHY", Rate(failed, 1 + len(self.alone))))
         where = f"add to {path}" if self.kind == "new" else f"mark it in {path}"
         return f"racy: {name} {happened} ({of}). Fix the race, or {where}: - {entry}"
@@ -73,9 +76,10 @@ class Change:
 def plan(
     lines: Sequence[Line], seen: Mapping[str, tuple[bool, list[str], list[int]]], stale: Iterable[int], update: bool = False
 ) -> list[Change]:
-    """Return the changes of a run. `seen` has for each case whether it failed, its names and its lines, `stale` lines.
+    """Return the changes of a run. `seen` has for each case whether it failed, its names and its lines; `stale` are the stale
+    lines.
 
-    If a run writes the file again (`update`), only the new failures count.
+    If the run writes the baseline (`update`), only the new failures count.
     """
     passed_lines = set() if update else set(stale)
     names = Counter(name for _, of, _ in seen.values() for name in of)
@@ -94,7 +98,7 @@ def plan(
 
 
 def rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Alone]]) -> None:
-    """Run the cases of changes again alone, as often as needed; `run` runs cases by their node ids, and returns their results."""
+    """Rerun the changed cases alone, as often as needed; `run` runs cases by their node ids, and returns their results."""
     for number in range(max((change.tries for change in changes), default=0)):
         chosen = [change for change in changes if number < change.tries and (number == 0 or change.confirmed)]
         if not chosen:

@@ -28,7 +28,7 @@ _INTERRUPTED = pytest.ExitCode.INTERRUPTED
 
 
 class Collector:
-    """Collects the verdict in the process that prints it (the controller, when pytest-xdist distributes)."""
+    """Collects the verdict in the process that prints it (with pytest-xdist, the controller)."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -45,7 +45,10 @@ class Collector:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Give a worker of pytest-xdist the folder of the traces; note its process, which this one ends."""
+        """Send the folder of the traces to a worker of pytest-xdist.
+
+        Keep the worker's process id, so that this process can end the worker.
+        """
         self._workers.append(node.gateway._rinfo().pid)
         if self.session.tells:
             node.workerinput[TRACES] = str(self.session.need_spool().folder)
@@ -60,7 +63,7 @@ class Collector:
             self.session.verdict.add(report.nodeid, result, "failed", 0.0, clean(message_of(report)), clean(report.longreprtext))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take in one phase of a case."""
+        """Record one phase of a case."""
         verdict = self.session.verdict
         result = CaseResult.of(report)
         if result is None:
@@ -91,7 +94,8 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Keep what knows the exit status of the run; workers are started with signals blocked, until they can answer them."""
+        """Keep the session, which knows the exit status of the run; workers are started with blocked signals, until they can
+        handle them."""
         self.run = session
         if self._answers:
             self._signals.install(self._waits)
@@ -99,13 +103,13 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """From here on pytest ends a run that is interrupted as it ends any other."""
+        """Unblock the signals: from now on, pytest ends an interrupted run like any other run."""
         if self._answers:
             unblock()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note the interrupt: a second one may come before pytest has set the exit status of the first. End the workers.
+        """Note the interrupt, because a second one may come before pytest has set the exit status of the first. End the workers.
 
         pytest-xdist ends a run that stops early with a subclass of `KeyboardInterrupt`, after its workers have ended.
         """
@@ -150,7 +154,7 @@ class Collector:
             self._summarise(terminalreporter)
 
     def _summarise(self, out: pytest.TerminalReporter) -> None:
-        """Print the verdict table, write the report and print where it is; once."""
+        """Print the verdict table, write the report and print its path; do this only once."""
         verdict = self.session.verdict
         if self._summarised or not (verdict.cases or (verdict.interrupted and self._asked)):
             return
@@ -174,9 +178,9 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True, specname="pytest_unconfigure")
     def pytest_unconfigure_first(self, config: pytest.Config) -> None:
-        """Write the report if pytest has not asked for a summary: a plugin failed at the end of the run, or pytest itself did.
+        """Write the report if pytest has not called the summary because a plugin, or pytest itself, failed at the end of the run.
 
-        A plugin that only warns fails where warnings are errors.
+        If warnings are errors, a plugin that only warns also fails.
         """
         out = config.pluginmanager.get_plugin("terminalreporter")
         if out is not None and not self._summarised and self.run is not None:
@@ -185,7 +189,7 @@ class Collector:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Under `codex-replay run`, end with the verdict and the report, below pytest's own closing line."""
+        """Under `codex-replay run`, print the verdict and the report last, below pytest's own closing line."""
         out = config.pluginmanager.get_plugin("terminalreporter")
         if out is None:
             return
@@ -210,7 +214,7 @@ class Collector:
             self._last = None
 
     def _write(self, out: pytest.TerminalReporter) -> str:
-        """Write the report and return where it is, or why it is not."""
+        """Write the report; return its path, or the reason why it could not be written."""
         from codex_replay.plugin.reporting.report import Reporter
 
         folder = self.session.report_folder

@@ -1,11 +1,9 @@
-"""Measure how much of the protocol a run has shown: methods, events and enumerated values, each with the first case that showed
-it.
+"""Measure how much of the protocol a run covers: methods, events and enumerated values, each with the first case that showed it.
 
 Strategy. The bundle lists the items to cover. Two tables of the version name the places of enumerated values in frames
 (`coverage.json`), and the items that cannot be reached offline, with the reasons (`unreachable.json`). `seen` reads the frames of
-one connection and returns plain strings, so that they can travel from a worker process; `Coverage` adds them up, case by case,
-and only of cases that passed: what it counts was sent or answered, and valid. Nothing here knows what a test is.
-"""
+one connection and returns plain strings, so that a worker process can send them. `Coverage` adds up these strings, but only for
+cases that passed. Everything that counts was therefore sent or answered, and is valid. This module does not depend on pytest."""
 
 from __future__ import annotations
 
@@ -31,7 +29,8 @@ NAMED = 40
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """One thing to see. `case` is the first one that showed it ("" for none); `refused` if no case got a result of it."""
+    """One item to cover. `case` is the first case that showed it ("" for none); `refused` is True if no case got a result for
+    it."""
 
     kind: str
     name: str
@@ -48,7 +47,7 @@ class Coverage:
     _first: dict[str, str] = field(default_factory=dict)
 
     def add(self, case: str, seen: Iterable[str]) -> None:
-        """Take in what a passed case has shown."""
+        """Add the coverage of a passed case."""
         for each in seen:
             self._first.setdefault(each, case)
 
@@ -120,7 +119,7 @@ def _by_kind(sights: list[Sight]) -> dict[str, list[Sight]]:
 
 
 def everything(version: str) -> dict[str, tuple[str, ...]]:
-    """Return kind -> names, for everything in a Codex version: methods, events, and each enumerated type of the table."""
+    """Return kind -> names of all items of a Codex version: methods, events, and each enumerated type in the table."""
     known = bundle.load(version)
     found = {
         "client method": known.methods("client-request"),
@@ -150,7 +149,7 @@ def values_of(known: bundle.Bundle, name: str, tag: str = "type") -> tuple[str, 
         found += branch.get("enum", ()) or tagged.get("enum", ()) or branch.get("required", ())[:1]
     if not found:
         raise bundle.BundleError(
-            f"The type {name} of bundle {known.version} enumerates nothing; correct the table coverage.json."
+            f"The type {name} of bundle {known.version} has no enumerated values; correct the table coverage.json."
         )
     return tuple(dict.fromkeys(found))
 
@@ -198,7 +197,7 @@ def seen(frames: Iterable[Frame], version: str = versions.DEFAULT) -> set[str]:
 
 
 def _as_counted(sight: str) -> str:
-    """The bundle calls requests of the client methods, and has the events apart from the notifications."""
+    """Rename the kinds of the bundle: its requests are the client methods, and events are counted separately."""
     if sight.startswith("client request: "):
         return "client method: " + sight.removeprefix("client request: ")
     if sight.startswith("server notification: codex/event/"):

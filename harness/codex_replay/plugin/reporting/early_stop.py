@@ -1,12 +1,11 @@
 """Stop a run whose first cases all fail for one cause: a wrong proxy then fails in seconds and not in minutes.
 
-A run may stop only while nothing works: a case that passed, a known failure of the baseline, a second cause, a test of the user's
-own or a worker that died ends the watch for the whole run. The pass of a case that expects a failure shows nothing: a
-subject that always fails passes it. A run also continues if fewer cases are left than have failed.
+A run stops early only if no case has worked so far. After a passed case, a known failure of the baseline, a second cause, a test
+of the user's own or a dead worker, the run does not stop early. The pass of a case that expects a failure does not count, because
+a subject that always fails passes such a case. A run also continues if fewer cases are left than have failed.
 
-The controller of pytest-xdist decides. Its workers do not read messages between two cases, so it puts a file into the folder
-of the traces, which each worker looks for after each case.
-"""
+The controller of pytest-xdist decides whether the run stops. Its workers do not read messages between two cases. The controller
+therefore puts a file into the folder of the traces, and each worker looks for this file after each case."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ class EarlyStop:
         self._failed: set[str] = set()
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Keep what can end the run."""
+        """Keep the session, which can end the run."""
         self._run = session
 
     @pytest.hookimpl(trylast=True)
@@ -63,7 +62,7 @@ class EarlyStop:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take in one phase of a case; its first failure counts."""
+        """Record one phase of a case; its first failure counts."""
         if not self._watching or not self._session.tells:
             return
         result = CaseResult.of(report)
@@ -107,17 +106,17 @@ class EarlyStop:
 
 
 class WorkerStop:
-    """Ends a worker of pytest-xdist after the case that it runs, once the controller has put the file into `folder`."""
+    """Ends a worker of pytest-xdist after its current case, once the controller has created the stop file in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / STOP
         self._run: pytest.Session | None = None
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Keep what can end the worker."""
+        """Keep the session, which can end the worker."""
         self._run = session
 
     def pytest_runtest_logfinish(self) -> None:
-        """Look for the file after each case."""
+        """After each case, look for the file that stops the run."""
         if self._run is not None and self._file.exists():
             self._run.shouldfail = "stopped early"

@@ -1,9 +1,8 @@
 """Print the first failure of each check in full at the terminal, and the number of the others.
 
-A proxy that speaks other methods than a profile asks for fails eight hundred cases, each with forty frames: what a person seeks
-is not found in eight megabytes, and a CI system cuts them. The report contains all details of every case, even those that are not
-printed here.
-"""
+A proxy that uses other methods than its profile fails eight hundred cases, each with forty frames. Nobody can read eight
+megabytes of failures, and a CI system truncates such an output. The report contains all details of every case, even the details
+that are not printed."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ _KINDS = ("error", "failed")
 
 
 class FailureLimit:
-    """Hide the failures that are not printed in full from pytest, which prints failures before it calls other plugins."""
+    """Hides the failures that are not printed in full from pytest, which prints failures before it calls other plugins."""
 
     def __init__(self, config: pytest.Config, session: Session) -> None:
         self._verdict = session.verdict
@@ -38,7 +37,7 @@ class FailureLimit:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
-        """Choose before anything is printed; with -v everything is."""
+        """Choose the failures before anything is printed; with -v, all of them are printed in full."""
         stats = terminalreporter.stats
         checks = [check for kind in _KINDS for report in stats.get(kind, ()) if (check := self._check(report)) is not None]
         if self._verdict.stopped_early:
@@ -50,7 +49,7 @@ class FailureLimit:
         return (yield)
 
     def _check(self, report: Any) -> str | None:
-        """Return the check that a report is of; None where it is of no case of ours."""
+        """Return the check that a report belongs to; None if it belongs to no case of a suite."""
         case = self._verdict.case_of(getattr(report, "nodeid", ""))
         if case is None:
             return None
@@ -77,7 +76,7 @@ class FailureLimit:
 
 
 class _Between:
-    """The question after the failures and before their list."""
+    """A plugin whose hook runs after pytest has printed the failures and before pytest lists them."""
 
     def __init__(self, limit: FailureLimit) -> None:
         self._limit = limit

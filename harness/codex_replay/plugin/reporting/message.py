@@ -1,15 +1,48 @@
-"""The first sentence of pytest's report of a case: what failed, or why the case was skipped."""
+"""Write the first sentence of pytest's report of a case: the failure, or the reason why the case was skipped.
+
+An assertion without a text would be shown as `assert '' == 'Two.'`. In a case of a suite, the title of the case comes first,
+because the title states the requirement."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from codex_replay.core.text.truncate import excerpts, truncate
 
 if TYPE_CHECKING:
     import pytest
 
 #: What Python and pytest write before the text of an exception of our own, of `pytest.fail` and of an assertion with a text.
 _CLASS = re.compile(rf"\A(?:{__name__.partition('.')[0]}(?:\.\w+)+: |Failed: |AssertionError: (?!assert ))")
+#: How many characters of a value are shown, and how many of them before the place where two values differ.
+LONGEST_VALUE, BEFORE = 160, 40
+
+
+def required(text: str, title: str, compared: tuple[Any, Any] | None) -> str | None:
+    """Return the sentence for an assertion error with this `text`; None if the assertion of the case has a text of its own.
+
+    `title` is the title of the case; `compared` has the expected and the actual value, if the assertion compared two values.
+    """
+    line = text.partition("\n")[0]
+    if not line.startswith("assert "):
+        return None
+    if compared is None:
+        found = f"This is false: {truncate(line.removeprefix('assert '), LONGEST_VALUE)}"
+    else:
+        expected, actual = excerpts([repr(value) for value in compared], LONGEST_VALUE, BEFORE)
+        found = f"Expected {expected}, actual {actual}"
+    return f"Not met: {title} {found}. The subject's messages are below."
+
+
+def explain(report: pytest.TestReport, error: BaseException, title: str, compared: tuple[Any, Any] | None) -> None:
+    """Put the sentence before pytest's text of an assertion without a text."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is None or type(error) is not AssertionError:
+        return
+    sentence = required(str(error), title, compared if " == " in str(error) else None)
+    if sentence is not None:
+        crash.message = f"{sentence}\n{crash.message}"
 
 
 def message_of(report: pytest.TestReport | pytest.CollectReport) -> str:

@@ -1,8 +1,7 @@
 """Store the result and the trace of each phase of a case, in the process that runs the case.
 
-A trace goes to the spool, so that none of it travels with pytest's own reports, and a worker that dies loses one case. An error
-in the collection of a trace must not change a verdict: the report then has a sentence instead of the trace.
-"""
+A trace goes to the spool and not into pytest's own reports, so a worker that dies loses only one case. An error in the collection
+of a trace must not change a verdict: the report then contains a sentence instead of the trace."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def phase_result(
     recorded: Iterable[str],
     shown: Iterable[str],
 ) -> CaseResult:
-    """Return what this phase of a case has shown; the keywords are fields of `CaseResult`."""
+    """Return the result of this phase of a case; the keywords are fields of `CaseResult`."""
     title, spec, compared = "", None, None
     if report.when == "setup":
         title, spec = title_of(item, name.case), spec_of(item, str(name))
@@ -50,7 +49,7 @@ def phase_result(
 
 
 def keep_trace(session: Session, item: Any, report: pytest.TestReport) -> None:
-    """Put the trace of a case that passed or failed into the spool, unless there is no report that could show it."""
+    """Put the trace of a case that passed or failed into the spool, unless the run writes no report."""
     source = item.stash.get(TRACE_SOURCE, None)
     if source is None or not session.tells or not (report.failed or (report.when == "call" and report.passed)):
         return

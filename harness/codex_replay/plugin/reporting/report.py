@@ -1,7 +1,6 @@
 """Write the report of a run from the collected verdicts and from the traces in the spool.
 
-Everything is redacted here, as one JSON value, before any file is made of it; the traces were redacted where they were taken.
-"""
+The whole report is redacted here, as one JSON value, before any file is written; traces are redacted when they are collected."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ def taken_in(path: Path) -> dict[str, Any] | None:
 
 
 def _shallow(value: Any) -> bool:
-    """Return True if a value is not nested too deeply for the programs that read it."""
+    """Return True if the nesting of a value is not too deep for the programs that read it."""
     level = [value]
     for _ in range(DEEPEST):
         below = (inner for each in level for inner in (each.values() if isinstance(each, dict) else each))
@@ -121,7 +120,7 @@ class Reporter:
 
     @staticmethod
     def _smallest(case: Case, found: tuple[Path, int]) -> None:
-        """For a failure without two values, the smallest difference to the recording gives them."""
+        """Return the difference from the recording as the two values, for a failure that has no such values of its own."""
         if case["outcome"] in ("failed", "known") and case["expected"] is case["actual"] is None:
             message, _ = Spool.read(found)
             case["expected"], case["actual"] = message.get("expected"), message.get("actual")

@@ -81,7 +81,7 @@ class Session:
         return self.verdict.coverage
 
     def backend(self) -> BackendProcess:
-        """Return the fake Responses backend, started at first use."""
+        """Return the fake Responses backend; it is started at first use."""
         if self._backend is None:
             from codex_replay.shell.http.backend_process import BackendProcess
 
@@ -89,7 +89,7 @@ class Session:
         return self._backend
 
     def need_spool(self) -> Spool:
-        """Return where the processes of this run put their traces."""
+        """Return the spool in which the processes of this run store their traces."""
         from codex_replay.plugin.reporting.spool import Spool
 
         if self.spool is None:
@@ -97,7 +97,7 @@ class Session:
         return self.spool
 
     def trace_collector(self) -> TraceCollector:
-        """Return what redacts the traces of this process's cases."""
+        """Return the collector that redacts the traces of this process's cases."""
         if self._traces is None:
             from codex_replay.plugin.reporting.report import machine_paths
             from codex_replay.plugin.reporting.trace import TraceCollector
@@ -106,9 +106,9 @@ class Session:
         return self._traces
 
     def lock_report_folder(self) -> None:
-        """At the first case, lock the folder of the report; the next free one if another run has locked the usual one.
+        """At the first case, lock the folder of the report; if another run has locked the usual folder, lock the next free one.
 
-        Remove the report of an older run: if this run is killed, the old verdict must not count as its own.
+        Remove the report of an older run: if this run is killed, the old verdict must not be taken for that of this run.
         """
         from codex_replay.plugin.base.folder_lock import lock_free_folder
         from codex_replay.report.files import remove_all

@@ -1,9 +1,8 @@
 """Read the requirement and the subject of a check from its `spec` marker, or from the statements that its docstrings cite.
 
-`@pytest.mark.spec(check, "PAY-07", ...)` names the check, whose id is stable, and the statements of the contract that it
-asserts. `source=` and `says=` name another source and quote it: a page of the documentation, or a public reference. Without
-the marker the docstring of the function, else that of its module behind "Source:", cites the statements.
-"""
+`@pytest.mark.spec(check, "PAY-07", ...)` names the check, whose id is stable, and the statements of the contract that it asserts.
+`source=` and `says=` name and quote another source: a page of the documentation, or a public reference. Without the mark, the
+docstring of the function, or that of its module, cites the statements after "Source:"."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ BUNDLE = "the schema bundle"
 
 
 def spec_of(item: Any, case: str) -> Spec | None:
-    """Return the requirement of a test; `case` is its id, for a check without its own. Raises `UnknownStatement`."""
+    """Return the requirement of a test; `case` is its id, for a check without an id of its own. Raises `UnknownStatement`."""
     mark = item.get_closest_marker("spec")
     if mark is not None and mark.args:
         return _of(mark)
@@ -32,7 +31,7 @@ def spec_of(item: Any, case: str) -> Spec | None:
 
 
 def spec(check: str, identifiers: list[str], source: str = "", says: str = "") -> Spec:
-    """Return the row of a report: the page of the first statement, all identifiers, their texts and their places."""
+    """Return the row for a report: the page of the first statement, all identifiers, their texts and their places."""
     from codex_replay.report.contract import describe, resolve
 
     if not identifiers:
@@ -52,7 +51,7 @@ def _of(mark: Any) -> Spec:
 
 
 def section_of(found: Spec) -> str:
-    """Return the text below a failure: a line for each statement, and then the place of each."""
+    """Return the text below a failure: a line for each statement, followed by the place of each."""
     if "links" not in found:
         return ", ".join(part for part in (found["document"], found["section"]) if part) + f": {found['text']}"
     lines = found["text"] if "," in found["section"] else f"{found['section']}: {found['text']}"
@@ -60,14 +59,17 @@ def section_of(found: Spec) -> str:
 
 
 def wrong_citation(items: Iterable[Any]) -> str | None:
-    """Return a sentence about the first `spec` marker that cites an unknown statement or nothing; None if all resolve."""
+    """Return a sentence about the first `spec` marker that cites an unknown statement or nothing.
+
+    Returns None if all statements exist.
+    """
     from codex_replay.report.contract import UnknownStatement, resolve
 
     for mark, item in ((item.get_closest_marker("spec"), item) for item in items):
         if mark is None or not mark.args:
             continue
         if len(mark.args) == 1 and not mark.kwargs.get("source"):
-            return f"{item.nodeid}: its spec marker {mark.args[0]!r} cites nothing. Name a statement of docs/contract."
+            return f"{item.nodeid}: its spec marker {mark.args[0]!r} cites no statement. Name a statement of docs/contract."
         try:
             for identifier in mark.args[1:]:
                 resolve(str(identifier))
@@ -83,7 +85,7 @@ def place(where: str) -> tuple[str, str]:
 
 
 def source_of(*docstrings: str) -> tuple[list[str], str]:
-    """Return the statements that the first of these docstrings with a source cites, and the source that is not a statement."""
+    """Return the statements that the first of these docstrings with a source cites, and any other source that it names."""
     from codex_replay.report.contract import cited, page_titles
 
     for i, docstring in enumerate(docstrings):
@@ -99,7 +101,7 @@ def source_of(*docstrings: str) -> tuple[list[str], str]:
 
 
 def title_of(item: Any, case: str) -> str:
-    """Return what a case is about: the first line of its docstring, else its name as words."""
+    """Return the title of a case: the first line of its docstring, otherwise its name as words."""
     lines = _doc(getattr(item, "function", None)).strip().splitlines()
     return lines[0].strip() if lines else case.replace("_", " ").strip()
 

@@ -1,8 +1,8 @@
 """The spool: a folder in which the processes of a run store traces until the report is written.
 
-Strategy. A folder that only this user can read, one file per process, two lines per trace; of two traces of one case the later
-counts. Its lock is held while the run lives, so that the next run can take away what a killed one has left.
-"""
+Strategy. Only the current user can read the folder. The folder has one file per process and two lines per trace; if a case has
+two traces, the later one counts. The folder is locked during the run, so that the next run can remove the folder of a killed
+run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def key_of(nodeid: str) -> str:
 class Spool:
     """The folder in which the processes of a run store traces until the report is written: `folder`/<pid>.ndjson.
 
-    Two lines per trace: its description, and its frames, which are copied unread into the report.
+    Two lines per trace: its description, and its frames, which are copied into the report without decoding.
     """
 
     def __init__(self, folder: Path, owner: int = 0, lock: int = -1) -> None:
@@ -48,7 +48,7 @@ class Spool:
         return cls(folder, os.getpid(), _locked(folder))
 
     def remove(self) -> None:
-        """Take the folder away, if it is this process that made it."""
+        """Remove the folder, if this process made it."""
         if self._owner == os.getpid():
             shutil.rmtree(self.folder, ignore_errors=True)
             if self._lock >= 0:
@@ -63,7 +63,7 @@ class Spool:
             file.write(lines)
 
     def index(self) -> dict[str, tuple[Path, int]]:
-        """Return the place of each trace: the file and the offset of its lines; of two of one case the later."""
+        """Return the place of each trace: the file and the offset of its lines; if a case has two traces, the later one."""
         found: dict[str, tuple[Path, int]] = {}
         for path in sorted(self.folder.glob("*.ndjson"), key=lambda path: path.stat().st_mtime_ns):
             with open(path, "rb") as file:
@@ -85,7 +85,7 @@ class Spool:
 
 
 def _locked(folder: Path) -> int:
-    """Lock a new spool and return the descriptor of the lock, -1 on a file system without locks."""
+    """Lock a new spool and return the descriptor of the lock; -1 on a file system without locks."""
     draft = folder / f"{_LOCK}.new"
     lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -98,7 +98,7 @@ def _locked(folder: Path) -> int:
 
 
 def _sweep() -> None:
-    """Remove the spools of this user that no process locks any more."""
+    """Remove this user's spools that no process locks any more."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # no lock in it, or it is held, or another run takes it away
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():

@@ -1,14 +1,14 @@
 """Remove secrets and control characters from pytest's output in a run of suites.
 
-Failures quote what a subject said. pytest writes all of its text through one `TerminalWriter`, so the rule is applied there.
-The tests of users' own projects are left alone.
-"""
+Failures quote the subject's output. pytest writes all its text through one `TerminalWriter`, so this module redacts and escapes
+in that class. Output of tests in users' own projects is not changed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from codex_replay.core.redact.redactor import Redactor
+from codex_replay.core.redact.sentence import sentence
 from codex_replay.core.text.visible import visible
 
 if TYPE_CHECKING:
@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 _SHORT = 8  # characters: less is no secret
 
 
+def escape_error(error: pytest.UsageError) -> None:
+    """Redact and escape the texts of a usage error, which pytest writes after the run."""
+    error.args = tuple(sentence(str(text)) for text in error.args)
+
+
 def guard(out: pytest.TerminalReporter) -> None:
-    """From now on, redact and escape what the reporter writes."""
+    """From now on, redact and escape all output of the reporter."""
     writer: Any = out._tw
     write, redactor = writer.write, Redactor(homes=False)
 

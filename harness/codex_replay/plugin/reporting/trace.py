@@ -1,9 +1,8 @@
-"""The traces of cases: what the subject and the other side of it sent, redacted and shortened for the report.
+"""The traces of cases: the messages of the subject and of its peer, redacted and shortened for the report.
 
-Strategy. The fixture of a subject registers a source for the test that uses it (`TRACE_SOURCE`), so that nothing here knows a
-subject. The source is asked at the end of the test; most sources only hand the frames that their fixture has kept to
-`TraceCollector.collect`. The trace of a passed case is shorter than that of a failed case.
-"""
+Strategy. The fixture of a subject registers a source for the test that uses it (`TRACE_SOURCE`), so that this module knows no
+subject. The source is called at the end of the test; most sources only pass the frames that their fixture kept to
+`TraceCollector.collect`. The trace of a passed case is shorter than that of a failed case."""
 
 from __future__ import annotations
 
@@ -37,14 +36,17 @@ _OPAQUE = re.compile(
 def without_torn(text: str) -> str:
     """Return a text without fragments that may be part of a secret, because truncation can cut a secret in two.
 
-    Half a token has no form or name by which the redactor could recognise it. So a word next to an ellipsis that looks like a
-    part of a token is removed.
+    Half a token has no form or name that the redactor could recognise. Therefore a word next to an ellipsis is removed if it
+    looks like a part of a token.
     """
     return _TORN.sub(lambda found: _CUT if _OPAQUE.search(found[0]) else found[0], text)
 
 
 class CollectedTrace(TypedDict):
-    """The trace of a case without its name; `expected` and `actual` are the smallest difference to its recording, as text."""
+    """The trace of a case, without the name of the case.
+
+    `expected` and `actual` are the two values of the smallest difference from its recording, as text.
+    """
 
     source: str
     cassette: str | None
@@ -55,7 +57,7 @@ class CollectedTrace(TypedDict):
 
 
 def new_trace(frames: list[Frame], *, truncated: bool = False) -> CollectedTrace:
-    """Return the trace of a case that was seen in this run."""
+    """Return the trace of a case of this run."""
     return {"source": "this run", "cassette": None, "truncated": truncated, "frames": frames}
 
 
@@ -69,7 +71,7 @@ class TraceCollector:
         self._named: dict[str, str] = {}
 
     def clean(self, text: str) -> str:
-        """Return the text of a failure without its secrets, whole or split."""
+        """Return the text of a failure without its secrets, whole or cut in two."""
         return without_torn(self._redactor.text(text))
 
     def collect(self, frames: Iterator[Frame], passed: bool) -> CollectedTrace | None:
@@ -87,7 +89,7 @@ class TraceCollector:
         return frame
 
     def _name(self, what: str) -> str:
-        """Return what a frame is called without its secrets; few names are new."""
+        """Return the name of a frame without its secrets; the result is cached, because most names repeat."""
         name = self._named.get(what)
         if name is None:
             if len(self._named) >= _NAMES:
@@ -98,7 +100,8 @@ class TraceCollector:
     def _beginning(self, text: str, longest: int) -> tuple[str, int]:
         """Return at least the first `longest` characters of a text, without its secrets, and the length of the whole text.
 
-        A secret that is cut in two may be missed: so more is searched than kept, and nothing near the cut is kept.
+        A secret that is cut in two may be missed. Therefore more text is searched than kept, and the text near the cut is not
+        kept.
         """
         if len(text) <= longest + 2 * MARGIN:
             text = self._redactor.text(text)
@@ -114,5 +117,5 @@ TRACE_SOURCE = pytest.StashKey[TraceSource]()
 
 
 def trace_frames_of(item: Any, frames: Callable[[], Iterator[Frame]]) -> None:
-    """Register what returns the frames of a test, unredacted, as the source of its trace."""
+    """Register a function that returns the frames of a test, unredacted, as the source of its trace."""
     item.stash[TRACE_SOURCE] = lambda collector, passed: collector.collect(frames(), passed)

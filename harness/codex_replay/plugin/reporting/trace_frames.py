@@ -1,7 +1,6 @@
-"""The frames of a trace, built from what a fixture keeps: HTTP requests and answers, lines of JSON-RPC, ledgers.
+"""The frames of a trace, built from the data of a fixture: HTTP requests and answers, lines of JSON-RPC, ledgers.
 
-Generators, so that no more of a long case is built than is kept. Nothing is redacted here.
-"""
+The functions are generators, so that only the kept part of a long case is built. Nothing is redacted here."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ def request_frame(t: float | None, conn: int, method: str, path: str, headers: A
 
 
 def answer_frames(t: float | None, conn: int, status: int | None, headers: Any, body: bytes) -> Iterator[Frame]:
-    """Yield an HTTP answer: its head with the body in it; of an event stream the head, then each event."""
+    """Yield an HTTP answer: its head with the body; for an event stream, the head and then each event."""
     pairs = [list(pair) for pair in headers]
     stream = any(name.lower() == "content-type" and "event-stream" in value for name, value in pairs)
     head = {"status": status, "headers": pairs, **({} if stream or not body else {"body": _readable(body)})}

@@ -46,7 +46,7 @@ class Verdict:
     def add(
         self, nodeid: str, result: CaseResult, outcome: Outcome, seconds: float, message: str = "", details: str = ""
     ) -> None:
-        """Take in one phase of a case; of several phases the worst outcome is the case's."""
+        """Record one phase of a case; the worst outcome of its phases is the outcome of the case."""
         case = self._case(nodeid, result.name)
         self._roles.add(result.role or ROLES.get(result.name.suite, "app-server"))
         case["seconds"] = round(case["seconds"] + seconds, 4)
@@ -65,12 +65,15 @@ class Verdict:
         self._ended.add(nodeid)
 
     def run_again(self, nodeid: str, alone: list[Alone]) -> None:
-        """Take in the results of a case that was run again alone."""
+        """Record the results of a case that was rerun alone."""
         if (case := self.case_of(nodeid)) is not None:
             case["alone"] = alone
 
     def judge_again(self, nodeid: str, outcome: Outcome, why: str, racy: str | None) -> None:
-        """Change the outcome of a case that was run again alone; `racy` names a racy check that no line marks so."""
+        """Change the outcome of a case that was rerun alone.
+
+        `racy` names a racy check that the baseline does not mark as racy.
+        """
         if (case := self.case_of(nodeid)) is not None:
             case["outcome"] = outcome
             case["message"] = shortened(f"{why}\n{case['message']}".rstrip(), LONGEST_MESSAGE)
@@ -78,7 +81,7 @@ class Verdict:
             self.racy.append(racy)
 
     def interrupt(self) -> None:
-        """Leave out the cases that did not end: that they began well is not a pass."""
+        """Leave out the cases that did not end, because a case that has not failed so far has not yet passed."""
         self.interrupted = True
         for nodeid in [nodeid for nodeid in self._of_node if nodeid not in self._ended]:
             if self.cases[self._of_node[nodeid]]["outcome"] == "passed":
@@ -124,11 +127,11 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """`failed`, `verified` or `nothing verified`."""
+        """The verdict as a word: `failed`, `verified` or `nothing verified`."""
         return "failed" if self.stale or self.interrupted else data.verdict(self.cases.values())
 
     def table(self) -> list[str]:
-        """Return the verdict table, a line per module and the sums."""
+        """Return the verdict table, one line per module, and the totals."""
         outcomes: list[Outcome] = ["passed", "failed", "skipped"]
         if self.count("known"):
             outcomes.insert(2, "known")

@@ -1,8 +1,7 @@
 """Fixtures of the schema suite: the schema files under test, and the repository's cassettes frame by frame.
 
-Strategy: the files are what the subject of ``--app-server`` generates when asked as the real Codex is; the fake then writes
-the vendored ones, and the suite cannot distinguish them. Each cassette is a separate case, so that a report names it.
-"""
+Strategy: the files are those that the subject of ``--app-server`` generates when it is called like the real Codex. The fake then
+writes the vendored files, so the suite finds no difference. Each cassette is a separate case, so that a report names it."""
 
 from __future__ import annotations
 
@@ -58,7 +57,8 @@ class CheckedFrame:
 
 @pytest.fixture(scope="session")
 def bundle_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> BundleFiles:
-    """The schema files under test: those that the subject of ``--app-server`` generates, or the vendored ones without one."""
+    """The schema files under test: those that the subject of ``--app-server`` generates, or the vendored ones if it generates
+    none."""
     session = request.config.stash.get(SESSION, None)
     if session is None:
         return BundleFiles(dict(data_tables.schema()), "vendored")
@@ -72,7 +72,7 @@ def bundle_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def cassette_frames(cassette: Path) -> list[CheckedFrame]:
-    """The rpc frames of the cassette of this case, each checked as it comes in the connection."""
+    """The rpc frames of the cassette of this case, each checked in its place in the connection."""
     return list(checked_frames(cassette))
 
 
@@ -90,7 +90,7 @@ _VALIDATORS: dict[str, Validator] = {}
 
 
 def _validator(version: str) -> tuple[bundle.Bundle, Validator]:
-    """Return the bundle and the validator of `version`, built once; an unvendored version fails the case."""
+    """Return the bundle and the validator of `version`, built once; a version without vendored schemas fails the case."""
     if version not in _VALIDATORS:
         try:
             _VALIDATORS[version] = Validator(bundle.load(version))

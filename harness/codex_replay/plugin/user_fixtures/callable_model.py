@@ -25,8 +25,8 @@ _POLL = 30.0  # seconds of one wait for the next request
 class CallableModel:
     """Answers the requests of a session with a function, in threads, until the session is closed or gets another script.
 
-    A request whose answer fails is refused with the reason, and is so among the problems of the session; the traceback of the
-    function goes to stderr.
+    If the function fails, the request is refused with the reason, which is also one of the session's problems; the traceback goes
+    to stderr.
     """
 
     def __init__(self, session: BackendSession, function: Callable[[Request], Any]) -> None:
@@ -51,6 +51,8 @@ class CallableModel:
     def _answer(self, entry: dict[str, Any]) -> None:
         try:
             turn = turn_of(self._function(request_of(entry, self._session.url)))
+            if turn is None:
+                turn = {"refused": 'The function that answers the requests returned None. Return "" for an empty reply.'}
         except Exception as error:  # whatever a user's function raises
             traceback.print_exc()
             turn = {"refused": f"The function that answers the requests raised {type(error).__name__}: {error}"}
@@ -61,6 +63,7 @@ class CallableModel:
 def turn_of(answer: Any) -> Any:
     """Convert the return value of a model function to a turn: a text, an item, a list, a turn, or the values of a generator.
 
+    None means that the function has not answered, and stays None.
     A coroutine or an asynchronous generator runs to its end in a separate event loop.
     """
     if inspect.isasyncgen(answer):
@@ -71,8 +74,6 @@ def turn_of(answer: Any) -> Any:
         answer = list(answer)
     if isinstance(answer, TurnBuilder):
         return answer.as_json()
-    if answer is None:
-        return {"items": []}
     if isinstance(answer, list | tuple):
         return {"items": [item for one in answer for item in _items(one)]}
     if isinstance(answer, dict) and "type" in answer:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from codex_replay.plugin.base.ledger import Request, request_of
 from codex_replay.plugin.user_fixtures.callable_model import CallableModel
-from codex_replay.protocol.script.build import ScriptBuilder
+from codex_replay.protocol.script.build import ScriptBuilder, TurnBuilder
+from codex_replay.protocol.script.script import BadScript
 from codex_replay.shell.files.script_file import read_script
 
 if TYPE_CHECKING:
@@ -24,8 +25,20 @@ _NUMBERS = count(1)
 
 
 def readable_name(test: str) -> str:
-    """Return a name for the session of a test that no other has, and that stays readable in a URL."""
+    """Return a unique name for the session of a test; it is readable in a URL."""
     return f"{next(_NUMBERS)}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', test).strip('-')[:80]}"
+
+
+def _values(script: Any) -> Any:
+    """Return a script as JSON values."""
+    if isinstance(script, str) and not script.endswith((".json", ".yaml", ".yml")):
+        raise BadScript(f"The script is the text {script!r}. For a reply with this text, write a list: [{script!r}].")
+    if isinstance(script, str | PathLike):
+        return read_script(Path(script))
+    if isinstance(script, ScriptBuilder):
+        return script.as_json()
+    turns = [script] if isinstance(script, TurnBuilder) else script
+    return [turn.as_json() if isinstance(turn, TurnBuilder) else turn for turn in turns] if isinstance(turns, list) else turns
 
 
 class CodexBackend:
@@ -46,16 +59,18 @@ class CodexBackend:
 
     def script(
         self,
-        script: ScriptBuilder | PathLike[str] | list[Any] | dict[str, Any] | Callable[[Request], Any],
+        script: ScriptBuilder | TurnBuilder | PathLike[str] | str | list[Any] | dict[str, Any] | Callable[[Request], Any],
         *,
         partial: bool = False,
     ) -> None:
         """Set the script of the model; raises `BackendError` or `BadScript` with a sentence for an invalid script.
 
-        It is a script as JSON values, a `ScriptBuilder`, the path of a JSON or YAML file, or a function: it gets each request and
-        returns the reply, or yields its items (a text, an item, a `TurnBuilder`); it may be asynchronous. A turn that no request
-        has used fails the test at its end, unless `partial` is true.
+        The script is given as JSON values, a `ScriptBuilder`, a `TurnBuilder` or a list of them, the path of a JSON or YAML
+        file, or a
+        function: it gets each request and returns the reply, or yields its items (a text, an item, a `TurnBuilder`); it may be
+        asynchronous. A turn that no request has used fails the test at its end, unless `partial` is True.
         """
+        __tracebackhide__ = True
         if self._function is not None:
             self._function.end()
         self._function = None
@@ -63,17 +78,15 @@ class CodexBackend:
         if callable(script):
             self._session.script({"turns": [], "otherwise": "ask"})
             self._function = CallableModel(self._session, script)
-        elif isinstance(script, ScriptBuilder):
-            self._session.script(script.as_json())
-        elif isinstance(script, PathLike):
-            self._session.script(read_script(Path(script)))
         else:
-            self._session.script(script)
+            self._session.script(_values(script))
 
     def cassette(self, path: PathLike[str], *, partial: bool = False) -> None:
-        """Answer from a recording, or a folder of them; raises `BackendError` with a sentence for one that cannot be played.
+        """Answer from a recording, or from a folder of recordings.
 
-        A recorded request that the client did not send fails the test at its end, unless `partial` is true.
+        Raises `BackendError` with a sentence if a recording cannot be played.
+
+        A recorded request that the client did not send fails the test at its end, unless `partial` is True.
         """
         self._session.script([])
         self._session.cassette(Path(path))
@@ -86,13 +99,13 @@ class CodexBackend:
 
     @property
     def conversation(self) -> Conversation:
-        """The requests so far and the statuses that they got, as frames: for `normalise`, `diff` and snapshots."""
+        """The requests so far and the statuses of their answers, as frames: for `normalise`, `diff` and snapshots."""
         from codex_replay.protocol.recordings.conversation import http_conversation
 
         return http_conversation((one.payload, one.status) for one in self.requests)
 
     def close(self) -> None:
-        """Stop it; its requests remain readable."""
+        """Stop the backend; its requests remain readable."""
         self._kept = self.requests
         if self._function is not None:
             self._function.end()
@@ -133,7 +146,7 @@ class CodexBackend:
         return found
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
-        """Wait until an answer is at a gate; return whether one does."""
+        """Wait until an answer is waiting at a gate; return True if one is."""
         return self._session.wait_at_gate(gate, seconds)
 
     def release(self, gate: str) -> None:

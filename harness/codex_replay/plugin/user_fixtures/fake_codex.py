@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.launcher import write_launcher
-from codex_replay.plugin.base.programs import program
 from codex_replay.plugin.user_fixtures.replayed import Replays
 from codex_replay.protocol import versions
+from codex_replay.shell.process.programs import program
 
 if TYPE_CHECKING:
     from codex_replay.protocol.recordings.conversation import Conversation
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class ModelCall:
     """One request that the real Codex would have made to its model.
 
-    `body` is the request's body, `turn` the index of the script's turn that answered (None: none did), `sentence` why not.
+    `body` is the request's body, `turn` the index of the script's turn that answered it, or None if no turn answered it; then
+    `sentence` is the reason.
     """
 
     body: dict[str, Any]
@@ -38,7 +39,7 @@ class ModelCall:
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """The outputs of calls in the input, by call id."""
+        """The outputs of tool calls that the input contains, by call id."""
         items = self.body.get("input", [])
         return {item["call_id"]: item["output"] for item in items if str(item.get("type")).endswith("_output")}
 
@@ -46,7 +47,7 @@ class ModelCall:
 class FakeCodex:
     """A drop-in `codex` with a scripted model; each start in a test begins the script at its first turn.
 
-    `path` is the executable, `command` starts it as an app-server. Settings apply to later starts.
+    `path` is the executable, `command` starts it as an app-server. Settings apply to all later starts of the program.
     """
 
     def __init__(self, folder: Path, program: str) -> None:
@@ -67,7 +68,7 @@ class FakeCodex:
     # -- before the client starts ------------------------------------------------------------------------------------------
 
     def script(self, script: object) -> None:
-        """Set the script of the model: turns, or a whole script (docs/scripts.md). Raises `BadScript` for an invalid one."""
+        """Set the script of the model: turns, or a whole script (docs/scripts.md). Raises `BadScript` for an invalid script."""
         from codex_replay.protocol.script.script import parse
 
         parse(script)
@@ -78,9 +79,10 @@ class FakeCodex:
         self._write()
 
     def config(self, **settings: Any) -> None:
-        """Set keys of its config.toml, such as `approval_policy="untrusted"`.
+        """Set keys of the config.toml of the fake, for example `approval_policy="untrusted"`.
 
-        ValueError for what TOML has no form for, and for a key that Codex does not have: it would be left unread.
+        Raises ValueError for a value that TOML cannot write, and for a key that Codex does not have, because Codex would ignore
+        it.
         """
         from codex_replay.protocol.data_tables import load
         from codex_replay.protocol.schema.known import nearest
@@ -94,9 +96,10 @@ class FakeCodex:
         (self._folder / "home" / "config.toml").write_text(toml(settings), encoding="utf-8")
 
     def cassette(self, path: Path | str, *, partial: bool = False) -> None:
-        """Replay a recording, or a directory of them, in place of a script. Raises `CassetteError` for an invalid one.
+        """Replay a recording, or a directory of them, in place of a script. Raises `CassetteError` for an invalid recording.
 
-        At the end of the test each start must have been sent all that was recorded of the client; `partial` lets it leave out.
+        At the end of the test, each start must have received all recorded messages of the client; with `partial`, the client may
+        leave some messages out.
         """
         from codex_replay.shell.cassettes.file import CassetteReader
         from codex_replay.shell.cassettes.lint import find_files
@@ -113,7 +116,7 @@ class FakeCodex:
         self._write()
 
     def fault(self, name: str) -> None:
-        """Make one fault of FAKE_CODEX_FAULT, such as `"dies-in-turn:3"`; raises ValueError for an unknown fault."""
+        """Cause one fault of FAKE_CODEX_FAULT, such as `"dies-in-turn:3"`; raises ValueError for an unknown fault."""
         listed = subprocess.run(
             [self._program, "app-server"],
             env={"PATH": "/usr/bin:/bin", "FAKE_CODEX_FAULT": "list"},
@@ -129,7 +132,10 @@ class FakeCodex:
         self._write()
 
     def race(self, seed: int) -> None:
-        """Permute what the real server may permute, by this seed. ValueError with a cassette, which has its own order."""
+        """Change the order of frames where the real server may change it; the seed determines the order.
+
+        Raises ValueError with a cassette, because a cassette has a fixed order.
+        """
         self._env["FAKE_CODEX_PACE"] = f"race:{seed}"
         self._order()
         self._write()
@@ -142,7 +148,7 @@ class FakeCodex:
     def _order(self) -> None:
         if "FAKE_CODEX_CASSETTE" in self._env and self._env.get("FAKE_CODEX_PACE", "").startswith("race:"):
             raise ValueError(
-                "race() reorders the frames of a script, but cassette() replays in the recorded order. Use one of them in a test."
+                "race() reorders the frames of a script, but cassette() replays in the recorded order. Use only one in a test."
             )
 
     def _write(self) -> None:
@@ -167,12 +173,12 @@ class FakeCodex:
 
     @property
     def sent(self) -> list[Any]:
-        """The messages that the client has sent so far, to every start, in order; a line that is not JSON as its text."""
+        """The messages that the client has sent so far, to all starts, in order; a line that is not JSON is given as text."""
         return [_decoded(entry["got"]) for entry in self.wire() if "got" in entry]
 
     @property
     def received(self) -> list[Any]:
-        """The messages that it has sent to the client so far."""
+        """The messages that the server has sent to the client so far."""
         return [_decoded(entry["said"]) for entry in self.wire() if "said" in entry]
 
     @property
@@ -194,19 +200,19 @@ class FakeCodex:
 
     @property
     def problems(self) -> list[str]:
-        """A sentence for each request to the model that the script had no answer for."""
+        """A sentence for each request to the model that the script could not answer."""
         return [call.sentence for call in self.model_calls if call.sentence]
 
     @property
     def unplayed(self) -> list[str]:
-        """A sentence for each recorded frame that the client has not sent, and for each that it sent next to the recording."""
+        """A sentence for each recorded frame that the client has not sent, and for each frame that it sent in addition."""
         return self._replays.problems(self.wire, self._start)
 
     @property
     def conversation(self) -> Conversation:
         """The frames between client and server so far, in order: for `normalise`, `diff` and snapshots.
 
-        Connections that overlap stand one after the other, ordered by what the clients sent.
+        The frames of overlapping connections are listed one connection after another, in the order of the clients' frames.
         """
         from codex_replay.protocol.recordings.conversation import rpc_conversation
 
@@ -237,10 +243,10 @@ class FakeCodex:
 
 
 def by_connection(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lines of a wire, grouped by connection.
+    """Return the recorded lines, grouped by connection.
 
-    Connections keep the order in which they began, but two at once begin in any order: of those that overlap the first is the one
-    whose client's lines are the lesser text.
+    Connections keep the order in which they began. Overlapping connections have no fixed order in time; they are sorted by the
+    lines of their clients.
     """
     starts: dict[Any, list[tuple[int, dict[str, Any]]]] = {}
     groups: list[list[tuple[int, dict[str, Any]]]] = []
@@ -270,7 +276,7 @@ def _sent(group: list[tuple[int, dict[str, Any]]]) -> list[str]:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a file that is being written."""
+    """Return the complete lines of a file that is still being written."""
     try:
         return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
     except FileNotFoundError:

@@ -6,9 +6,8 @@
         assert fake_codex.methods == ["initialize", "initialized", "thread/start", "turn/start"]
         assert len(fake_codex.model_calls) == 1
 
-It has no options and no hooks. A run that uses neither fixture pays for this module alone, so each fixture imports what it needs
-when a test first asks for it. docs/fixtures.md is the page for users.
-"""
+The plugin of the user fixtures has no options and no hooks. A run that uses no fixture of codex-replay loads only this module, so
+each fixture imports its modules when a test first requests it. docs/fixtures.md describes them for users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fail a test at its end for what its client did against the script or the recording."""
+"""Fail a test at its end if its client did not follow the script or the recording."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def fail_on_problems(fake: FakeCodex) -> None:
 
 
 def judge_backend(backend: CodexBackend, item: pytest.Item, failed: bool) -> None:
-    """Fail a test that has passed for what its client did against the script.
+    """Fail a passed test whose client did not follow the script.
 
-    A test that has `failed` is reported once: further problems are added to its report, below the captured output. Such a test
-    ended early, so its unused turns mean nothing. `sys.last_value` is the error of the test (pytest's page on post-mortem use).
+    If the test has already `failed`, further problems are added to its report, below the captured output. Such a test ended
+    early, so its unused turns prove nothing. `sys.last_value` is the error of the test (pytest's page on post-mortem use).
     """
     __tracebackhide__ = True
     raised = getattr(sys, "last_value", None)  # also of a test that was expected to fail
@@ -45,7 +45,7 @@ def _first(lines: list[str], most: int = 5) -> list[str]:
 
 
 def fail_on_unplayed(fake: FakeCodex) -> None:
-    """Fail if the client left out recorded messages, or sent others."""
+    """Fail if the client left out recorded messages, or sent other messages."""
     __tracebackhide__ = True
     if not fake.lenient and (found := fake.unplayed):
         report = "\n    ".join(_first(found))

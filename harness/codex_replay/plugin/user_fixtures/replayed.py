@@ -1,8 +1,7 @@
-"""Find the recorded messages that a client did not send, and the messages it sent that the cassette does not have.
+"""Find the recorded messages that a client did not send, and the messages that the client sent but that are not in the cassette.
 
-A client may kill its server, which then reports nothing. So what each start was sent is played to fake-codex once more, which
-reports as JSON how that replay ended (`FAKE_CODEX_ENDING`).
-"""
+A client may kill its server, which then cannot report anything. Therefore the messages to each start are played to fake-codex
+once more, and fake-codex reports the end of that replay as JSON (`FAKE_CODEX_ENDING`)."""
 
 from __future__ import annotations
 
@@ -20,10 +19,10 @@ _SECONDS = 1.0  # for what a client that still runs has written last
 
 
 class Replays:
-    """The cassettes of one test, by the shell command that begins a start with one."""
+    """The cassettes of one test, by the shell command that starts fake-codex with the cassette."""
 
     def __init__(self, program: str, folder: Path) -> None:
-        """`program` is fake-codex; it writes its endings into `folder`."""
+        """`program` is fake-codex; it writes its reports into `folder`."""
         self._program = program
         self._ending = folder / "ending.ndjson"
         self._starts: dict[str, tuple[Mapping[str, str], bool]] = {}
@@ -32,11 +31,11 @@ class Replays:
         return len(self._starts)
 
     def add(self, start: str, env: Mapping[str, str], partial: bool) -> None:
-        """Note the settings for later starts; with `partial` frames may be left out."""
+        """Note the settings for later starts; with `partial`, the client may leave frames out."""
         self._starts[start] = (dict(env), partial)
 
     def problems(self, wire: Callable[[], list[dict[str, Any]]], last: str) -> list[str]:
-        """Return the differences of the sent messages; `last` is the command of the last setting."""
+        """Return the differences between the sent and the recorded messages; `last` is the command of the last setting."""
         deadline = time.monotonic() + _SECONDS
         entries = wire()
         while (found := self._judged(entries, last)) and any(_runs(entry) for entry in entries):
@@ -83,7 +82,7 @@ class Replays:
 
 
 def _runs(entry: Mapping[str, Any]) -> bool:
-    """Return True if an entry is a start whose process still runs."""
+    """Return True if the process of a start still runs."""
     if "run" not in entry:
         return False
     try:

@@ -1,13 +1,11 @@
 """Compare one case on two versions: every change in the server's frames.
 
-Strategy. Events are paired label by label, equal ones first and the others by similarity, so that
-neither a frame that has gone nor one that came in between shifts the rest. An event without a partner has vanished, appeared, or
-changed its number. Paired events are compared inside. Pairs in a different order count as changed, unless a declared race allows
-both orders.
+Strategy. Events are paired label by label, equal ones first and the others by similarity, so that a missing or an additional
+frame does not shift the rest. An event without a partner is missing, is new, or occurs a different number of times. Paired
+events are compared inside. Pairs in a different order count as changed, unless a declared race allows both orders.
 
-If one of the two runs ended early (the case failed there), the other counts only up to the client frame that the first one
-never sent: what came later can be no difference.
-"""
+If one of the two runs ended early (because the case failed), the other run counts only up to the client frame that the first run
+never sent: later frames show no difference."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ TRIED = 2500
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: its `rule` (see `RULES`), the method or event, where in the frame, and what stood and is there."""
+    """One change: its `rule` (see `RULES`), the method or event, the place in the frame, and the old and new values."""
 
     rule: str
     label: str
@@ -38,7 +36,7 @@ class Change:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Compare the other run, and allow the differences that two runs of one version may have."""
+        """Compare two runs; differences that also occur between two runs of one version are allowed."""
         return (self.rule, self.label, self.path)
 
 
@@ -66,7 +64,7 @@ RULES: dict[str, str] = {
 class Kept:
     """The traffic of one case in one run: a normalised conversation for each of its servers, and how the case ended.
 
-    `racy` is the reason, if the case declares that the real server has more than one correct behaviour there.
+    `racy` is the reason, if the case declares that the real server has more than one correct behaviour.
     """
 
     case: str
@@ -82,7 +80,7 @@ class Kept:
         return sum(len(server.client) for server in self.servers)
 
     def end(self) -> str:
-        """Return where the run ended: after which frame, and why."""
+        """Return where and why the run ended early: after which frame, and the reason."""
         after = f" after {self.servers[-1].last}" if self.servers and self.servers[-1].last else ""
         return f"{self.sentence}{after}"
 
@@ -164,7 +162,7 @@ def _rule(at: At) -> str:
 
 
 def _heard(one: Form, other: Form) -> Iterator[Change]:
-    """Yield the differences in the tool outputs that the model gets although the client gave the same answer."""
+    """Yield the differences in the tool outputs that the model gets, although the answers of the client are the same."""
     for call, before in one.calls.items():
         after = other.calls.get(call)
         if after is None or before.method != after.method or blank(_text(before.reply)) != blank(_text(after.reply)):
@@ -197,7 +195,7 @@ def paired(left: Sequence[Entry], right: Sequence[Entry]) -> tuple[list[tuple[En
 
 
 def _most_alike(a: Sequence[Entry], b: Sequence[Entry]) -> list[tuple[int, int]]:
-    """Pair as many as there are on the shorter side, in order, so that they share the most."""
+    """Pair as many events as the shorter side has, in order, so that the pairs are as similar as possible."""
     if not a or not b or len(a) * len(b) > TRIED:
         return [(index, index) for index in range(min(len(a), len(b)))]
     leaves_a, leaves_b = ([set(_leaves(message.value)) for message in side] for side in (a, b))
@@ -234,7 +232,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _order(pairs: list[tuple[Entry, Entry]], one: Form, other: Form) -> Iterator[Change]:
-    """Yield the pairs of labels that are the other way round, where neither version's races allow that."""
+    """Yield the pairs of labels whose order is reversed, if neither version's races allow this."""
     stay = _longest_rising([right.seen for _, right in pairs])
     for index, (left, right) in enumerate(pairs):
         if index in stay:
@@ -257,7 +255,7 @@ def _is_ordered(one: Entry, other: Entry, form: Form) -> bool:
 
 
 def _longest_rising(values: Sequence[int]) -> set[int]:
-    """Return the indexes of a longest rising part of `values`."""
+    """Return the indexes of a longest increasing subsequence of `values`."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []

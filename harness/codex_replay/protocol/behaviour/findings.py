@@ -1,13 +1,12 @@
 """The result of `drift --behaviour`: the changes from one version to another over all cases, as one JSON value.
 
-Strategy. The first version runs twice. Differences between its two runs of a case are noise in that case: they are counted and
-never reported. Noise in the order counts for all cases, since an undeclared race shows rarely. A case
-without three comparable runs is under `not_compared` with the reason, never under noise or unchanged. A
-case may have declared that the real server has more than one right way in it; what only such cases show is apart (`racy`).
+Strategy. The first version runs twice. Differences between its two runs of a case are noise in that case: they are counted but
+never reported. Noise in the order counts for all cases, because an undeclared race occurs rarely. A case without three comparable
+runs is under `not_compared` with the reason, never under noise or unchanged. A case may declare that the real server has more
+than one correct behaviour; findings from such cases only are listed separately (`racy`).
 
-The changes that are left are gathered over the cases: one finding for one rule, method and path; one for all methods when the
-same member has changed in the same way in several; and one for a whole family (`codex/event/*`) of which nothing is left.
-"""
+The remaining changes are merged over the cases: one finding for one rule, method and path; one finding for all methods if the
+same member changed in the same way in several; and one finding for a whole family (`codex/event/*`) that has vanished."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ _TIME = re.compile(r"\b20\d\d-\d\d-\d\d(?:T[\d:.-]+Z?)?")
 
 @dataclass
 class BehaviourFinding:
-    """One thing that changed: how (`rule`), in which methods or events, where, and in which cases with which values."""
+    """One change: how (`rule`), in which methods or events, at which path, and in which cases with which values."""
 
     rule: str
     labels: list[str]
@@ -48,11 +47,11 @@ class BehaviourFinding:
 
     @property
     def cases(self) -> list[str]:
-        """The cases in which it was seen."""
+        """The cases that show the change."""
         return sorted({case for cases in self.seen.values() for case in cases})
 
     def value(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return it as JSON has it, its cases by their places in `names`; the values seen in most cases come first."""
+        """Return the finding as JSON, with its cases as indexes into `names`; the values that most cases show come first."""
         most = sorted(self.seen, key=lambda pair: (-len(self.seen[pair]), pair))
         found: dict[str, Any] = {"rule": self.rule, "what": RULES[self.rule]}
         found["method"] = self.family or (self.labels[0] if len(self.labels) == 1 else f"{len(self.labels)} methods")
@@ -78,11 +77,11 @@ def outcome(
     *,
     chosen: str = "",
 ) -> dict[str, Any]:
-    """Return what changed: `before` and `control` are two runs of the first version, `after` one of the second, by case.
+    """Return the changes: `before` and `control` are two runs of the first version, `after` is one of the second, by case.
 
-    `step` is called after each case; `again` is a second run of some cases on the second version: findings that it
-    does not confirm are noise, too. `compare` compares two runs of a case. `chosen` is the expression that chose the cases that
-    were run, if not all were; the outcome names it.
+    `step` is called after each case; `again` is a second run of some cases on the second version: findings that the second run
+    does not confirm are noise, too. `compare` compares two runs of a case. `chosen` is the expression that selected the cases, if
+    not all were run; the outcome names it.
     """
     names = sorted({*before, *control, *after})
     not_compared = {name: why for name in names if (why := _obstacle(name, before, control, after, versions))}
@@ -149,7 +148,9 @@ def _racy(case: str, before: Mapping[str, Kept], after: Mapping[str, Kept]) -> b
 
 
 def doubtful(found: Mapping[str, Any]) -> list[str]:
-    """Return the cases that alone show one of the findings, or are racy: those worth a second run on the second version."""
+    """Return the cases that need a second run on the second version: racy cases, and cases that are the only ones to show a
+    finding.
+    """
     alone = {finding["cases"][0] for finding in found["single"]}
     return [found["cases"][at] for at in sorted(alone | {at for finding in found["racy"] for at in finding["cases"]})]
 
@@ -161,16 +162,16 @@ def _end(kept: Kept, version: str) -> dict[str, str]:
 def _obstacle(
     name: str, before: Mapping[str, Kept], control: Mapping[str, Kept], after: Mapping[str, Kept], versions: tuple[str, str]
 ) -> str:
-    """Return why a case cannot be compared, or ""."""
+    """Return the reason why a case cannot be compared, or ""."""
     runs = ((before, versions[0]), (control, f"{versions[0]} (control)"), (after, versions[1]))
     for run, version in runs:
         kept = run.get(name)
         if kept is None:
-            return f"{version} has no recording of it"
+            return f"{version} has no recording of this case"
         if kept.outcome in ("skipped", "lost"):
             return f"{kept.outcome} on {version}: {kept.sentence}"
         if not any(server.said for server in kept.servers):
-            return f"the server of {version} sent nothing" + (f": {kept.sentence}" if kept.sentence else "")
+            return f"the server of {version} sent no message" + (f": {kept.sentence}" if kept.sentence else "")
     one, two = before[name], control[name]
     if one.early != two.early or (one.early and one.client != two.client):
         ended = one if one.early else two
@@ -216,7 +217,7 @@ def _families(findings: list[BehaviourFinding], before: set[str], after: set[str
 
 
 def _together(findings: list[BehaviourFinding]) -> list[BehaviourFinding]:
-    """Make one finding of the same change of the same member in several methods."""
+    """Merge findings of the same change of the same member in several methods into one."""
     groups: dict[tuple[str, str, str, str], list[BehaviourFinding]] = {}
     for finding in findings:
         if finding.rule in ("value", "new", "gone", "identity", "error text") and finding.path:
@@ -245,7 +246,7 @@ def _merged(group: Iterable[BehaviourFinding], into: BehaviourFinding) -> Behavi
 
 
 def _shape(text: str) -> str:
-    """Return a shown value with its numbers replaced: two changes are alike if they differ only in numbers."""
+    """Return a shown value with its numbers replaced, because two changes count as the same if they differ only in numbers."""
     if text.startswith(("{", "[")) or len(text) > 60:
         return text[:1]
     return _DIGITS.sub("0", text)
@@ -255,7 +256,7 @@ def _shape(text: str) -> str:
 
 
 def examples(before: Any, after: Any) -> tuple[str, str]:
-    """Return two values for display: of long ones the part around the first difference."""
+    """Return two values for display; for long values, the part around the first difference."""
     one, other = (_plain(value) for value in (before, after))
     if (len(one) <= SHOWN and len(other) <= SHOWN) or before is ABSENT or after is ABSENT:
         return truncate(one, SHOWN), truncate(other, SHOWN)
@@ -264,7 +265,7 @@ def examples(before: Any, after: Any) -> tuple[str, str]:
 
 
 def shown(text: str) -> str:
-    """Return a readable sentence: names of one run reduced, one line, truncated."""
+    """Return a readable sentence: on one line, truncated, with the numbers of bound names removed."""
     plain = re.sub(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "<uuid>", text)
     plain = re.sub(r"(?<![\w.<>])/(?:tmp|var|private|home|root|Users)/[^\s'\"`,)]*", "<path>", plain)
     return truncate(_TIME.sub("<date>", plain).replace("\n", " "), SHOWN)

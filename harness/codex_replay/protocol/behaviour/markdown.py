@@ -1,4 +1,4 @@
-"""The outcome of `drift --behaviour` as Markdown, and as JSON with a line for each finding."""
+"""The outcome of `drift --behaviour` as Markdown, and as JSON with one line for each finding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMED = 3
 
 
 def to_json(found: Mapping[str, Any]) -> str:
-    """Return the outcome as JSON, one entry of its lists a line, so that two of them can be compared line by line."""
+    """Return the outcome as JSON, one list entry per line, so that two outcomes can be compared line by line."""
     parts = []
     for key, value in found.items():
         if isinstance(value, list) and value:
@@ -30,7 +30,7 @@ def markdown(found: Mapping[str, Any]) -> str:
     made = f"`codex-replay drift --behaviour {before} {after}{some} --markdown FILE`"  # such an expression has no backtick
     cases = "the cases of the app-server suite that match the expression" if some else "the cases of the app-server suite"
     lines = [
-        f"# What changed in behaviour from Codex {before} to {after}",
+        f"# Changes in behaviour from Codex {before} to {after}",
         "",
         f"Made by {made}: {cases}, run",
         "offline on both binaries. Their frames are compared after normalisation. docs/behavioural-drift.md explains this page.",
@@ -43,7 +43,7 @@ def markdown(found: Mapping[str, Any]) -> str:
     if found["single"]:
         lines += ["## Seen in one case", "", *_table(found["single"], found["cases"])]
     if found["racy"]:
-        lines += ["## Seen only where the server has more than one right way", ""]
+        lines += ["## Seen only where the server has more than one correct behaviour", ""]
         lines += ["The cases declare it (`racy`), so another run may differ.", ""]
         lines += _table(found["racy"], found["cases"])
     if found["ended_early"]:
@@ -56,7 +56,12 @@ def markdown(found: Mapping[str, Any]) -> str:
         lines += [f"| {each['case']} | {_cell(each['why'])} |" for each in found["not_compared"]]
         lines.append("")
     if found["noise"]:
-        lines += ["## Noise", "", f"Differs between two runs of one version and is no change ({totals['noise']} kinds).", ""]
+        lines += [
+            "## Noise",
+            "",
+            f"Ignored, because these values differ between two runs of one version ({totals['noise']} kinds).",
+            "",
+        ]
         lines += ["| kind | method | where | cases |", "|---|---|---|---:|"]
         lines += [
             f"| {each['rule']} | {_code(each['method'])} | {_code(each['path'])} | {each['cases']} |" for each in found["noise"]
@@ -73,7 +78,7 @@ def summary(found: Mapping[str, Any]) -> str:
     message += f"{totals['compared']} of {totals['cases']} cases compared: {totals['changed']} changed, "
     message += f"{totals['unchanged']} unchanged, {totals['not_compared']} not compared. "
     message += f"{totals['findings']} findings, {many} of them in several cases"
-    message += f", and {totals['racy']} where the server has more than one right way" if totals["racy"] else ""
+    message += f", and {totals['racy']} where the server has more than one correct behaviour" if totals["racy"] else ""
     return f"{message}; {totals['ended_early']} cases end early."
 
 
@@ -113,7 +118,7 @@ def _cell(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return text as code for a cell; a backtick inside needs a longer fence."""
+    """Return text as code for a cell; if it contains a backtick, it gets a longer fence."""
     plain = " ".join(text.split()).replace("|", "\\|")
     if not plain:
         return ""

@@ -1,12 +1,12 @@
 """Prepare the traffic of a case from one run for comparison with the same case on another version.
 
-Strategy: as in every comparison the frames become events (output chunks joined), these are brought into the canonical order and
-normalised in it (`codex_replay.protocol.recordings.compare`). The client's frames and the model's answers are left out, because
-the suite itself sends them. Every other event keeps its position, so that changes of the order can be found.
+Strategy: as in every comparison, the frames become events (output chunks joined), which are put into the canonical order and then
+normalised (`codex_replay.protocol.recordings.compare`). The client's frames and the model's answers are left out, because the
+suite itself sends them. Every other event keeps its position, so that changes of the order can be found.
 
-A reply is labelled as one, whether it is a result or an error, so that a request which is refused from some version on is
-compared with itself. A run that ended early records how far its client came (`client`): the other run is compared up to there.
-"""
+A reply has the label of a reply, whether it is a result or an error, so that a request which one version answers and the other
+refuses is compared with itself. A run that ended early records how far its client came (`client`): the other run is compared up
+to that point."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def blank(text: str) -> str:
 
 
 def role(name: str) -> str:
-    """Return what a name names; which uuid is an item's and which a thread's depends on where each was seen first."""
+    """Return the role of a name, without its number: whether a uuid names an item or a thread depends on where each run saw it
+    first."""
     return "uuid" if name in _IDENTITIES else name
 
 
@@ -50,7 +51,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A request of the server that the client answered, and the output of that call for the model."""
+    """A server request that the client answered, and the output of that call for the model."""
 
     method: str
     reply: Any
@@ -72,9 +73,9 @@ class Form:
     calls: dict[str, Answered] = field(repr=False, default_factory=dict)
 
     def end_for(self, other: Form) -> int | None:
-        """Return the place from which on another run, which ended early, has nothing to show; None if it is as long.
+        """Return the place up to which a run can be compared with another run that ended early; None if the other run is as long.
 
-        That is the first step that the other run's client did not reach: a frame, or the end of its input.
+        The place is the first step that the other run's client did not reach: a frame, or the end of its input.
         """
         ends = [self.client[len(other.client)]] if len(other.client) < len(self.client) else []
         if self.closed is not None and other.closed is None:
@@ -85,7 +86,8 @@ class Form:
 def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> Form:
     """Return a conversation in the form that is compared.
 
-    `version` names the table of what is volatile in it; `closed` is when the client ended its input, in the frames' seconds.
+    `version` names the table of volatile values; `closed` is the time when the client ended its input, in seconds as in the
+    frames.
     """
     table, _ = data_tables.choose("normalise", version)
     frames = list(frames)

@@ -1,10 +1,9 @@
-"""Find where two normalised values differ, in a form in which the same difference in another case is recognised.
+"""Find the places where two normalised values differ; the path of a difference is the same in every case that shows it.
 
-A list is aligned by what its items are (type, role, name), not by their numbers, and a path names them so: the output that the
-model gets is `$.body.input[function_call_output].output` at any index of the list. (deepdiff reports places by index,
-and an item that is put in front would be a difference of every item.) Names that the two runs have bound are compared as
-identities: what was one thing must still be one thing, whatever number it has got.
-"""
+A list is aligned by the kinds of its items (type, role, name), not by their indexes, and a path names the kind: the output that
+the model gets is `$.body.input[function_call_output].output` at any index of the list. (deepdiff reports places by index, so an
+item inserted at the front would change every item.) Names that the two runs have bound are compared as identities: each name must
+always stand for the same object, whatever its number."""
 
 from __future__ import annotations
 
@@ -40,14 +39,14 @@ class At(NamedTuple):
 
 
 class Names:
-    """The mapping between the names of two runs; bound at first sight."""
+    """The mapping between the names of two runs; names are bound at their first occurrence."""
 
     def __init__(self) -> None:
         self._there: dict[tuple[str, str], str] = {}
         self._back: dict[tuple[str, str], str] = {}
 
     def same(self, one: str, other: str) -> bool:
-        """Return True if two texts that are equal except for the numbers of their names mean the same; new names are bound."""
+        """Return True if two texts that differ only in the numbers of their names have the same meaning; new names are bound."""
         good = True
         for left, right in zip(NAME.finditer(one), NAME.finditer(other), strict=True):
             what = role(left[1])
@@ -94,7 +93,7 @@ def _lists(one: list[Any], other: list[Any], names: Names, path: str) -> Iterato
 
 
 def _by_name(headers: list[list[str]]) -> dict[str, list[str]]:
-    """Return the values of each header, in order: one that is repeated has several."""
+    """Return the values of each header, in order, because a header may be repeated."""
     found: dict[str, list[str]] = {}
     for name, value in headers:
         found.setdefault(name.lower(), []).append(value)
@@ -117,7 +116,7 @@ def aligned(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) ->
 
 
 def selector(item: Any) -> str:
-    """Return by what an item of a list is known: its type, role and name."""
+    """Return the selector of a list item: its type, role and name."""
     if not isinstance(item, dict):
         return ""
     words = [item[key] for key in ("type", "role", "name", "method") if isinstance(item.get(key), str)]
@@ -125,7 +124,8 @@ def selector(item: Any) -> str:
 
 
 def _kind_of(item: Any) -> tuple[str, str]:
-    """The kind of a list item and its beginning; a scalar is its own kind, and of equal kinds the call id decides."""
+    """Return the kind of a list item and its beginning; a scalar is its own kind, and items of equal kinds are distinguished by
+    their call id."""
     if isinstance(item, dict):
         own = item.get("call_id") or item.get("text") or item.get("content") or ""
         first = own[0].get("text", "") if isinstance(own, list) and own and isinstance(own[0], dict) else own

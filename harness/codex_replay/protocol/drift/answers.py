@@ -14,9 +14,10 @@ def _name_parts(name: str) -> set[str]:
 
 
 def answers(bundle: Bundle, direction: Direction) -> dict[str, str]:
-    """Return the response type of each request: by the names of the bundle, otherwise by the words in common.
+    """Return the response type of each request: found by the names in the bundle, otherwise by common words of the names.
 
-    ``account/usage/read`` is answered by ``GetAccountTokenUsageResponse``, the one type left that speaks of it.
+    ``account/usage/read`` is answered by ``GetAccountTokenUsageResponse``, because it is the only type left with the words
+    account and usage.
     """
     found = {method: name for method in bundle.methods(direction) if (name := bundle.result_type(direction, method))}
     missing = [method for method in bundle.methods(direction) if method not in found]
@@ -40,6 +41,6 @@ def _similarity(method: str, name: str) -> float:
 
 
 def answers_of(bundle: Bundle, direction: Direction, methods: list[str]) -> dict[str, str]:
-    """Return the response type of each of `methods`; other methods are considered only if a name must be guessed."""
+    """Return the response type of each of `methods`; other methods matter only if a name must be guessed."""
     found = {method: name for method in methods if (name := bundle.result_type(direction, method))}
     return found if len(found) == len(methods) else answers(bundle, direction)

@@ -1,10 +1,10 @@
 """Find the clients that notice a change: all clients, only those that send the capability, or only those that do not.
 
-Strategy: clients without the capability use the plain bundle, clients with it the experimental one (`experimental`). So the wire
-is walked twice, and what only one walk has found is noticed only there. What went from the plain bundle alone has only moved
-behind the capability; what is new in it alone was already there for clients with it; and changes inside gated parts are found by
-the second walk only. A change that is noticed by all at some places and not at others is one finding for each.
-"""
+Strategy: clients without the capability use the plain bundle, clients with it the experimental one (`experimental`). All messages
+are therefore walked twice, and a change that only one walk finds concerns only the clients of that walk. A part that was removed
+only from the plain bundle has moved behind the capability; a part that is new only in the plain bundle was already there for
+clients with the capability; changes inside gated parts are found only by the second walk. A change that concerns all clients at
+some places and only some clients at others becomes two findings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMED = ("method-", "property-new", "property-gone", "property-required", "prop
 
 
 def findings(plain: Walk, capable: Walk | None) -> list[DriftFinding]:
-    """Return what a walk over the plain bundles has found, and one over the experimental ones, if there is one."""
+    """Return the findings of a walk over the plain bundles, combined with one over the experimental bundles, if there are any."""
     if capable is None:
         return [_drift_finding(sender, change, places) for (sender, change), places in plain.places.items()]
     here, there = _Other(plain), _Other(capable)
@@ -47,13 +47,16 @@ def _drift_finding(sender: Sender, change: Change, places: Iterable[Place], clie
 
 
 class _Other:
-    """Return True if a walk found a change at a place too, in any definition and with any neighbours."""
+    """A test of a place: did the other walk find a change there too, in whatever definition?"""
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
 
     def has(self, sender: Sender, change: Change, place: Place) -> bool:
-        """Look it up; parts that could not be compared, and places beyond the reported ones of a type, count as found."""
+        """Return True if the walk found this change.
+
+        Parts that could not be compared, and places that are no longer listed, count as found.
+        """
         if place in self._walk.places.get((sender, change), ()):
             return True
         skipped, under = self._walk.skipped, place.path[:1]
@@ -65,7 +68,7 @@ class _Other:
 
     @cached_property
     def _paths(self) -> dict[tuple[Any, ...], list[Path]]:
-        """The paths at which the walk has found what, by root."""
+        """The paths at which the walk found a change, by root."""
         found: dict[tuple[Any, ...], list[Path]] = {}
         for (sender, change), places in self._walk.places.items():
             what = _what(sender, change)
@@ -89,7 +92,7 @@ def _meet(one: Path, other: Path) -> bool:
 
 
 def _parted(path: Path) -> tuple[Path, dict[int, frozenset[tuple[str, str]]]]:
-    """Return the steps of a path without its variants, and the constants of these by how many steps are before them."""
+    """Return the steps of a path without its variants, and the constants of the variants by the number of steps before them."""
     steps: list[Step] = []
     variants: dict[int, frozenset[tuple[str, str]]] = {}
     for step in path:

@@ -3,8 +3,9 @@
 Strategy: `drift_walk` walks over all types on the wire and notes each change with its places, `drift_rules` judges it by
 its sender. A change in a type that many methods share is one finding with many places.
 
-A version may reserve a part of its protocol for clients that send a capability (`experimental`). It then has a second bundle, and
-such clients use that one: so their view is compared too, and `drift_clients` finds who notices each change.
+A version may reserve a part of its protocol for clients that declare a capability (`experimental`). Such a version has a second
+bundle, which applies to these clients. The bundles of these clients are therefore compared, too, and `drift_clients` determines
+who notices each change.
 
 Where to look: `drift_rules` (who breaks); `drift_walk` (methods, params, results, events); `drift_shapes` (two types), with
 `drift_limits` (bounds, free keys) and `drift_variants` (unions); `drift_read` what a schema admits, with `drift_model` (its form)
@@ -33,7 +34,9 @@ def compare(old: Bundle, new: Bundle, experimental_of: ExperimentalOf = lambda p
     capable = None
     there, why = experimental_of(new)
     if why:
-        uncompared.append(f"Unknown: what a client that sends {SAID} notices, and whether it can still use what is gone: {why}")
+        uncompared.append(
+            f"The changes for a client that sends {SAID} are unknown, and so is whether it can still use the removed parts: {why}"
+        )
     else:
         before, unknown = experimental_of(old)
         if there is not None or before is not None:
@@ -42,7 +45,7 @@ def compare(old: Bundle, new: Bundle, experimental_of: ExperimentalOf = lambda p
             uncompared += [each for each in capable.uncompared if each not in uncompared]
         why = unknown
         if unknown:
-            uncompared.append(f"Unknown: what else a client that sends {SAID} notices: {unknown}")
+            uncompared.append(f"The further changes for a client that sends {SAID} are unknown: {unknown}")
     found = findings(walk, capable)
     if why:
         # What there is for such a client now may have been there before.

@@ -1,10 +1,10 @@
-"""The part of the protocol that Codex reserves for clients that ask for it: the capability, and how a client sends it.
+"""The experimental part of the protocol, which Codex reserves for clients that declare a capability: the capability, and how a
+client declares it.
 
-From 0.95 on the binary generates two bundles of itself. The plain one leaves out what is experimental, and ``--experimental``
-writes it too; a client that does not send ``capabilities.experimentalApi`` gets an error for messages that only the second one
-has (-32600, "thread/start.dynamicTools requires experimentalApi capability"), unless what it sends there is null, false or an
-empty list. The plain bundle shows whether a version has a second one: its initialize declares the capability.
-"""
+From 0.95 on, the binary generates two bundles. The plain bundle leaves out the experimental parts, and ``--experimental``
+includes them. A client that does not send ``capabilities.experimentalApi`` gets an error for messages that only the second bundle
+has (-32600, "thread/start.dynamicTools requires experimentalApi capability"), unless the value is null, false or an empty list. A
+version has a second bundle if, in its plain bundle, initialize can declare the capability."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAID = f"capabilities.{CAPABILITY}"
 
 
 def declares(bundle: Bundle) -> bool:
-    """Return True if the initialize of a bundle knows the capability: then there is an experimental bundle next to it."""
+    """Return True if the initialize of a bundle knows the capability: then the version also has an experimental bundle."""
     params = bundle.params("client-request", "initialize")
     if params is None:
         return False

@@ -1,4 +1,4 @@
-"""The result of a comparison of two bundles: findings, their places, and who notices them."""
+"""The result of a comparison of two bundles: findings, their places, and the clients that notice them."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class DriftFinding(NamedTuple):
 
     @property
     def hits(self) -> str:
-        """Return who is affected: "senders", "readers" or "nobody". Only clients can break, so these are clients."""
+        """Return who is affected: "senders", "readers" or "nobody". Only clients count, because only clients can break."""
         if not self.breaking:
             return "nobody"
         return "senders" if self.rule.sender == "client" else "readers"
 
     @property
     def behind(self) -> str:
-        """The capability with which a removed part is still available; "" if it is gone for all."""
+        """The capability with which a removed part is still available; "" if it was removed for all clients."""
         return CAPABILITY if self.clients == "without" and self.rule.id in GONE else ""
 
     @property
@@ -66,7 +66,9 @@ class DriftFinding(NamedTuple):
         return BEHIND[self.rule.sender] if self.behind else self.rule.sentence
 
     def rank(self) -> tuple[Any, ...]:
-        """Put what breaks first, what all notice, whole methods before their parts, and the rest as people look for it."""
+        """Return a sort key: breaking findings first, findings that concern all clients first, whole methods before their parts,
+        and then in reading order.
+        """
         place, rule = self.places[0], self.rule
         part = IDS.index(rule.id)
         return (

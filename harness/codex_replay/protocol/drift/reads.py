@@ -1,4 +1,6 @@
-"""Leave changes out of a drift that a client does not read or ignores: by their names, or by recordings of the client."""
+"""Leave changes out of a drift because a client does not read the changed parts, or ignores them: by name, or by recordings of
+the client.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from codex_replay.core.wire.jsonrpc import kind
-from codex_replay.protocol.drift.findings import COUNTED, Drift, DriftFinding
+from codex_replay.protocol.drift.findings import COUNTED, Drift, DriftFinding, Place
 from codex_replay.protocol.drift.rules import IDS
 from codex_replay.protocol.schema.bundle import Bundle
 
@@ -17,7 +19,7 @@ V1_EVENTS, V1_LISTENS = "codex/event/", "addConversationListener"
 
 
 class BadPattern(ValueError):
-    """A pattern is neither the name of a rule nor a method with `*` and `?` in it; the text is a sentence."""
+    """A pattern matches neither a rule nor a method (with `*` and `?`); the text is a sentence."""
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -28,7 +30,7 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
     """Return the drift without the findings whose rule, or each of whose methods, matches a pattern.
 
-    Raises `BadPattern` for one that matches nothing that the drift has, unless it is the name of a rule.
+    Raises `BadPattern` for a pattern that matches nothing in the drift, unless it is the name of a rule.
     """
     names = {place.method for finding in drift.findings for place in finding.places}
     for pattern in patterns:
@@ -43,11 +45,57 @@ def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
 
 
 def only_read(drift: Drift, read: Sequence[str]) -> Drift:
-    """Return the drift without the server's messages whose method matches none of `read`; the client's messages stay."""
-    return _keep(
-        drift,
-        lambda finding: finding.rule.sender == "client" or any(matches(place.method, read) for place in finding.places),
-    )
+    """Return the drift without the server's messages that match none of `read`; the client's messages stay.
+
+    A line of `read` is a method, or a method and paths of the fields that the client reads ("thread/start $.result.thread.id").
+    A change matches a path if it concerns this field, a field inside of it, or an object that contains it.
+    """
+    lines = [(method, [_steps(path) for path in paths]) for method, *paths in map(str.split, read)]
+
+    def wanted(place: Place) -> bool:
+        at = _steps(place.shown)
+        return any(
+            matches(place.method, [method]) and (not paths or any(_on_one_line(at, path) for path in paths))
+            for method, paths in lines
+        )
+
+    return _keep(drift, lambda finding: finding.rule.sender == "client" or any(map(wanted, finding.places)))
+
+
+def _steps(path: str) -> list[str]:
+    """Return the steps of a path as people write it, without the variants of unions, which a reader need not name."""
+    return re.findall(r"\[\*\]|[^.\[\]]+", re.sub(r"\([^()]*\)", "", path))
+
+
+def _on_one_line(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return True if one path begins with the other path; `*` stands for any step."""
+    return all(a == b or "*" in (a, b) for a, b in zip(one, other, strict=False))
+
+
+def misspelt(read: Iterable[str], bundles: Iterable[Bundle]) -> list[str]:
+    """Return each path of `read` that begins with neither $.params nor $.result, or has a field that no bundle has."""
+    names: set[str] = set()
+    for bundle in bundles:
+        _collect(bundle.primary, names)
+    found = []
+    for line in read:
+        for path in line.split()[1:]:
+            first, *rest = [*_steps(path), ""]
+            known = all(step in names or step in ("", "*", "[*]") for step in rest[1:])
+            if first != "$" or rest[0] not in ("params", "result") or not known:
+                found.append(path)
+    return found
+
+
+def _collect(node: Any, names: set[str]) -> None:
+    """Add the names of all properties in a schema."""
+    if isinstance(node, dict):
+        if isinstance(node.get("properties"), dict):
+            names.update(node["properties"])
+        node = list(node.values())
+    if isinstance(node, list):
+        for each in node:
+            _collect(each, names)
 
 
 def methods_of(bundles: Iterable[Bundle]) -> set[str]:
@@ -60,14 +108,15 @@ def methods_of(bundles: Iterable[Bundle]) -> set[str]:
 
 def near_misses(read: Iterable[str], methods: set[str]) -> list[tuple[str, str]]:
     """Return the patterns that match no method, each with the method most like it, or an empty text."""
-    missing = [name for name in read if not any(matches(method, [name]) for method in methods)]
+    missing = [name for name in (line.split()[0] for line in read) if not any(matches(method, [name]) for method in methods)]
     return [(name, next(iter(difflib.get_close_matches(name, sorted(methods), 1)), "")) for name in missing]
 
 
 def read_in(messages: Iterable[tuple[str, Any]]) -> set[str]:
     """Return the methods that the client of a recording reads, by (sender, message).
 
-    These are the requests that it sent (their replies), and all that the server sent; v1 events only if it asked for them.
+    The client reads the replies to its requests, and all messages that the server sent; v1 events count only if the client
+    requested them.
     """
     sent: set[str] = set()
     got: set[str] = set()

@@ -1,7 +1,7 @@
-"""A drift as data: the JSON of `codex-replay drift --json`, which every other form of the report is written from.
+"""A drift as data: the JSON of `codex-replay drift --json`, from which every other form of the report is made.
 
 ``{"drift":1, "from", "to", "counts", "findings":[...], "uncompared":[...], "cassettes": null | {...}}``. docs/drift.md explains
-what each key means.
+each key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ FORMAT = 1
 
 
 def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where: str = "") -> dict[str, Any]:
-    """Return `drift` as JSON; `used` are the compared cases (in `where`), each with the numbers of the findings that hit it."""
+    """Return `drift` as JSON.
+
+    `used` are the compared cases (in `where`), each with the numbers of the findings that affect it.
+    """
     cases: dict[int, list[str]] = {}
     for case, numbers in (used or {}).items():
         for number in numbers:
@@ -49,7 +52,7 @@ def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where
 
 
 def _mark(finding: DriftFinding) -> str:
-    """Return the key that names the clients that notice a finding; "" if all do."""
+    """Return the key that names the clients that notice a finding; "" if all clients notice it."""
     return "behind" if finding.behind else "" if finding.clients == "all" else finding.clients
 
 

@@ -1,9 +1,8 @@
 """The rules of drift: decide, for each kind of change and each sender, whether it breaks programs that use the old protocol.
 
-The idea in two sentences. The server must still accept the messages of the *client*: a narrower type breaks their senders. What
-the *server* sends was a promise: a type that loses or loosens something breaks its readers; a mere addition does not, since a
-reader of an open protocol ignores what it does not know.
-"""
+The server must still accept the messages of the *client*: a narrower type breaks the clients that send them. Clients
+rely on the messages of the *server*: a type that loses a member, or allows more values, breaks the clients that read them. An
+addition breaks no reader, because a reader of an open protocol ignores unknown parts."""
 
 from __future__ import annotations
 
@@ -29,58 +28,58 @@ A: Class = "additive"
 
 _ROWS: tuple[tuple[str, Sender, Class, str], ...] = (
     # id, sender of the changed part, class, effect on the client
-    ("method-gone", "client", B, "The server no longer knows it and answers an error."),
-    ("method-gone", "server", B, "It is no longer sent: a client that waits for it hangs."),
-    ("method-new", "client", A, "It can be sent now."),
-    ("method-new", "server", A, "It may arrive now; if it is a request, the client must answer it."),
-    ("property-gone", "client", B, "The server no longer reads it; a value sent in it is ignored."),
-    ("property-gone", "server", B, "It is no longer sent: a client that reads it finds nothing."),
-    ("property-new", "client", A, "It may be sent now."),
-    ("property-new", "server", A, "It is sent now."),
-    ("property-new-required", "client", B, "It must be sent now: a message without it is refused."),
-    ("property-new-required", "server", A, "It is always sent now."),
-    ("property-required", "client", B, "It was optional and must be sent now."),
-    ("property-required", "server", A, "It was optional and is always sent now."),
-    ("property-optional", "client", A, "It had to be sent and may be left out now."),
-    ("property-optional", "server", B, "It was always sent and may be missing now."),
+    ("method-gone", "client", B, "The server no longer knows the method and answers with an error."),
+    ("method-gone", "server", B, "The method is no longer sent: a client that waits for it hangs."),
+    ("method-new", "client", A, "The method can be sent now."),
+    ("method-new", "server", A, "The method may arrive now; the client must answer a request."),
+    ("property-gone", "client", B, "The server ignores the property now."),
+    ("property-gone", "server", B, "The property is no longer sent: a client that reads it finds no value."),
+    ("property-new", "client", A, "The property may be sent now."),
+    ("property-new", "server", A, "The property is sent now."),
+    ("property-new-required", "client", B, "The property must be sent now: a message without it is refused."),
+    ("property-new-required", "server", A, "The property is always sent now."),
+    ("property-required", "client", B, "The property was optional and is required now."),
+    ("property-required", "server", A, "The property was optional and is always sent now."),
+    ("property-optional", "client", A, "The property was required and is optional now."),
+    ("property-optional", "server", B, "The property was always sent and may be missing now."),
     ("value-gone", "client", B, "The server no longer accepts this value."),
-    ("value-gone", "server", B, "This value is no longer sent."),
+    ("value-gone", "server", B, "The server no longer sends this value."),
     ("value-new", "client", A, "The server accepts one more value."),
-    ("value-new", "server", A, "One more value may arrive."),
+    ("value-new", "server", A, "The server may send one more value."),
     ("variant-gone", "client", B, "The server no longer accepts this variant."),
-    ("variant-gone", "server", B, "This variant is no longer sent."),
+    ("variant-gone", "server", B, "The server no longer sends this variant."),
     ("variant-new", "client", A, "The server accepts one more variant."),
-    ("variant-new", "server", A, "One more variant may arrive."),
-    ("enum-closed", "client", B, "Any value was accepted; now only listed values are."),
+    ("variant-new", "server", A, "The server may send one more variant."),
+    ("enum-closed", "client", B, "Any value was accepted; now only listed values are accepted."),
     ("enum-closed", "server", A, "Only listed values are sent now."),
     ("enum-opened", "client", A, "Any value is accepted now, not only listed ones."),
     ("enum-opened", "server", B, "Only listed values were sent; now any value may arrive."),
-    ("type-changed", "client", B, "The old type is refused."),
-    ("type-changed", "server", B, "Another type is sent than the schema promised."),
-    ("type-narrowed", "client", B, "Fewer types are accepted."),
-    ("type-narrowed", "server", A, "Fewer types are sent."),
-    ("type-widened", "client", A, "More types are accepted."),
-    ("type-widened", "server", B, "Types may arrive that were never sent before."),
+    ("type-changed", "client", B, "The server refuses the old type."),
+    ("type-changed", "server", B, "The server sends another type than before."),
+    ("type-narrowed", "client", B, "The server accepts fewer types."),
+    ("type-narrowed", "server", A, "The server sends fewer types."),
+    ("type-widened", "client", A, "The server accepts more types."),
+    ("type-widened", "server", B, "The server may send types that it never sent before."),
     ("null-gone", "client", B, "null is no longer accepted."),
-    ("null-gone", "server", A, "It is never null now."),
+    ("null-gone", "server", A, "The value is never null now."),
     ("null-new", "client", A, "null is accepted now."),
-    ("null-new", "server", B, "It was never null and may be now."),
-    ("limits-narrowed", "client", B, "The accepted range is narrower."),
-    ("limits-narrowed", "server", A, "The range that is sent is narrower."),
-    ("limits-widened", "client", A, "The accepted range is wider."),
-    ("limits-widened", "server", B, "The range that is sent is wider: a value may exceed the old bounds."),
-    ("keys-closed", "client", B, "Unlisted keys are refused now."),
-    ("keys-closed", "server", A, "Only the listed keys are sent."),
-    ("keys-opened", "client", A, "Unlisted keys are accepted now."),
-    ("keys-opened", "server", A, "Unlisted keys may be sent."),
-    ("map-gone", "client", B, "It was a map with free keys and is no longer one."),
-    ("map-gone", "server", B, "It was a map with free keys and is no longer one."),
-    ("map-new", "client", A, "It accepts free keys now."),
-    ("map-new", "server", A, "It may carry free keys now."),
-    ("default-changed", "client", A, "Its default has changed."),
-    ("default-changed", "server", A, "Its default has changed."),
-    ("keyword-changed", "client", B, "A schema keyword that codex-replay does not understand differs."),
-    ("keyword-changed", "server", B, "A schema keyword that codex-replay does not understand differs."),
+    ("null-new", "server", B, "The value was never null and may be null now."),
+    ("limits-narrowed", "client", B, "The server accepts a narrower range."),
+    ("limits-narrowed", "server", A, "The server sends a narrower range."),
+    ("limits-widened", "client", A, "The server accepts a wider range."),
+    ("limits-widened", "server", B, "The server sends a wider range: a value may exceed the old bounds."),
+    ("keys-closed", "client", B, "The server now refuses unlisted keys."),
+    ("keys-closed", "server", A, "The server sends only the listed keys."),
+    ("keys-opened", "client", A, "The server now accepts unlisted keys."),
+    ("keys-opened", "server", A, "The server may send unlisted keys."),
+    ("map-gone", "client", B, "The value was a map with arbitrary keys; now its keys are fixed."),
+    ("map-gone", "server", B, "The value was a map with arbitrary keys; now its keys are fixed."),
+    ("map-new", "client", A, "The value may have arbitrary keys now."),
+    ("map-new", "server", A, "The server may send arbitrary keys now."),
+    ("default-changed", "client", A, "The default value has changed."),
+    ("default-changed", "server", A, "The default value has changed."),
+    ("keyword-changed", "client", B, "A schema keyword has changed that codex-replay does not interpret."),
+    ("keyword-changed", "server", B, "A schema keyword has changed that codex-replay does not interpret."),
 )  # fmt: skip
 
 #: (id, sender) -> the rule.
@@ -90,6 +89,6 @@ IDS: tuple[str, ...] = tuple(dict.fromkeys(row[0] for row in _ROWS))
 #: The rules of removed parts that clients with a capability may still use, and the sentence for that.
 GONE = frozenset({"method-gone", "property-gone", "value-gone", "variant-gone"})
 BEHIND: dict[Sender, str] = {
-    "client": f"Only a client that sends {SAID} in initialize may send it; the server refuses it from other clients.",
-    "server": f"Only a client that sends {SAID} in initialize receives it.",
+    "client": f"Only a client that sends {SAID} in initialize may send this part; the server refuses it from other clients.",
+    "server": f"Only a client that sends {SAID} in initialize receives this part.",
 }

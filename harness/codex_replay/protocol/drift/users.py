@@ -1,10 +1,9 @@
-"""Find the users of a change: match the breaking findings with the frames of recorded conversations.
+"""Find the users of a change: find the frames of recorded conversations that each breaking finding affects.
 
-Strategy: a finding names the frames it is in (method and sender) and a path in them, so a case is hit when one of its
-frames has something that is no longer valid: the removed property, the value that is no longer accepted, a message without
-what is required now. Where the server's promise got weaker (null may come, another type may come), clients that read that place
-are affected. A change that only clients with (or without) a capability notice does not hit other conversations.
-"""
+Strategy: a finding names its frames (method and sender) and a path in them. A case is affected if one of its frames has something
+that is no longer valid: the removed property, a value that is no longer accepted, or a message without a new required part. If
+the server's promise became weaker (null or another type may come), clients that read that place are affected. A change that only
+clients with (or without) a capability notice does not affect other conversations."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _ENVELOPES = {
 
 
 def values(value: Any, path: Path) -> Iterator[Any]:
-    """Yield each value that is at `path` in `value`."""
+    """Yield each value at `path` in `value`."""
     if not path:
         yield value
         return
@@ -138,7 +137,7 @@ TESTS: dict[str, Test] = {
 
 
 class Usage:
-    """Find the breaking findings that hit a case; the findings are indexed by the frames that may show them."""
+    """Find the breaking findings that affect a case; the findings are indexed by the frames that may show them."""
 
     def __init__(self, drift: Drift) -> None:
         self._by_frame: dict[tuple[Sender, str, str], list[tuple[int, DriftFinding, Place]]] = {}
@@ -148,7 +147,7 @@ class Usage:
                     self._by_frame.setdefault(_frames_of(finding, place), []).append((number, finding, place))
 
     def hits(self, messages: Iterable[Message]) -> list[int]:
-        """Return the numbers (in ``drift.findings``) of the findings that hit one conversation, in order."""
+        """Return the numbers (in ``drift.findings``) of the findings that affect one conversation, in order."""
         found: set[int] = set()
         asked: dict[tuple[Sender, str], str] = {}
         spared = "with"  # the findings that a client without the capability does not notice
@@ -165,7 +164,7 @@ class Usage:
 
 
 def _frames_of(finding: DriftFinding, place: Place) -> tuple[Sender, str, str]:
-    """Return in which frames a finding is seen at a place: (sender, sort of frame, method)."""
+    """Return the frames in which a finding can occur at a place: (sender, kind of frame, method)."""
     sender = finding.rule.sender
     if place.kind == "envelope":
         return sender, _ENVELOPES[place.method], ""
@@ -175,7 +174,7 @@ def _frames_of(finding: DriftFinding, place: Place) -> tuple[Sender, str, str]:
 
 
 def _keys(sender: Sender, value: Any, asked: dict[tuple[Sender, str], str]) -> list[tuple[Sender, str, str]]:
-    """Return the keys to look up a message by; `asked` has the open requests, by sender and id."""
+    """Return the keys under which the findings for a message are indexed; `asked` has the open requests, by sender and id."""
     sort = kind(value)
     if not isinstance(value, dict):
         return []

@@ -1,9 +1,8 @@
 """Walk over all schemas of two bundles that describe the wire, and compare each root of one with that of the other.
 
 Strategy: the wire is a set of roots: each method's params, each request's result, each ``codex/event/*``, and the JSON-RPC
-envelope. Each root has one sender. Methods are compared by their names, which stand on the wire; what hangs below a root is
-compared by its structure (`drift_shapes`), so a definition may be renamed or moved without a finding.
-"""
+envelope. Each root has one sender. Methods are compared by their names, because the messages contain the names. The types below a
+root are compared by their structure (`drift_shapes`), so a definition may be renamed or moved without a finding."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ Root = tuple[Sender, Kind, str, Path]
 class Walk:
     """The comparison of two bundles: `places` has the places of each change of each sender, in the order of the wire.
 
-    `like` is another walk, over bundles most of which is the same: what both sides of a root share with it is not compared again.
+    `like` is another walk over mostly the same bundles: roots that are the same in both walks are not compared again.
     """
 
     def __init__(self, old: Bundle, new: Bundle, like: Walk | None = None) -> None:
@@ -48,7 +47,7 @@ class Walk:
         _envelope(self)
 
     def note(self, sender: Sender, change: Change, place: Place) -> None:
-        """Keep one change at one place."""
+        """Record one change at one place."""
         self.places.setdefault((sender, change), {})[place] = None
 
     def roots(
@@ -56,7 +55,7 @@ class Walk:
     ) -> None:
         """Compare the schemas at one root: the values that `sender` writes at the path `under` in frames of `method`.
 
-        `here` is the definition that the root is a part of, if it is.
+        `here` is the definition that contains the root, if any.
         """
         root: Root = (sender, kind, method, under)
         found = self._known(root, old, new)
@@ -69,7 +68,7 @@ class Walk:
             self.note(sender, change, Place(kind, method, (*under, *path)))
 
     def _known(self, root: Root, old: Schema, new: Schema) -> list[Placed] | None:
-        """Return the findings of the other walk at this root, if the same two schemas are there."""
+        """Return the findings of the other walk at this root, if it has the same two schemas."""
         if self._like is None or root not in self._like._found:
             return None
         one, other, found = self._like._found[root]

@@ -2,9 +2,13 @@
 
 Strategy: a turn is followed from `turn/started` to the frame that reports its status. The request whose result names the turn
 opened it; if no result does, it was the last request in the thread before. A notification without a turn follows requests if
-none was seen in a thread that no request had named yet. A request whose result names the running turn steers it. An interrupt
-is the only request that came in the turn before it ended as interrupted; its effects are the notifications that each such turn
-had between the two. A conclusion counts only if no recording contradicts it; what is never seen is left out, and reported.
+none was seen in a thread that a request had opened and no request had named yet (threads that the server opens for itself show
+nothing); one without a thread, if each came while a request was unanswered. A
+request without a thread reaches all threads if, during each such request, an idle thread repeated messages that it
+had sent without a request. A request whose
+result names the running turn steers it. An interrupt is the only request that came in the turn before it ended as interrupted;
+its effects are the notifications that each such turn had between the two. A conclusion counts only if no recording contradicts
+it; a fact without an observation is left out, and reported.
 """
 
 from __future__ import annotations
@@ -19,17 +23,18 @@ from codex_replay.core.wire.jsonrpc import kind
 
 ROWS = (
     *("opens_turn", "reopens_thread", "interrupts", "interrupted_by_request"),
-    *("replaced_by_turn", "ends_turn", "follows_request", "steers"),
+    *("replaced_by_turn", "ends_turn", "follows_request", "steers", "reaches_threads"),
 )
 #: What is not done in a replay if a row is empty.
 EFFECT = {
-    "opens_turn": "the frames of a turn wait for the request that opened the thread only",
+    "opens_turn": "the frames of a turn wait only for the request that opened the thread",
     "reopens_thread": "the frames of a thread that is loaded again wait for its first request",
     "interrupts": "an interrupted turn ends without the client's interrupt",
     "interrupted_by_request": "an interrupted turn ends without the client's interrupt",
     "ends_turn": "the end of a turn is not counted",
+    "reaches_threads": "the frames of a thread do not wait for a request that names no thread",
     "steers": "the frames after a steered message do not wait for it",
-    "follows_request": "a frame that names no turn waits for the request that opened the thread only",
+    "follows_request": "a frame that names no turn waits only for the request that opened the thread",
 }
 
 
@@ -43,11 +48,13 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Seen:
-    """What one conversation shows, by row: method -> count."""
+    """The observations in one conversation, by row: method -> count."""
 
     rows: dict[str, Counter[str]] = field(default_factory=lambda: {row: Counter() for row in ROWS})
     effects: list[set[str]] = field(default_factory=list)
-    alone: set[str] = field(default_factory=set)  # notifications without a turn that came before any request in their thread
+    #: Notifications without a turn that came before any request in their thread, or without a thread while all was answered.
+    alone: set[str] = field(default_factory=set)
+    unreached: set[str] = field(default_factory=set)  # requests without a thread during which idle threads said nothing
 
 
 def learn(runs: Iterable[tuple[str, Sequence[Frame]]]) -> tuple[dict[str, list[str]], list[dict[str, Any]]]:
@@ -62,6 +69,8 @@ def learn(runs: Iterable[tuple[str, Sequence[Frame]]]) -> tuple[dict[str, list[s
     seen.rows["interrupts"] = Counter({each: n for each, n in counts.items() if n == max(counts.values())})
     for method in seen.alone:
         del seen.rows["follows_request"][method]
+    for method in seen.unreached:
+        del seen.rows["reaches_threads"][method]
     table = {row: sorted(seen.rows[row]) for row in ROWS}
     evidence = [
         {"part": row, "rule": method, "seen": seen.rows[row][method]} for row in ROWS for method in sorted(seen.rows[row])
@@ -79,6 +88,9 @@ class _Conversation:
         self._loaded: set[str] = set()
         self._returned: dict[str, list[str]] = {}  # thread that is not loaded -> the methods that returned it
         self._notices: dict[str, list[tuple[int, str]]] = {}
+        self._unanswered: dict[str, str] = {}  # id -> method
+        self._unasked: dict[str, set[str]] = {}  # thread -> notifications that came before any request named it
+        self._reached: set[str] = set()  # methods of unanswered requests during which an idle thread repeated one of these
 
     def read(self, frames: Sequence[Frame]) -> None:
         for frame in frames:
@@ -87,6 +99,8 @@ class _Conversation:
             sort = kind(frame.value)
             if frame.sender == "client" and sort == "request":
                 self._request(frame)
+            elif frame.sender == "server" and sort == "error":
+                self._unanswered.pop(repr(frame.value["id"]), None)
             elif frame.sender == "server" and sort == "response":
                 self._response(frame.value)
             elif frame.sender == "server" and sort == "notification":
@@ -98,12 +112,14 @@ class _Conversation:
         thread, method = str(params.get("threadId", "")), str(frame.value["method"])
         self._asked[repr(frame.value["id"])] = (frame.n, method, thread)
         self._last[thread] = method
+        self._unanswered[repr(frame.value["id"])] = method
         for turn in self._turns.values():
             if turn.thread == thread:
                 turn.inside.append((frame.n, method))
 
     def _response(self, value: dict[str, Any]) -> None:
         _, method, thread = self._asked.get(repr(value["id"]), (0, "", ""))
+        self._answered(value, method, thread)
         result = value.get("result")
         result = result if type(result) is dict else {}
         turn, opened = _inner(result, "turn"), _inner(result, "thread")
@@ -119,6 +135,16 @@ class _Conversation:
         elif opened:
             self._loaded.add(opened)
 
+    def _answered(self, value: dict[str, Any], method: str, thread: str) -> None:
+        self._unanswered.pop(repr(value["id"]), None)
+        if thread or not self._unasked or self._turns:
+            return
+        if method in self._reached:
+            self._reached.discard(method)
+            self._seen.rows["reaches_threads"][method] += 1
+        else:
+            self._seen.unreached.add(method)
+
     def _notification(self, frame: Frame) -> None:
         params = frame.value.get("params")
         params = params if type(params) is dict else {}
@@ -129,8 +155,13 @@ class _Conversation:
         if thread and turn is None and "turnId" not in params:
             if thread in self._last:
                 self._seen.rows["follows_request"][method] += 1
-            else:
+            elif thread in self._loaded:
                 self._seen.alone.add(method)
+                self._unasked.setdefault(thread, set()).add(method)
+            if method in self._unasked.get(thread, ()) and not self._turns:
+                self._reached |= set(self._unanswered.values())
+        elif not thread and "thread" not in params:
+            self._of_no_thread(method)
         if type(turn) is not dict or type(turn.get("id")) is not str:
             return
         if turn.get("status") == "inProgress":
@@ -141,6 +172,12 @@ class _Conversation:
         elif turn.get("status") in ("completed", "interrupted", "failed") and turn["id"] in self._turns:
             self._seen.rows["ends_turn"][method] += 1
             self._ended(self._turns.pop(turn["id"]), frame.n, str(turn["status"]))
+
+    def _of_no_thread(self, method: str) -> None:
+        if not self._unanswered:
+            self._seen.alone.add(method)
+        elif "initialize" not in self._unanswered.values():
+            self._seen.rows["follows_request"][method] += 1
 
     def _ended(self, turn: _Turn, end: int, status: str) -> None:
         if status != "interrupted" or not turn.inside:

@@ -1,4 +1,4 @@
-"""The places in which two normalised values differ, as leaves with their path: what the learning of masks starts from."""
+"""Find the leaves in which two normalised values differ, with their paths: the input for learning masks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from codex_replay.core.normalise.normaliser import is_headers
 
 
 class Leaf(NamedTuple):
-    """One differing place: `path` has names and indexes, `left` and `right` the values there; `kind` is one of
+    """One differing place: `path` has names and indexes, `left` and `right` are the values there; `kind` is one of
 
-    "value" (two leaves), "order" (an object with the same members in another order) or "shape" (anything else: a missing
-    member, another type, a list of another length). In a list of HTTP headers the path has "headers" and the header's name.
+    "value" (two leaves), "order" (an object with the same members in another order) or "shape" (anything else: a missing member,
+    another type, a list of another length). In a list of HTTP headers, the path contains "headers" and the header's name.
     """
 
     path: tuple[str | int, ...]

@@ -1,9 +1,8 @@
-"""What makes a value differ between two runs, concluded from its two values: a mask for its key, its header or its text.
+"""Find the reason why two values differ between two runs, and return a mask by key, by header or by text.
 
-Strategy: a number that is a recent time is one wherever it is. Any other number, and a text, is masked by its key only if the
-key is no word of the protocol's structure (`STRUCTURE`) and the text has a volatile form: a time, a path, random digits. For a
-longer text the differing digits are looked for, and a pattern with the words before them is made.
-"""
+Strategy: a number that is a recent time counts as a time wherever it is. Any other number, and a text, is masked by its key only
+if the key is not a structural word of the protocol (`STRUCTURE`) and the text has a volatile form: a time, a path, random digits.
+In a longer text, the differing digits are searched for, and the pattern consists of the words before them."""
 
 from __future__ import annotations
 
@@ -37,7 +36,10 @@ BEFORE, LETTERS = 32, 3
 
 
 def by_key(leaf: Leaf) -> str | None:
-    """Return what makes the value of `leaf` volatile, for a mask by its key; None if the key is not to be masked."""
+    """Return the reason why the value of `leaf` changes from run to run, for a mask by its key.
+
+    Returns None if the key must not be masked.
+    """
     left, right = leaf.left, leaf.right
     if type(left) in (int, float):
         if _is_time(left) and _is_time(right):
@@ -69,7 +71,7 @@ def _is_time(value: float) -> bool:
 
 
 def by_text(left: str, right: str) -> list[dict[str, Any]]:
-    """Return rows for "strings" of a table that mask what differs in two texts; [] if more than their digits differs."""
+    """Return rows for "strings" of a table that mask the differences of two texts; [] if they differ in more than digits."""
     one, other = _WORD.split(left), _WORD.split(right)
     if one != other:
         return []

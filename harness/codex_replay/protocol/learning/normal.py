@@ -1,9 +1,8 @@
 """Learn the table `normalise` of a version from pairs of runs: the allowed differences of two runs of one scenario.
 
-Strategy: a pair is compared by the table as it is so far. Each differing leaf proposes a mask (`masks`), each inversion of two
-frames of the server a race. A rule is accepted if it was seen to be needed, and the pair is compared again, until a round
-proposes nothing. What is still different then is reported and never masked.
-"""
+Strategy: a pair is compared with the rules that were learnt so far. Each differing leaf suggests a mask (`masks`), each inversion
+of two server frames suggests a race. A rule is accepted if the comparison needs it, and the pair is compared again, until a
+comparison suggests no new rule. The differences that remain are reported and never masked."""
 
 from __future__ import annotations
 
@@ -50,9 +49,9 @@ class Row:
 
 @dataclass(slots=True)
 class Learnt:
-    """The result: the table, its rows with their evidence, the scenarios with equal runs, and those without.
+    """The result: the table, its rows with their evidence, the scenarios whose runs are equal, and those whose runs are not.
 
-    Each of the latter has one sentence on its first difference.
+    Each scenario with a difference has one sentence on the first difference.
     """
 
     table: dict[str, Any]
@@ -62,7 +61,7 @@ class Learnt:
 
 
 def learn(pairs: Iterable[Pair], base: dict[str, Any], about: str) -> Learnt:
-    """Return the table that makes the runs of as many pairs as possible equal; `base` is the table to begin with."""
+    """Return the table with which the runs of as many pairs as possible are equal; `base` is the table to start from."""
     learner = _Learner(copy.deepcopy(base) | {"about": about})
     pairs = list(pairs)
     for pair in pairs:
@@ -92,7 +91,7 @@ class _Learner:
         return normal_form_by(pair.a, self.table), normal_form_by(pair.b, self.table)
 
     def pair(self, pair: Pair) -> None:
-        """Learn what the two runs of a pair need."""
+        """Learn the rules that the two runs of a pair need."""
         for _ in range(ROUNDS):
             left, right = self.forms(pair)
             if [each.key for each in left] == [each.key for each in right]:
@@ -146,14 +145,17 @@ class _Learner:
             self.table[part] += [rule] if new else []
         elif part == "strings":
             new = all(each["pattern"] != rule for each in self.table[part])
-            self.table[part] += [{**value, "why": f"It differs between two runs: {row.example}."}] if new else []
+            self.table[part] += [{**value, "why": f"The value differs between two runs: {row.example}."}] if new else []
         else:
             new = rule not in self.table[part]
             self.table[part].setdefault(rule, value)
         return new
 
     def _races(self, pair: Pair, left: list[NormalEvent], right: list[NormalEvent]) -> bool:
-        """Declare the inversions of two runs with the same frames as races, if the runs are then closer; return True if so."""
+        """Declare the inversions of two runs with the same frames as races, if this makes the runs more similar.
+
+        Return True if a race was added.
+        """
         before = _distance(left, right)
         added = [(one, other) for one, other in inversions(left, right) if not self._declared(one, other)]
         if not added:
@@ -167,7 +169,7 @@ class _Learner:
             return False
         for one, other in added:
             rule = f"{one} / {other}"
-            self.rows["races", rule] = Row("races", rule, f"in both orders in two runs of {pair.name}", [pair.name])
+            self.rows["races", rule] = Row("races", rule, f"seen in both orders in two runs of {pair.name}", [pair.name])
         return True
 
     def _declared(self, one: str, other: str) -> bool:
@@ -175,7 +177,7 @@ class _Learner:
 
 
 def inversions(left: Sequence[NormalEvent], right: Sequence[NormalEvent]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of labels of the server whose frames stand in one order in one run and in the other in the other run."""
+    """Yield the pairs of server labels whose frames come in opposite orders in the two runs."""
     ours, theirs = _places(left), _places(right)
     common = [place for place in ours if place in theirs]
     seen = set()
@@ -189,7 +191,7 @@ def inversions(left: Sequence[NormalEvent], right: Sequence[NormalEvent]) -> Ite
 
 
 def _places(line: Sequence[NormalEvent]) -> dict[tuple[str, int], int]:
-    """Return the place of each frame of the server by its label and its number among those of the label."""
+    """Return the place of each server frame, by its label and its number among the frames with that label."""
     counts: dict[str, int] = {}
     found = {}
     for place, event in enumerate(line):
@@ -210,7 +212,7 @@ def first_difference(left: Sequence[NormalEvent], right: Sequence[NormalEvent]) 
         if one is None or other is None:
             only = one or other
             assert only is not None
-            return f"{only.label} is in one run only"
+            return f"{only.label} is only in one run"
         if one.key != other.key:
             leaf = next(leaves(one.value, other.value), None)
             if leaf is None:

@@ -1,1 +1,1 @@
-"""Recordings compared with each other, and what a recording would do to a live machine."""
+"""Compare recordings with each other, and list the effects of a recording on a live machine."""

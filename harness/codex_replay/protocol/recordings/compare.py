@@ -1,9 +1,9 @@
-"""Compare two recordings: equal except for the allowed differences of two runs, or the differences, smallest first.
+"""Compare two recordings: they are equal except for the allowed differences of two runs, or the differences are listed, smallest
+first.
 
-Strategy: each run becomes events (output chunks joined), these are brought into the canonical order, and then normalised in
-that order, so that names are given alike. Two runs are equal if the resulting lines are. Where they are not, the two lines
-are aligned by label; deepdiff compares events of one label inside, the others are missing or extra.
-"""
+Strategy: each run becomes events (output chunks joined), which are put into the canonical order and then normalised in that
+order, so that both runs get the same names. Two runs are equal if their lists of events are equal. If the lists differ, they are
+aligned by label; deepdiff compares paired events, the others are missing or extra."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ WRITTEN = " (as written)"
 
 @dataclass(frozen=True, slots=True)
 class NormalEvent:
-    """One event in the form to compare: `numbers` of its frames, `label`, and its normalised value as JSON with all that
-    counts."""
+    """One event in comparable form: `numbers` of its frames, `label`, and its normalised value as JSON."""
 
     numbers: tuple[int, ...]
     label: str
@@ -47,7 +46,7 @@ class NormalEvent:
 
     @property
     def value(self) -> Any:
-        """The normalised value; decoded when it is asked for, since few of many events are."""
+        """The normalised value; it is decoded on demand, because few events are needed in this form."""
         return json.loads(self.key)
 
 
@@ -55,9 +54,9 @@ class NormalEvent:
 class Difference:
     """One difference: `kind` is "changed", "missing" (only in a) or "extra" (only in b).
 
-    `a` and `b` are the frame numbers (None if missing), `path` is the JSON path inside the frame ("$" for all of
-    it), `left` and `right` are the normalised values there (None if missing). `only` is "a" or "b" if one of two
-    frames alone has anything at that path: null in the one and nothing in the other is a difference, too.
+    `a` and `b` are the frame numbers (None if missing), `path` is the JSON path inside the frame ("$" for the whole frame),
+    `left` and `right` are the normalised values there (None if missing). `only` is "a" or "b" if only one of the two frames has a
+    value at that path: null on one side and no member on the other side is also a difference.
     """
 
     kind: str
@@ -114,19 +113,40 @@ class Comparison:
 def normal_form(frames: Iterable[Frame], version: str = versions.DEFAULT, *, replies_first: bool = False) -> list[NormalEvent]:
     """Return a run's events in canonical order, normalised; equal lists mean equal runs.
 
-    `replies_first` chooses the order in which people read a conversation, see `canonical`.
+    `replies_first` selects the order in which people read a conversation, (see `canonical`).
     """
     return normal_form_by(frames, data_tables.choose("normalise", version)[0], replies_first)
 
 
 def normal_form_by(frames: Iterable[Frame], table: Any, replies_first: bool = False) -> list[NormalEvent]:
-    """Return a run's events as `normal_form` does, by a table that is given."""
-    seen = events(frames, table)
+    """Return a run's events as `normal_form` does, with a given table."""
+    seen = events(_ended_by_the_server(frames), table)
     normaliser = Normaliser(table)
     for event in seen:
         normaliser.learn(event.value)
     line = canonical([event.mark for event in seen], Order(table), replies_first=replies_first)
-    return [_normal(seen[index], normaliser) for index in line]
+    return list(_once([_normal(seen[index], normaliser) for index in line], table["repeats"]))
+
+
+def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
+    """Let the server end each WebSocket that has a close frame: behind it, both sides do so, and chance decides who is first."""
+    closed = set()
+    for frame in frames:
+        if frame.kind == "ws" and type(frame.payload) is dict and "close" in frame.payload:
+            closed.add(frame.conn)
+        if frame.kind == "close" and frame.conn in closed and frame.payload == "end" and frame.sender != "server":
+            yield Frame(frame.n, frame.t, frame.seam, "server", "close", payload="end", conn=frame.conn, extra=frame.extra)
+        else:
+            yield frame
+
+
+def _once(line: Sequence[NormalEvent], repeats: Iterable[dict[str, Any]]) -> Iterator[NormalEvent]:
+    """Leave out each event that repeats the one before it, if the table says that the server does this by chance."""
+    labels = {rule["label"]: rule["has"].encode() for rule in repeats}
+    for index, event in enumerate(line):
+        again = index > 0 and event.label in labels and event.key == line[index - 1].key and labels[event.label] in event.key
+        if not again:
+            yield event
 
 
 def _normal(event: Event, normaliser: Normaliser) -> NormalEvent:
@@ -138,9 +158,10 @@ def _normal(event: Event, normaliser: Normaliser) -> NormalEvent:
         counts = {"from": event.sender, event.kind: value, "exchange": normaliser.name("exchange", event.mark.exchange)}
     if event.form:
         counts["form"] = event.form
-    if event.extra:
-        # Of the bounds of HTTP chunks the places count; their times are kept and never asserted.
-        counts["marks"] = {key: [at for at, _ in value] if key == "cuts" else value for key, value in event.extra.items()}
+    # Times are kept and never asserted: of the bounds of HTTP chunks the places count, and the beginning of a message does not.
+    marks = {key: [at for at, _ in value] if key == "cuts" else value for key, value in event.extra.items() if key != "began"}
+    if marks:
+        counts["marks"] = marks
     return NormalEvent(event.numbers, event.mark.label, _key(counts))
 
 
@@ -154,7 +175,8 @@ def _key(value: Any) -> bytes:
 def ruler(version: str, other: str) -> tuple[Any, str]:
     """Return the table for comparing runs of two versions, and a sentence if it is not the table of both versions.
 
-    Two runs are comparable only if one table normalises both: the table of the first version or, if there is none, of the other.
+    Two runs are comparable only if one table of replacements normalises both: the table of the first version or, if there is
+    none, the table of the other version.
     """
     if version == other:
         table, note = data_tables.choose("normalise", version)
@@ -168,7 +190,7 @@ def ruler(version: str, other: str) -> tuple[Any, str]:
 
 
 def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFAULT, other: str | None = None) -> Comparison:
-    """Compare two runs; `version` is the Codex of `a`, `other` that of `b` (default: the same)."""
+    """Compare two runs; `version` is the Codex of `a`, `other` the Codex of `b` (default: the same version)."""
     table, note = ruler(version, other or version)
     left, right = normal_form_by(a, table), normal_form_by(b, table)
     found = list(_differences(left, right))
@@ -177,7 +199,7 @@ def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFA
 
 
 def equal_after_normalisation(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFAULT) -> bool:
-    """Return True if two runs are the same run up to timing and names: then re-recording leaves a file alone."""
+    """Return True if two runs are the same except for timing and names: then re-recording leaves the file unchanged."""
     left, right = normal_form(a, version), normal_form(b, version)
     return [one.key for one in left] == [one.key for one in right]
 
@@ -202,7 +224,7 @@ def _differences(a: list[NormalEvent], b: list[NormalEvent]) -> Iterator[Differe
 
 
 def _common(a: Sequence[NormalEvent], b: Sequence[NormalEvent]) -> tuple[int, int]:
-    """Return how many events are equal at the start, and how many of the others at the end."""
+    """Return the number of equal events at the start, and the number of equal events at the end."""
     shorter = min(len(a), len(b))
     start = 0
     while start < shorter and a[start].key == b[start].key:
@@ -248,10 +270,12 @@ def _inside(one: NormalEvent, other: NormalEvent) -> Iterator[Difference]:
 
 
 def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any, Any] | None]:
-    """Return two events with their values in one place, and where one has its own text next to it the path and the two texts.
+    """Return two events with their values under the same key.
 
-    A text is kept as a value (`data`, `body`) if encoding it again gives the same bytes, otherwise as text with its value as
-    `view`: a direct comparison of two texts with the same content would find nothing in common.
+    If one event also has an exact text, also return the path and the two texts.
+
+    A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes, otherwise as text with its value
+    as `view`. A direct comparison of the two forms would find nothing in common.
     """
     for kind, name in _VALUES:
         sides = one.get(kind), other.get(kind)
@@ -263,9 +287,9 @@ def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any,
 
 
 def _by_name(one: Any, other: Any) -> tuple[Any, Any]:
-    """Return two events with their headers by name, where they have not the same names in the same order.
+    """Return two events with their headers as objects, if the headers do not have the same names in the same order.
 
-    Compared by their places, one more header would change all later ones: `"etag" and "date"` describes neither.
+    With a comparison by position, one additional header would make all later headers differ (`"etag" and "date"`).
     """
     for kind in ("response", "request"):
         sides = one.get(kind), other.get(kind)
@@ -286,7 +310,10 @@ def _joined(headers: list[list[str]]) -> dict[str, str]:
 
 
 def _written(side: Any, name: str) -> tuple[str | None] | None:
-    """Return the text of a payload that has its value next to it, None for one that is nothing but its value; or no tuple."""
+    """Return a tuple with the exact text of a payload that also has a value, or with None for a payload that is only a value.
+
+    Returns None for anything else.
+    """
     if type(side) is dict and "view" in side and type(side.get("text")) is str:
         return (side["text"],)
     return (None,) if type(side) is dict and name in side else None

@@ -1,7 +1,7 @@
 """A conversation that a test has seen: its frames, in order, and as text that people read and compare.
 
-A conversation has the raw traffic, secrets included. `text` is for files and terminals: it is redacted and normalised.
-"""
+A conversation has the raw traffic, secrets included. `text` is for files and terminals: it returns the conversation redacted and
+normalised."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Conversation(Sequence[Frame]):
 
 
 def rpc_conversation(lines: Iterable[tuple[str, bytes]], codex: str = versions.DEFAULT) -> Conversation:
-    """Return the conversation of these lines of a wire: ("client" or "server", the line with its line feed)."""
+    """Return the conversation with these lines: ("client" or "server", the line with its line feed)."""
     return Conversation((Frame(n, 0.0, "rpc", sender, "msg", raw) for n, (sender, raw) in enumerate(lines, 1)), codex)
 
 
@@ -67,7 +67,7 @@ def text(
     literals: Mapping[str, str] | None = None,
     paths: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a conversation as text: redacted, then normalised; a line for each event and its contents as JSON below it.
+    """Return a conversation as text: redacted and normalised; each event is one line, with its contents as JSON below it.
 
     `codex` is the version whose tables are used (default: that of a `Conversation`); a version without tables gives a warning.
     `literals` and `paths` are as those of `Redactor`, which raises `ValueError` for an entry that cannot be replaced.
@@ -105,7 +105,7 @@ def _json(value: Any) -> Iterator[str]:
 
 
 def _pretty(key: str, value: Any, comma: str, indent: int) -> str:
-    """Return a value on one line if it fits, else with a line for each of its members."""
+    """Return a value on one line if it fits, otherwise with one line for each of its members."""
     short = key + json.dumps(value, ensure_ascii=False) + comma
     if indent + len(short) <= WIDTH or type(value) not in (dict, list) or not value:
         return short

@@ -1,8 +1,9 @@
 """List the effects that playing a recording to a live server can have on this machine: commands, patches, programs.
 
-A cassette comes from somebody, and a live server obeys it: the model's recorded answers ask for commands, and the recorded
-client brings its approval policy, its sandbox and its "accept". Whoever plays it should have read that first. Tools that are
-known to have no effect are left out; unknown tools count, because each version of Codex has different tools.
+A cassette may come from somebody else, and a live server does what it contains: the recorded answers of the model request
+commands, and the recorded client sends its approval policy, its sandbox and its "accept". A user should therefore read a cassette
+before playing it. Tools that are known to have no effect are left out; unknown tools count, because each version of Codex has
+different tools.
 
 Source: docs/contract/real-0.92.md, sections 2 to 4 (the tools of 0.92.0, `command/exec`, the configuration that a client may
 send).
@@ -36,7 +37,8 @@ SHOWN = 100
 
 @dataclass(frozen=True)
 class Effect:
-    """One thing that a live server would do: `where` it is in the cassette, and `what` is asked, short and printable."""
+    """One effect that a live server would have: `where` is the place in the cassette, and `what` the request, short and
+    printable."""
 
     where: str
     what: str
@@ -45,8 +47,9 @@ class Effect:
 def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> list[Effect]:
     """Return the effects of these frames on a live server, each once, in order.
 
-    The http frames count as the model's answers, so pass only frames that will be served. `script` is the script that answers in
-    their place, `config` the configuration of the server, both from the cassette's header; None for none.
+    The http frames count as the model's answers, so pass only frames that the model will send in its answers. `script` is the
+    script that answers in place of the recording, `config` the configuration of the server, both from the cassette's header; None
+    if there is none.
     """
     found = [*_programs(config, "the header"), *_calls(script, "the script in the header")]
     bodies: dict[int | None, _Body] = {}
@@ -120,7 +123,7 @@ def _body_calls(body: _Body | None) -> Iterator[Effect]:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield each object in a JSON value, the outer before the inner."""
+    """Yield each object in a JSON value, outer objects before inner ones."""
     waiting = [value]
     while waiting:
         one = waiting.pop()

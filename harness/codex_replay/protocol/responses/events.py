@@ -1,9 +1,8 @@
-"""Validate one event of a Responses stream: by the types of the `openai` package, and the additions of the Codex backend.
+"""Validate one event of a Responses stream: with the types of the `openai` package, and the additions of the Codex backend.
 
 The schema is vendored data, generated from the package's types (tests/tools/gen_openai_events.py); the overlay next to the Codex
-version adds what Codex's own backend sends. Objects are closed: a key that no type knows is a problem, because a client that
-reads it would read nothing from the real service. This module shares nothing with the one that builds events.
-"""
+version adds what Codex's own backend sends. Objects are closed: an unknown key is a problem, because the real service never sends
+it to the client. This module shares no code with the module that builds events."""
 
 from __future__ import annotations
 
@@ -66,7 +65,9 @@ def _sentence(kind: str, error: ValidationError) -> str:
 
 
 def _closed(definitions: dict[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """Close every object, add the overlay, and let a union be chosen by its `type`, so that a fault names its own place."""
+    """Close every object, add the overlay, and select the member of a union by its `type`, so that the message of a fault names
+    its exact place.
+    """
     for name, definition in definitions.items():
         if "properties" in definition:
             definition["additionalProperties"] = False

@@ -1,9 +1,8 @@
-"""The tools that the service runs itself, and other items without a text to stream: each kind with its defaults and its progress.
+"""Tools that the service runs itself, and other items without a text to stream: each kind with its defaults and its progress.
 
 Sources: the event types of the openai package (vendored under data/openai-*) and the API reference, "Streaming events". The
-progress of an item is what the service sends between `output_item.added` and `output_item.done`. `KINDS` is the whole knowledge;
-the keys that a script may give are in `codex_replay.protocol.script.keys`.
-"""
+progress of an item is the sequence of events between `output_item.added` and `output_item.done`. `KINDS` has all the rules; the
+keys that a script may give are in `codex_replay.protocol.script.keys`."""
 
 from __future__ import annotations
 
@@ -26,9 +25,10 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwG
 class Kind(Value):
     """One kind of item: the prefix of its id, the value of each key that a script omits, and its progress.
 
-    `begun` has the values that differ while the item is in the making; `progress` the names of its events, in order: `"X"` is
-    `response.KIND.X`, a pair is a text that streams (the event without its ending, the key), a function makes the events itself.
-    `call` is True if the item has a `call_id`; `statuses` are the words that its `status` may end with, the usual one first.
+    `begun` has the values of keys that are different until the item is complete. `progress` has the names of its events, in
+    order: `"X"` is `response.KIND.X`, a pair is a text that streams (the event without its ending, the key), a function makes the
+    events itself. `call` is True if the item has a `call_id`; `statuses` are the final values that its `status` may have, the
+    usual one first.
     """
 
     prefix: str
@@ -90,9 +90,8 @@ KINDS: dict[str, Kind] = {
         False,
         ("completed", "failed"),
     ),
-    "mcp_list_tools": Kind(
-        "mcpl", {"server_label": "server", "tools": [], "error": None}, {"tools": []}, ("in_progress", "end"), False, ()
-    ),
+    # Without an error it has none, as in the guide on MCP: the AI SDK takes no null there.
+    "mcp_list_tools": Kind("mcpl", {"server_label": "server", "tools": []}, {"tools": []}, ("in_progress", "end"), False, ()),
     "mcp_call": Kind(
         "mcp",
         {"server_label": "server", "arguments": "{}", "output": None, "error": None, "approval_request_id": None},
@@ -123,7 +122,7 @@ _OWN = ("type", "id", "status", "deltas", "partial_images")
 
 
 def finished(item: Mapping[str, Any], id_: str, call_id: str) -> dict[str, Any]:
-    """Return the finished item that is sent at its end, made from the item of a script."""
+    """Return the finished item, made from the item of a script; it is sent in `output_item.done`."""
     kind = KINDS[item["type"]]
     made: dict[str, Any] = {"id": id_, "type": item["type"]}
     if kind.statuses:
@@ -151,9 +150,10 @@ def begun(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def progress(item: Mapping[str, Any], given: Mapping[str, Any], split: Split) -> Iterator[Event]:
-    """Yield the events between the two of a finished item; `given` is the script's item, `split` makes deltas of a text.
+    """Yield the events between the start and the end of a finished item; `given` is the script's item, `split` makes deltas from
+    a text.
 
-    A failed item stops before `completed`, and has `failed` where there is such an event.
+    A failed item stops before `completed`, and has `failed` if that event exists.
     """
     kind = KINDS[item["type"]]
     failed = given.get("status") == "failed" or (not kind.statuses and item.get("error") is not None)
@@ -177,7 +177,8 @@ def _streamed(event: str, key: str, whole: str, pieces: Iterable[str]) -> Iterat
 
 
 def audio(item: Mapping[str, Any], split: Split) -> Iterator[Event]:
-    """Yield the events of an audio: its data (base64), then its transcript. They belong to no item (types of the package)."""
+    """Yield the events of an audio: its data (base64), then its transcript. The events of an audio belong to no item
+    (see the types of the package)."""
     if data := item.get("data", ""):
         yield "response.audio.delta", {"delta": data}
     yield "response.audio.done", {}

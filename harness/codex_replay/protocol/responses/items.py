@@ -1,10 +1,9 @@
 """Turn the items of a scripted model into the event stream of a Responses backend.
 
-`reply` is pure: a turn of a script and the request's body in, a list of steps out. A step is an event to send, raw bytes, or a
-reason to wait; the caller moves bytes and clocks. The order of events is that of the Responses API (LITE-48 to LITE-62; shapes:
-the event types of the openai package, vendored under data/openai-*). All ids follow from the label and the place of an item, so
-that two runs of one script send the same bytes.
-"""
+`reply` is pure: it takes a turn of a script and the request's body, and returns a list of steps. A step is an event to send, raw
+bytes, or a reason to wait; the caller sends the bytes and waits. The order of events is that of the Responses API (LITE-48 to
+LITE-62; shapes: the event types of the openai package, vendored under data/openai-*). All ids are derived from the label and the
+place of an item, so that two runs of one script send the same bytes."""
 
 from __future__ import annotations
 
@@ -28,14 +27,19 @@ def reply(turn: Turn, body: Mapping[str, Any], label: str, whole: bool = False) 
     """Build all steps of a turn's reply, from `response.created` to the event that ends it.
 
     `label` distinguishes this reply from the others of its session and is part of every id; `body` is the request's body. With
-    `whole` the reply is as the API reference documents it: it repeats the settings of the request and obeys its limits. Without,
-    it is as in the recordings of Codex, which reads no settings.
+    `whole`, the reply follows the API reference: it repeats the settings of the request and obeys its limits. Without `whole`,
+    the reply has the form of the recordings of Codex, which reads no settings.
     """
+    return list(steps_of(turn, body, label, whole))
+
+
+def steps_of(turn: Turn, body: Mapping[str, Any], label: str, whole: bool = False) -> Iterator[Step]:
+    """Return the steps of `reply`, each made when it is needed."""
     return (_WholeReply if whole else _Reply)(turn, body, label).steps()
 
 
 class _Reply:
-    """One reply in the making: numbers the events, collects the finished items, counts the tokens."""
+    """A reply in progress: numbers the events, collects the finished items, counts the tokens."""
 
     waits = False  # the response is queued before it begins
 
@@ -73,25 +77,24 @@ class _Reply:
         }
 
     def items(self) -> Sequence[Mapping[str, Any]]:
-        """Return the items that the reply is made of."""
+        """Return the items of the reply."""
         return self.turn.items
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> Iterator[Step]:
         items = self.items()
-        steps: list[Step] = []
         if self.waits or (items and items[0]["type"] == "queued"):
             queued = {**self.response, "status": "queued"}
-            steps += [self.send("response.created", response=queued), self.send("response.queued", response=queued)]
+            yield self.send("response.created", response=queued)
+            yield self.send("response.queued", response=queued)
         else:
-            steps.append(self.send("response.created", response=self.response))
-        steps.append(self.send("response.in_progress", response=self.response))
+            yield self.send("response.created", response=self.response)
+        yield self.send("response.in_progress", response=self.response)
         for item in items:
-            steps += self.item(item)
+            yield from self.item(item)
             if item["type"] in FINAL_KINDS:
-                return steps
+                return
         if self.turn.end:
-            steps.append(self.send("response.completed", response=self.finished("completed")))
-        return steps
+            yield self.send("response.completed", response=self.finished("completed"))
 
     def item(self, item: Mapping[str, Any]) -> Iterator[Step]:
         kind = item["type"]
@@ -150,7 +153,7 @@ class _Reply:
         return {**self.response, "status": status, **fields, "output": [i for i in self.output if i], "usage": self.usage()}
 
     def usage(self) -> dict[str, Any] | None:
-        """Return the usage of the script; a missing count is one token for four characters, the same in every run."""
+        """Return the usage of the script; a missing count is computed as one token per four characters, the same in every run."""
         given = self.turn.usage
         if given is None:
             return None
@@ -167,7 +170,8 @@ class _Reply:
 
 
 class _WholeReply(_Reply):
-    """A reply that repeats the settings of its request and obeys them, with what the types of every OpenAI SDK require."""
+    """A reply that repeats the settings of its request and obeys them, with all members that the types of the OpenAI SDKs
+    require."""
 
     def __init__(self, turn: Turn, body: Mapping[str, Any], label: str) -> None:
         from codex_replay.protocol.responses import settings  # Codex needs none of it: it would cost every start

@@ -1,9 +1,9 @@
 """The settings of a request that its response repeats, and their effect on the reply: limits and omitted parts.
 
 A response of the Responses API repeats the request's settings, or has the documented default of each (the type `Response` of the
-openai package, vendored under data/openai-*; API reference, "Create a model response"). Clients build on it: langchain-openai
-parses a streamed text by the response's `text.format`. Codex reads none of it, and its recordings were made without.
-"""
+openai package, vendored under data/openai-*; API reference, "Create a model response"). Clients depend on these settings:
+langchain-openai parses a streamed text by the response's `text.format`. Codex reads no settings, and its recordings were made
+without them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TOKEN = 4
 
 
 def settings(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a response repeats of its request's body; null counts as left out."""
+    """Return the settings of a request that its response repeats; null is treated as missing."""
     found = {key: default if body.get(key) is None else body[key] for key, default in PLAIN.items()}
     conversation, tier = body.get("conversation"), body.get("service_tier")
     found["conversation"] = {"id": conversation} if isinstance(conversation, str) else conversation
@@ -61,7 +61,7 @@ def settings(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """A script may switch the rules on types off."""
+    """Return the value if it is an object, because a script may switch the type rules off."""
     return value if isinstance(value, dict) else {}
 
 
@@ -70,7 +70,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _tool(tool: Any) -> Any:
-    """A function comes back with all four keys that the response's type requires."""
+    """A response repeats a function with all four keys that the response's type requires."""
     if not isinstance(tool, dict) or tool.get("type") != "function":
         return tool
     return {"description": None, "parameters": None, **tool, "strict": tool.get("strict") is not False}
@@ -79,26 +79,33 @@ def _tool(tool: Any) -> Any:
 def read_key(body: Mapping[str, Any], names: Iterable[str] = READ) -> bytes:
     """Return bytes that are equal for two bodies only if they have the same values under `names`.
 
-    It is computed for each request: as JSON it would cost ten times as much. Version 0 of the form depends on the values alone.
+    The bytes are computed for each request, and JSON would take ten times as long. Version 0 of the marshal format depends
+    only on the
+    values.
     """
     return marshal.dumps([body.get(name) for name in names], 0)
 
 
 def shows_reasoning(body: Mapping[str, Any]) -> bool:
-    """Return True if the request asks for the encrypted reasoning: only then a response has it (API reference, `include`)."""
+    """Return True if the request asks for the encrypted reasoning.
+
+    Without this request, the response does not contain it (API reference, `include`).
+    """
     return "reasoning.encrypted_content" in _list(body.get("include"))
 
 
 def left_out(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return item -> the key that a response leaves out, because `include` does not ask for it (API reference, `include`)."""
+    """Return, for each kind of item, the key that a response leaves out because `include` does not request it (API reference,
+    `include`).
+    """
     asked = _list(body.get("include"))
     return {kind: key for kind, key in _ON_REQUEST.items() if f"{kind}.{key}" not in asked}
 
 
 def within(items: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Cut the items of a turn where `max_output_tokens` of the request is used up; the reply is then incomplete.
+    """Cut the items of a turn off where `max_output_tokens` of the request is reached; the reply is then incomplete.
 
-    Reasoning counts as output too, and is either there or cut away whole.
+    Reasoning also counts as output; it is kept or removed as a whole.
     """
     limit = body.get("max_output_tokens")
     left = limit * TOKEN if isinstance(limit, int) and limit is not True and limit > 0 else None

@@ -28,13 +28,13 @@ class Raw(Value):
 
 
 class Wait(Value):
-    """Send nothing for this many milliseconds."""
+    """Pause for this many milliseconds."""
 
     ms: float
 
 
 class Gate(Value):
-    """Send nothing until the gate of this name is released."""
+    """Pause until the gate of this name is released."""
 
     name: str
 

@@ -1,10 +1,9 @@
-"""A whole stream of Responses events: does it hang together?
+"""Check that a whole stream of Responses events is consistent.
 
-One event may be valid and the stream still be wrong: a delta before its item was added, a text whose deltas do not join to it,
-a number left out, something after the end. `StreamChecker` takes the events in order and reports problems as sentences with
-the number of the event. Sources: LITE-48 to LITE-56;
-the `sequence_number` of the openai package's types. It shares nothing with the module that builds streams.
-"""
+A stream can be wrong even if each of its events is valid: a delta before its item was added, a text that differs from its joined
+deltas, a missing sequence number, an event after the end. `StreamChecker` takes the events in order and reports problems as
+sentences with the number of the event. Sources: LITE-48 to LITE-56; the `sequence_number` of the openai package's types. This
+module shares no code with the module that builds streams."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ _SEARCH = ["response.web_search_call." + status for status in ("in_progress", "s
 
 
 class StreamChecker:
-    """Give it the decoded events of one stream in order, then call `close`; each call returns the problems that it found."""
+    """Call it with the decoded events of one stream in order, then call `close`; each call returns the problems that it found."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -41,7 +40,7 @@ class StreamChecker:
         self._searches: dict[Any, list[str]] = {}
 
     def feed(self, event: Mapping[str, Any]) -> list[str]:
-        """Take the next event; return a sentence for each thing wrong with it at this place."""
+        """Take the next event; return a sentence for each error at this place in the stream."""
         kind = str(event.get("type"))
         problems = self._place(event, kind)
         if kind in ("response.output_item.added", "response.output_item.done"):
@@ -78,7 +77,7 @@ class StreamChecker:
     def _item(self, event: Mapping[str, Any], kind: str) -> list[str]:
         index, item = event.get("output_index"), event.get("item")
         if not isinstance(index, int) or not isinstance(item, Mapping):
-            return ["It has no output_index or no item."]
+            return ["The event lacks its output_index or its item."]
         if kind.endswith("added"):
             problems = [] if index == len(self._added) else [f"output_index is {index}, expected {len(self._added)}."]
             self._added[index] = item
@@ -96,13 +95,13 @@ class StreamChecker:
             if not isinstance(item.get("action"), Mapping):
                 problems.append("A web_search_call is done without its action.")
             if self._searches.get(item.get("id")) != _SEARCH:
-                problems.append("A web search goes in_progress, searching, completed, then done.")
+                problems.append("A web search must go through in_progress, searching and completed before it is done.")
         problems += self._joined(item)
         self._done[index] = item
         return problems
 
     def _joined(self, item: Mapping[str, Any]) -> list[str]:
-        """Compare the finished item with the pieces that were sent for it."""
+        """Compare the finished item with the deltas that were sent for it."""
         wholes: list[str] = []
         if item.get("type") == "message":
             wholes = [str(part.get("text", part.get("refusal", ""))) for part in item.get("content") or []]

@@ -1,15 +1,14 @@
 """The JSON-schema bundle of a Codex version: its methods, and the type of the payload of each method.
 
-Strategy: Codex writes its schemas twice, as one primary file with every definition and as one self-contained file a
-type. We read the single files wherever they exist, because the primary file of 0.92.0 is wrong where two types share a
-name: seven references of its ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...),
-while the binary writes the snake_case ones, as the single files specify. A single primary file (a user's own) works too,
-those references turned to the types that they mean.
+Strategy: Codex writes its schemas twice, as one primary file with every definition and as one self-contained file per type. The
+single files are read wherever they exist, because the primary file of 0.92.0 is wrong where two types share a name: seven
+references of its ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...), while the binary
+writes the snake_case types, as the single files specify. A single primary file (of a user) works too; its wrong references are
+then corrected.
 
-Everything is lazy: a document is parsed when a payload of it is first asked for. Which result type answers which
-method follows from the names (``ThreadStartParams`` -> ``ThreadStartResponse``) and, where it does not, from
-``data/any/results.json``, whose rows count where the bundle has the type that they name.
-"""
+Everything is lazy: a document is parsed when a payload of its type is first needed. The result type of a method follows from the
+names (``ThreadStartParams`` -> ``ThreadStartResponse``). For irregular names, ``data/any/results.json`` names the type, if the
+bundle has it."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ _UNION: dict[Direction, str] = {
 
 
 class BundleError(ValueError):
-    """A bundle cannot be read or is not one; the message is a sentence with the name and the reason."""
+    """A bundle cannot be read, or the file is not a bundle; the message is a sentence with the name and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Schema:
 
 
 def lookup(document: Mapping[str, Any], reference: str) -> Any:
-    """Return what the local `reference` (``#/definitions/X``) names in `document`; raises `BundleError`."""
+    """Return the target of the local `reference` (``#/definitions/X``) in `document`; raises `BundleError`."""
     found: Any = document
     for step in reference.removeprefix("#").split("/")[1:]:
         try:
@@ -77,14 +76,14 @@ def lookup(document: Mapping[str, Any], reference: str) -> Any:
 
 
 def branches(node: Any) -> list[Any]:
-    """Return the members of the union `node` (``oneOf`` or ``anyOf``), or an empty list."""
+    """Return the members of the union `node` (``oneOf`` or ``anyOf``), otherwise an empty list."""
     if not isinstance(node, dict):
         return []
     return list(node.get("oneOf") or node.get("anyOf") or [])
 
 
 def constant(node: Any) -> str | None:
-    """Return the one string that `node` allows (an ``enum`` of one, or ``const``), or None."""
+    """Return the only string that `node` allows (an ``enum`` of one, or ``const``), or None."""
     if not isinstance(node, dict):
         return None
     values = node.get("enum", [node["const"]] if "const" in node else [])
@@ -103,8 +102,8 @@ def _turn(node: Any, references: Mapping[str, str]) -> Any:
 class Bundle:
     """All schemas of one Codex version.
 
-    `version` is the Codex version, or the name of a user's file. `files` are the generated files by relative name, read as
-    they are asked for; the primary file may be all there is.
+    `version` is the Codex version, or the name of a user's file. `files` are the generated files by relative name, read on
+    demand; there may be only the primary file.
     """
 
     def __init__(self, version: str, files: Mapping[str, bytes]) -> None:
@@ -131,7 +130,8 @@ class Bundle:
 
     @cached_property
     def _corrected(self) -> dict[str, Any]:
-        """The definitions of a lone primary file, references from outside v2 turned away from types v2 only shares."""
+        """Return the definitions of a lone primary file; references from outside v2 to a v2 type of the same name are
+        corrected."""
         definitions: dict[str, Any] = self.primary["definitions"]
         shared = {f"#/definitions/v2/{name}": f"#/definitions/{name}" for name in definitions.get("v2", {})}
         shared = {there: here for there, here in shared.items() if here.rsplit("/", 1)[-1] in definitions}
@@ -146,7 +146,7 @@ class Bundle:
         return {name.rsplit("/", 1)[-1][: -len(".json")]: name for name in every if ".schemas." not in name}
 
     def type_names(self) -> list[str]:
-        """Return the names of the types that stand on their own: one a single file, or each definition."""
+        """Return the names of the independent types: one per single file, or each definition."""
         return sorted(self._single) or sorted({*self.primary["definitions"], *self.primary["definitions"].get("v2", {})})
 
     def type(self, name: str) -> Schema | None:
@@ -170,7 +170,7 @@ class Bundle:
         return {**found, "definitions": definitions} if isinstance(found, dict) else None
 
     def methods(self, direction: Direction) -> tuple[str, ...]:
-        """Return the method names of `direction`, in the bundle's order (``codex/event/*`` not among them)."""
+        """Return the method names of `direction`, in the bundle's order (without ``codex/event/*``)."""
         return tuple(self._entries(direction))
 
     def _entries(self, direction: Direction) -> dict[str, dict[str, Any]]:
@@ -190,8 +190,19 @@ class Bundle:
         document = self._document(_UNION[direction])
         return None if node is None or document is None else Schema(node, document)
 
+    def unlisted(self, method: str) -> Schema | None:
+        """Return the schema of the params of a server notification that the bundle does not list: the type whose name follows
+        from the method.
+
+        A version may send a notification that it calls internal (``rawResponse/completed``, which clients request with
+        ``experimentalRawEvents``): its bundle has the type ``RawResponseCompletedNotification`` and leaves the method out.
+        """
+        name = "".join(part[:1].upper() + part[1:] for part in method.split("/")) + "Notification"
+        return self.type(name) if "/" in method else None
+
     def envelope(self, direction: Direction) -> dict[str, Schema]:
-        """Return what every frame of `direction` may have next to its method and params, by key (``emittedAtMs``)."""
+        """Return the keys that every frame of `direction` may have in addition to method and params, each with its schema
+        (``emittedAtMs``)."""
         document = self._document(_UNION[direction]) or {}
         return {key: Schema(node, document) for key, node in document.get("properties", {}).items()}
 
@@ -218,9 +229,9 @@ class Bundle:
         return {name: branch for name, branch in named if name is not None}
 
     def result_type(self, direction: Direction, method: str) -> str | None:
-        """Return the name of the type that answers the request `method`, or None when that is not known.
+        """Return the name of the type that answers the request `method`, or None if it is unknown.
 
-        By the names where they are regular (``XParams`` -> ``XResponse``), else by the table ``results.json``.
+        The name follows from regular names (``XParams`` -> ``XResponse``), otherwise from the table ``results.json``.
         """
         listed: str | None = data_tables.load("results", "any")["results"].get(method)
         if listed is not None and self.type(listed) is not None:
@@ -232,7 +243,7 @@ class Bundle:
         return name if self.type(name) is not None else None
 
     def result(self, direction: Direction, method: str) -> Schema | None:
-        """Return the schema of the result of the request `method`, or None when it is not known."""
+        """Return the schema of the result of the request `method`, or None if it is unknown."""
         name = self.result_type(direction, method)
         return None if name is None else self.type(name)
 
@@ -259,5 +270,5 @@ def load_experimental(version: str) -> Bundle | None:
 
 
 def alone(version: str, primary: bytes) -> Bundle:
-    """Return the bundle of which there is nothing but the bytes of its primary file."""
+    """Return a bundle that is made only from the bytes of the primary file."""
     return Bundle(version, {data_tables.PRIMARY: primary})

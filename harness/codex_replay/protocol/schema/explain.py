@@ -1,11 +1,10 @@
 """Explain why a value does not satisfy a schema: list each fault with its path and kind.
 
-Strategy: a plain walk over schema and value together, used only after the fast check has failed. Unions are entered by
-the mark that distinguishes their members: the JSON type, an internal tag (a property that each member fixes to one string), an
-external tag (members that are objects with one required key), or, for untagged ones, the member with the fewest faults.
-The walk never descends into values that the schema leaves open. A member of a union knows the keys around it
-(`codex_replay.protocol.schema.union_keys`).
-"""
+Strategy: a plain walk over schema and value together, used only after the fast check has failed. The member of a union is chosen
+by the mark that distinguishes the members: the JSON type, an internal tag (a property that each member fixes to one string), or
+an external tag (members that are objects with one required key). Without a tag, the walk chooses the member with the fewest
+faults. The walk does not enter values that the schema does not restrict. A member of a union knows the keys around it
+(`codex_replay.protocol.schema.union_keys`)."""
 
 from __future__ import annotations
 
@@ -66,7 +65,7 @@ def _a(name: str) -> str:
 
 
 def show(text: str) -> str:
-    """Return `text` fit for a sentence: cut to 80 characters, lone surrogates escaped."""
+    """Return `text` in a form for a sentence: cut to 80 characters, with lone surrogates escaped."""
     return truncate(text, 80).encode("utf-8", "backslashreplace").decode()
 
 
@@ -163,7 +162,7 @@ class Explainer:
         return self._least(fitting, value, path, around)
 
     def _flatten(self, members: Iterable[Any]) -> list[Any]:
-        """Return the members of a union, those of nested unions among them, references followed."""
+        """Return the members of a union, including those of nested unions, with references followed."""
         found = []
         for each in map(self._follow, members):
             inner = branches(each) if isinstance(each, dict) and "properties" not in each else []
@@ -201,9 +200,9 @@ class Explainer:
         return None, {}
 
     def _least(self, candidates: list[Any], value: Any, path: str, around: Keys) -> list[Fault]:
-        """Return the faults of `value` under the member of an untagged union that it comes nearest to.
+        """Return the faults of `value` under the most similar member of an untagged union.
 
-        A key that is unknown to one fitting member but known to another is known.
+        A key counts as known if any fitting member knows it.
         """
         found = [self._node(each, value, path, around) for each in candidates]
         fitting = [faults for faults in found if all(fault.verdict == "known" for fault in faults)]
@@ -218,7 +217,7 @@ class Explainer:
 
 
 def _weight(fault: Fault, path: str) -> int:
-    """Return how much a fault speaks against the member of an untagged union in which it was found."""
+    """Return how strongly a fault shows that a value does not belong to this member of an untagged union."""
     if fault.path == path:
         return 100
     return {"unknown-key": 1, "missing-required": 3}.get(fault.kind, 2)
@@ -230,14 +229,14 @@ def _admits(types: list[str], value: Any) -> bool:
 
 
 def _among(value: Any, allowed: list[Any]) -> bool:
-    """Return True if `value` is one of `allowed`, as JSON has it: 1 is not true."""
+    """Return True if `value` is one of `allowed`, with JSON's equality: 1 is not true."""
     return any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in allowed)
 
 
 def _external_tags(objects: list[Any]) -> dict[str, Any]:
-    """Return `objects` by their one required key, or nothing when they are not externally tagged.
+    """Return `objects` by their one required key, or an empty result if they are not externally tagged.
 
-    Such objects are closed in the bundle; two open ones with a key each are just an untagged union.
+    Such objects are closed in the bundle; two open objects with one key each are just an untagged union.
     """
     found = {}
     for each in objects:
@@ -260,7 +259,7 @@ def _list(names: list[str]) -> str:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Return `` Did you mean `x`?`` with its leading space, or an empty string when no name is near."""
+    """Return `` Did you mean `x`?`` with its leading space, or an empty string if no name is similar."""
     near = nearest(name, names)
     return "" if near is None else f" Did you mean `{near}`?"
 

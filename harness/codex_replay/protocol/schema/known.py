@@ -1,15 +1,14 @@
-"""The closed world: the keys that a bundle knows, and the nearest known name for an unknown key.
+"""Find unknown keys: the keys that a bundle knows, and the nearest known name for an unknown key.
 
-Strategy: the bundle's objects are open (no ``additionalProperties: false``), so plain validation is vacuous about
-unknown keys. `extract` returns a copy of a schema in which every object is closed unless it allows other keys; a value that
-satisfies it is valid *and* known, which is the one check that a good frame needs. Open maps (``additionalProperties``
-true or a schema, ``true`` schemas) stay open. A closed oneOf or anyOf is stricter than the open one only in its members;
-where a value fits two open members at once, `codex_replay.protocol.schema.explain` has the last word. Of keys next to a union
-each member knows them all (`codex_replay.protocol.schema.union_keys`).
+Strategy: the bundle's objects are open (no ``additionalProperties: false``), so plain validation never reports an unknown key.
+`extract` returns a copy of a schema in which every object is closed unless it allows other keys; a value that satisfies this copy
+is valid *and* known, so for a good frame this one check is enough. Open maps (``additionalProperties`` true or a schema, ``true``
+schemas) stay open. A closed oneOf or anyOf can be too strict if a value fits two open members at once; then
+`codex_replay.protocol.schema.explain` decides. Each member of a union also knows the keys next to the union
+(`codex_replay.protocol.schema.union_keys`).
 
-This module also cuts a type and what it refers to out of its document, so that a validator is built of little, and
-applies the corrections: the few places where the real binary departs from its own bundle.
-"""
+This module also extracts a type and the types that it refers to from its document, so that a validator is small. The module
+applies the corrections: the few places where the real binary differs from its own bundle."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ def members(node: Any) -> list[tuple[str, Any]]:
 
 
 def plain(node: Any) -> Any:
-    """Return a copy of the schema `node` without its prose."""
+    """Return a copy of the schema `node` without titles and descriptions."""
     if isinstance(node, list):
         return [plain(each) for each in node]
     if not isinstance(node, dict):
@@ -52,10 +51,11 @@ def plain(node: Any) -> Any:
 
 
 def closed(node: Any, find: Find, around: Keys = NO_KEYS, above: tuple[str, ...] = ()) -> Any:
-    """Return a copy of the schema `node`, without its prose, in which every object is closed unless it allows other keys.
+    """Return a copy of the schema `node`, without titles and descriptions, in which every object is closed unless it allows other
+    keys.
 
-    `around` are the keys that `node` gets from around it if it is a member of a union; `above` the references behind which it
-    counts as such.
+    `around` are the keys that `node` gets from the schema around it if it is a member of a union; `above` are the references
+    through which it is a member.
     """
     if not isinstance(node, dict):
         return node
@@ -77,16 +77,16 @@ def closed(node: Any, find: Find, around: Keys = NO_KEYS, above: tuple[str, ...]
 
 
 def takes_objects(node: Mapping[str, Any]) -> bool:
-    """Return True if the ``type`` of `node` names objects (alone or among others)."""
+    """Return True if the ``type`` of `node` allows objects (alone or among others)."""
     named = node.get("type")
     return named == "object" or (isinstance(named, list) and "object" in named)
 
 
 def extract(node: Any, document: Mapping[str, Any], version: str, *, close: bool) -> dict[str, Any]:
-    """Return `node` as a schema of its own, with only the definitions that it reaches in `document`.
+    """Return `node` as an independent schema, with only the definitions of `document` that it reaches.
 
-    Prose is dropped, the corrections of `version` are applied, and with `close` every object is closed unless it allows
-    otherwise.
+    Titles and descriptions are dropped, the corrections of `version` are applied, and with `close` every object is closed unless
+    it allows other keys.
     """
 
     def find(reference: str) -> Any:
@@ -112,7 +112,7 @@ def extract(node: Any, document: Mapping[str, Any], version: str, *, close: bool
 
 
 def _place(result: dict[str, Any], reference: str, node: Any) -> None:
-    """Put `node` where `reference` (``#/definitions/v2/X``) will look for it in `result`."""
+    """Put `node` into `result` at the place to which `reference` (``#/definitions/v2/X``) points."""
     *folders, name = reference.split("/")[1:]
     for folder in folders:
         result = result.setdefault(folder, {})
@@ -131,7 +131,9 @@ def corrections(version: str) -> tuple[dict[str, Any], ...]:
 def _correct(name: str, node: Any, version: str) -> Any:
     """Return the definition `name` with the corrections of `version` applied."""
     for rule in corrections(version):
-        if rule["type"] == name:
+        if rule["type"] == name and "tag" not in rule:
+            node = {**node, "properties": {**node["properties"], **rule["properties"]}}
+        elif rule["type"] == name:
             node = {**node, "oneOf": [_correct_branch(branch, rule) for branch in branches(node)]}
     return node
 
@@ -139,6 +141,10 @@ def _correct(name: str, node: Any, version: str) -> Any:
 def _correct_branch(branch: dict[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:
     if constant(branch["properties"].get("type")) != rule["tag"]:
         return branch
+    if "spelled" in rule:
+        spelled = rule["spelled"]
+        renamed = {spelled.get(name, name): node for name, node in branch["properties"].items()}
+        return {**branch, "properties": renamed, "required": [spelled.get(name, name) for name in branch.get("required", [])]}
     if "optional" in rule:
         return {**branch, "required": [name for name in branch["required"] if name != rule["optional"]]}
     return {**branch, "properties": {**branch["properties"], rule["property"]: rule["schema"]}}

@@ -1,9 +1,8 @@
 """A readable reference of a bundle: one page per method and event, with fields, types, required fields and sender.
 
-Strategy: pages are plain text made from the schemas alone, in the bundle's order, so that regenerating them without a
-change of the bundle changes nothing. A type that several pages use is spelled out on each page that uses it directly and
-linked to its own page under ``types/`` otherwise. Nothing is guessed: "since" names the source of the pages.
-"""
+Strategy: pages are plain text made from the schemas alone, in the bundle's order, so that the pages change only if the bundle
+changes. Each page describes the types that it uses directly; if several pages use a type, it has its own page under ``types/``,
+and the others link to it. The line "since" names the source of the pages."""
 
 from __future__ import annotations
 
@@ -110,7 +109,7 @@ class _Page:
         self._paragraph(node.get("description", "") if isinstance(node, dict) else "")
         for rule in corrections(self._bundle.version):
             if rule["type"] == name:
-                self._paragraph(f"The binary departs from this schema, `{rule['tag']}`: {rule['why']}")
+                self._paragraph(f"The binary differs from this schema, `{rule.get('tag', name)}`: {rule['why']}")
         self._fields(schema)
         return self._text()
 
@@ -133,7 +132,7 @@ class _Page:
         self._fields(schema)
 
     def _fields(self, schema: Schema) -> None:
-        """Write what a value of `schema` looks like: a table of fields, or the members of a union."""
+        """Describe a value of `schema`: a table of fields, or the members of a union."""
         schema = schema.follow()
         node = schema.node
         members = branches(node)
@@ -219,7 +218,7 @@ class _Page:
         return f"`{key}{mark}`: {self._type(Schema(node['properties'][key], schema.document))}"
 
     def _link(self, reference: str, schema: Schema) -> str:
-        """Return a link to the page of a referenced type; a string type of few values is spelled out instead."""
+        """Return a link to the page of a referenced type; a string type of few values is written out instead."""
         target = schema.follow()
         node = target.node
         if isinstance(node, dict) and "enum" in node and len(node["enum"]) <= 6:
@@ -230,7 +229,7 @@ class _Page:
         return f"[{name}](../types/{name}.md)"
 
     def _name(self, reference: str, schema: Schema) -> str:
-        """Return the page name of a referenced type; another type of the same name gets a number."""
+        """Return the page name of a referenced type; a second type of the same name gets a number."""
         name = reference.rsplit("/", 1)[-1]
         bare = name.rstrip("0123456789")
         if bare in schema.document.get("definitions", {}):  # the generator's own number for a second type with the same name
@@ -246,7 +245,7 @@ class _Page:
 
 
 def _shape(schema: Schema) -> str:
-    """Return the type without the names of other types, to compare two types of the same name."""
+    """Return the type without the names of other types, in order to compare two types of the same name."""
 
     def strip(node: Any) -> Any:
         if isinstance(node, dict):

@@ -1,10 +1,9 @@
 """The keys next to a union: each member of ``oneOf``, ``anyOf`` and ``allOf`` also allows the keys of the schema around it.
 
 Strategy: a schema may list keys in ``properties`` and in the members of a union next to them, as the ThreadItem of later versions
-does. Such an object knows the keys of both. So a member is checked with the keys of everything that is around it (`UnionKeys`),
-and the object that has the union is not checked itself: each of its members is. `codex_replay.protocol.schema.known` closes
-schemas by this rule, and `codex_replay.protocol.schema.explain` walks them by it.
-"""
+does. An object of such a schema may have the keys of both. A member is therefore checked with all keys around it (`UnionKeys`),
+and the object that contains the union is not checked itself, because each of its members is. `codex_replay.protocol.schema.known`
+closes schemas by this rule, and `codex_replay.protocol.schema.explain` uses it too."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ def groups(node: Mapping[str, Any], around: Keys, find: Find) -> list[UnionKeys]
 
 
 def _listed(node: Mapping[str, Any]) -> Keys:
-    """Return the keys that `node` lists itself, its unions left out."""
+    """Return the keys that `node` lists itself, without those of its unions."""
     if node.get("additionalProperties", False) is not False:
         return ANY_KEY
     return frozenset(node.get("properties", ()))
@@ -75,7 +74,7 @@ def _all(members: list[Any], find: Find, above: tuple[str, ...]) -> Keys:
 
 
 def _keys(node: Any, find: Find, above: tuple[str, ...]) -> Keys:
-    """Return every key that an object of `node` may have, those of its unions among them."""
+    """Return every key that an object of `node` may have, including those of its unions."""
     if node is True:
         return ANY_KEY
     if not isinstance(node, dict):

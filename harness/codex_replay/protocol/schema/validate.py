@@ -1,11 +1,10 @@
 """Check every frame against the bundle: *valid* (the JSON schema matches) and *known* (no key that the bundle does not list).
 
-Strategy: the frame schema of each method and direction is built from the JSON-RPC envelope and the method's params (or
-result), closed, and compiled by jsonschema-rs when the first such frame passes. A frame that satisfies it is valid and
-known, and that is all that a good frame costs. Any other goes to `codex_replay.protocol.schema.explain`, which names each fault
-with
-its path and names the failed check; if it finds nothing in a frame that plain jsonschema-rs calls
-invalid, it reports that as well.
+Strategy: the frame schema of each method and direction is built from the JSON-RPC envelope and the method's params (or result),
+closed, and compiled by jsonschema-rs when the first such frame passes. A frame that satisfies it is valid and known; a good frame
+needs no further check. Any other frame goes to `codex_replay.protocol.schema.explain`, which names each fault with its path and
+the failed check. If `explain` finds no fault in a frame that jsonschema-rs reports as invalid, the result of jsonschema-rs
+is reported.
 
 Paths begin with the method: ``sendUserTurn.params.choiceCount``, ``thread/start.result.thread.id``.
 """
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from jsonschema_rs import Draft7Validator
 
 from codex_replay.core.wire import jsonrpc
-from codex_replay.protocol.schema.bundle import EVENT_PREFIX, Bundle, Direction
+from codex_replay.protocol.schema.bundle import EVENT_PREFIX, Bundle, Direction, Schema
 from codex_replay.protocol.schema.explain import Explainer, Fault, meant, show, type_name
 from codex_replay.protocol.schema.known import extract
 
@@ -37,7 +36,7 @@ _OTHER: dict[str, Sender] = {"client": "server", "server": "client"}
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing wrong with a frame.
+    """One fault of a frame.
 
     `verdict` names the failed check: "valid" or "known". `path` names the place, `message` is a
     sentence, and `blame` is the writer of the frame: "client" or "server".
@@ -66,7 +65,7 @@ class FrameSchema:
 
     @cached_property
     def opened(self) -> dict[str, Any]:
-        """The schema as the bundle has it, its objects open."""
+        """The schema as the bundle has it, with open objects."""
         return self._build(False)
 
     @cached_property
@@ -74,7 +73,7 @@ class FrameSchema:
         return Draft7Validator(self.opened)
 
     def is_valid(self, value: Any) -> bool:
-        """Return True if `value` satisfies the bundle's own schema, unknown keys allowed."""
+        """Return True if `value` satisfies the bundle's own schema, in which unknown keys are allowed."""
         return self._plain.is_valid(value)
 
     def faults(self, value: Any) -> list[Fault]:
@@ -100,7 +99,7 @@ class FrameSchema:
 
 
 class Validator:
-    """The frame schemas of one bundle, built on demand; without the state of a connection."""
+    """The frame schemas of one bundle, built on demand; this object does not depend on a connection."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
@@ -125,11 +124,17 @@ class Validator:
             if method in self.bundle.methods(direction[sender]):
                 params = self.bundle.params(direction[sender], method)
                 required = ["params"] if self.bundle.params_required(direction[sender], method) else []
-                beside = self.bundle.envelope(direction[sender]).items()
-                parts = {key: (each.node, each.document) for key, each in beside}
-                parts |= {} if params is None else {"params": (params.node, params.document)}
-                return self._build(method, sender, envelope, parts, {"method": {"enum": [method]}}, required)
-        return None
+                return self._build_listed(method, sender, envelope, params, required)
+        unlisted = self.bundle.unlisted(method) if sender == "server" else None
+        return None if unlisted is None else self._build_listed(method, sender, "JSONRPCNotification", unlisted, ["params"])
+
+    def _build_listed(
+        self, method: str, sender: Sender, envelope: str, params: Schema | None, required: list[str]
+    ) -> FrameSchema | None:
+        direction = (_REQUEST if envelope == "JSONRPCRequest" else _NOTIFICATION)[sender]
+        parts = {key: (each.node, each.document) for key, each in self.bundle.envelope(direction).items()}
+        parts |= {} if params is None else {"params": (params.node, params.document)}
+        return self._build(method, sender, envelope, parts, {"method": {"enum": [method]}}, required)
 
     def _build_event(self, method: str) -> FrameSchema | None:
         # The notification's own shape is in no schema file: REAL-38.
@@ -169,7 +174,7 @@ class Validator:
         fixed: Mapping[str, Any],
         required: list[str],
     ) -> FrameSchema:
-        """Put a frame schema together: the envelope's keys, `parts` (key -> schema and document), `fixed` properties."""
+        """Build a frame schema from the envelope's keys, `parts` (key -> schema and document) and `fixed` properties."""
         shape = self.bundle.type(envelope)
         frame: dict[str, Any] = {"type": "object", "required": [], "properties": {}}
         document: Mapping[str, Any] = {}
@@ -196,12 +201,12 @@ class Validator:
         if sender == "server" and method.startswith(EVENT_PREFIX):
             names = [EVENT_PREFIX + each for each in self.bundle.events()]
         foreign = [*self.bundle.methods(_REQUEST[_OTHER[sender]]), *self.bundle.methods(_NOTIFICATION[_OTHER[sender]])]
-        hint = f" It is a method of the {_OTHER[sender]}." if method in foreign else meant(method, names)
+        hint = f" Only the {_OTHER[sender]} may send this method." if method in foreign else meant(method, names)
         text = f"Codex {self.bundle.version} has no method `{show(method)}` that a {sender} may send.{hint}"
         return Fault("unknown-method", "valid", show(method), text)
 
     def elsewhere(self, fault: Fault, sender: Sender, method: str) -> Fault:
-        """Return `fault` with the methods on whose params its unknown key is known, if it is a key of the params."""
+        """Return `fault` with the names of methods whose params have its unknown key, if the key is a key of the params."""
         prefix = f"{method}.params."
         key = fault.path.removeprefix(prefix)
         if fault.kind != "unknown-key" or not fault.path.startswith(prefix) or "." in key or "Did you" in fault.message:
@@ -228,10 +233,11 @@ def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
 
 
 class RpcChecker:
-    """Follow one JSON-RPC connection: remember the requests of each side to check replies by their method.
+    """Follow one JSON-RPC connection: remember the requests of each side, to check each reply by the method of its request.
 
     The ids of the two sides are separate name spaces. If an id is used twice before it is answered, a reply may answer either
-    request. Each side's frames have their own validator: one may use the plain and the other the experimental bundle.
+    request. Each side's frames have their own validator: one side may use the plain bundle, and the other side the experimental
+    bundle.
     """
 
     def __init__(self, bundle: Bundle, validator: Validator | None = None, of_server: Validator | None = None) -> None:
@@ -240,7 +246,7 @@ class RpcChecker:
         self._open: dict[str, dict[int | str, list[str]]] = {"client": {}, "server": {}}
 
     def judge_by(self, sender: Sender, validator: Validator) -> None:
-        """Judge the frames of `sender` by another validator from now on."""
+        """Check the frames of `sender` with another validator from now on."""
         self._validators[sender] = validator
 
     def check(self, sender: Sender, value: Any) -> list[Violation]:

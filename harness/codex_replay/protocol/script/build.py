@@ -4,8 +4,8 @@
     script.turn().call("add", a=1, b=2)
     script.turn().when(tool="3").text("It is 3.")
 
-docs/scripts.md describes each item and key. Nothing is checked here: the reader of scripts does that, with its sentences.
-"""
+docs/scripts.md describes each item and key. The builder checks nothing, because the reader of scripts checks everything and
+reports the errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class TurnBuilder:
-    """One turn of a script: each method adds an item or sets a key, and returns the turn."""
+    """One turn of a script: each method adds an item or sets a key, and returns the turn itself."""
 
     def __init__(self, **keys: Any) -> None:
         self._keys = keys
         self._items: list[dict[str, Any]] = []
 
     def as_json(self) -> dict[str, Any]:
-        """Return the turn as it stands in a script."""
+        """Return the turn in its JSON form."""
         return {**self._keys, **({"items": [dict(item) for item in self._items]} if self._items else {})}
 
     def _add(self, type_: str, **fields: Any) -> Self:
@@ -45,7 +45,7 @@ class TurnBuilder:
         phase: Literal["commentary", "final_answer"] | None = None,
         id: str | None = None,  # noqa: A002 - the key's name
     ) -> Self:
-        """Add a message; `deltas` are the pieces in which it streams."""
+        """Add a message; `deltas` are the parts in which it streams."""
         return self._add("text", text=text, deltas=_list(deltas), annotations=_list(annotations), phase=phase, id=id)
 
     def refusal(self, refusal: str) -> Self:
@@ -74,7 +74,7 @@ class TurnBuilder:
         content: str | Sequence[str] | None = None,
         encrypted_content: str | None = None,
     ) -> Self:
-        """Add reasoning, with its summary or its whole text."""
+        """Add reasoning, with its summary or its full text."""
         texts = {"summary": _text_or_list(summary), "content": _text_or_list(content)}
         return self._add("reasoning", **texts, encrypted_content=encrypted_content)
 
@@ -204,16 +204,16 @@ class TurnBuilder:
         turn: int | None = None,
         **more: Any,
     ) -> Self:
-        """Answer only a request that matches: the keys of `match` in docs/scripts.md."""
+        """Answer only a request that matches these keys (those of `match` in docs/scripts.md)."""
         given = {"user": user, "pattern": pattern, "tool": tool, "instructions": instructions, "turn": turn, **more}
         return self._set(match=_given(prompt=_text_or_list(prompt), **given))
 
     def expect(self, **wanted: Any) -> Self:
-        """Refuse a request that differs: the same keys as in `when`."""
+        """Refuse a request that does not match these keys (the same keys as in `when`)."""
         return self._set(expect=wanted)
 
     def fault(self, name: str, **parameters: Any) -> Self:
-        """Let the answer break in this way."""
+        """Cause this fault in the answer."""
         return self._set(fault={"name": name, **parameters})
 
     def status(

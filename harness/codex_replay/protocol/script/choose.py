@@ -1,11 +1,12 @@
-"""Which turn of a script answers a request, and how far the script is used: one rule for the fake backend and the fake Codex.
+"""Choose the turn of a script that answers a request, and count the used turns; the fake backend and the fake Codex share this
+rule.
 
-A turn with a matching `match` goes before one without `match`; among equals the first unused one (docs/scripts.md).
+A turn with a matching `match` comes before one without `match`; among equal turns, the first unused one is chosen
+(docs/scripts.md).
 
-A script may serve a thousand cases at once, by a marker each. So markers are looked for once in a text, and not once a turn; and
-what was found in a text is remembered, for most texts of a request (instructions, permissions) come again in the next.
-Pure: values in, values out.
-"""
+A script may serve a thousand cases at once, each with its own marker. Therefore each text is searched once for all markers, not
+once per turn. The markers found in a text are cached, because most texts of a request (instructions, permissions) are repeated in
+the next request. This module is pure: it uses no files, sockets or clocks."""
 
 from __future__ import annotations
 
@@ -38,11 +39,11 @@ class Choice:
         headers: Sequence[tuple[str, str]] | None,
         earlier: Sequence[Mapping[str, Any]] = (),
     ) -> tuple[int, Turn, str] | str:
-        """Choose the turn for a request and use it: return its index, itself and the label for its ids, or a sentence on why
-        there is none.
+        """Choose and use the turn for a request: return its index, the turn and the label for its ids, or a sentence on why there
+        is none.
 
-        `headers` is None where the request has none (a model that is asked in the same process); `earlier` are the items of the
-        conversation that the request continues without repeating them.
+        `headers` is None if the request has no headers (a model in the same process); `earlier` are the items of the conversation
+        that the request continues without repeating them.
         """
         texts = list(input_texts(body))
         there = self._markers_in(texts)
@@ -67,7 +68,7 @@ class Choice:
         return "No turn of the script matches this request. " + " ".join(refusals)
 
     def _markers_in(self, texts: Sequence[str]) -> set[str]:
-        """Return which markers of the script stand in some of these texts."""
+        """Return the markers of the script that are in some of these texts."""
         there: set[str] = set()
         for text in texts:
             found = self._found.get(text)
@@ -84,20 +85,20 @@ class Choice:
 
     @property
     def used(self) -> dict[int, int]:
-        """How often each turn was used, by its index."""
+        """Return how often each turn was used, by the index of the turn."""
         return dict(self._used)
 
     def go_on(self, used: Mapping[int, int]) -> None:
-        """Go on from a position: how often each turn was used."""
+        """Continue from a position: `used` says how often each turn was used."""
         self._used = dict(used)
 
     def unused(self) -> list[int]:
-        """Return the indexes of the turns that nothing has asked for; one that may be used always counts after its first use."""
+        """Return the indexes of the turns that no request has used; an "always" turn counts as used after its first use."""
         return [i for i, turn in enumerate(self._turns) if self._used.get(i, 0) < (turn.times or 1)]
 
 
 def _filled(turn: Turn, body: Mapping[str, Any]) -> Turn:
-    """Put the groups that the turn's pattern captured into its items: `${name}` and `${1}`; other texts stay."""
+    """Insert the groups that the turn's pattern captured into its items (`${name}` and `${1}`); other texts stay unchanged."""
     groups = {f"${{{name}}}": text for name, text in (captured(turn.match, body) or {}).items()}
 
     def fill(value: Any) -> Any:

@@ -9,15 +9,14 @@
      "user": "marker",                       is in the last message of the user
      "pattern": "add (\\d+)",                 a regular expression, found in the last message of the user
      "tool": "marker",                       is in the output of a call that follows the last message of the user
-     "instructions": "marker",               is in the instructions
+     "instructions": "marker",               is in the instructions, or in a message of the system or the developer
      "turn": 2}                              the number of the reply in its conversation, from 1
 
-Pure: plain values in, a sentence out.
-"""
+This module is pure: it takes plain values and returns a sentence."""
 
 from __future__ import annotations
 
-from codex_replay.protocol.script.keys import near
+from codex_replay.protocol.script.hints import near
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ KEYS = ("prompt", "model", "body", "absent", "headers", "outputs", "user", "patt
 
 
 def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
-    """Return the fault of an expectation itself, or None."""
+    """Return the fault in an expectation itself, or None."""
     for key in wanted:
         if key not in KEYS:
             return f'"{key}" is not a key of an expectation{near(key, KEYS)}. Its keys are {", ".join(KEYS)}.'
@@ -44,7 +43,7 @@ def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
         ("pattern", (str,), "a regular expression (string)"),
         ("tool", (str,), "a string"),
         ("instructions", (str,), "a string"),
-        ("turn", (int,), "a whole number from 1"),
+        ("turn", (int,), "a whole number, 1 or more"),
     ):
         if key in wanted and (not isinstance(wanted[key], kind) or (key == "turn" and not 1 <= wanted[key] is not True)):
             return f'"{key}" must be {meaning}.'
@@ -67,9 +66,9 @@ def mismatch(
 ) -> str | None:
     """Compare a request with an expectation: return None if it matches, otherwise a sentence on the difference.
 
-    `headers` is None where a request has none: then what is wanted of them is neither met nor missed. `texts` is
-    `list(input_texts(body))`, for a caller who compares one request with many expectations. `earlier` are the items of the
-    conversation that the request continues by an id: what is wanted of the conversation is looked for in them too.
+    `headers` is None if a request has no headers: then the expectations on headers are skipped. `texts` is
+    `list(input_texts(body))`, for a caller that compares one request with many expectations. `earlier` are the items of the
+    conversation that the request continues by an id: the expectations on the conversation also apply to them.
     """
     for marker in markers_of(wanted):
         texts = list(input_texts(body)) if texts is None else texts
@@ -88,7 +87,7 @@ def mismatch(
 
 
 def continued(body: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the body as a client sends it that repeats the whole conversation."""
+    """Return the body as if the client repeated the whole conversation in it."""
     return {**body, "input": [*earlier, *input_items(body)]} if earlier else body
 
 
@@ -100,11 +99,18 @@ def _conversation(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | N
         return f"The last message of the user does not match the pattern {wanted['pattern']!r}."
     if "tool" in wanted and not any(wanted["tool"] in text for text in last_outputs(body)):
         return f'No output of a tool after the last message of the user contains "{wanted["tool"]}".'
-    if "instructions" in wanted and wanted["instructions"] not in str(body.get("instructions") or ""):
+    if "instructions" in wanted and not any(wanted["instructions"] in text for text in instructions(body)):
         return f'The instructions do not contain "{wanted["instructions"]}".'
     if "turn" in wanted and (number := turn_number(body)) != wanted["turn"]:
         return f"This is turn {number} of its conversation, expected turn {wanted['turn']}."
     return None
+
+
+def instructions(body: Mapping[str, Any]) -> list[str]:
+    """Return the texts that instruct the model: the instructions, and the messages of the system and of the developer."""
+    given = body.get("instructions")
+    messages = [item for item in input_items(body) if item.get("role") in ("system", "developer")]
+    return [given if isinstance(given, str) else "", *(text for item in messages for text in message_texts(item))]
 
 
 def captured(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, str] | None:
@@ -119,7 +125,7 @@ def captured(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, st
 
 
 def last_user(body: Mapping[str, Any]) -> str:
-    """Return the text of the last message of the user, "" without one."""
+    """Return the text of the user's last message, "" if there is none."""
     for item in reversed(input_items(body)):
         if item.get("role") == "user":
             return "\n".join(message_texts(item))
@@ -127,7 +133,7 @@ def last_user(body: Mapping[str, Any]) -> str:
 
 
 def last_outputs(body: Mapping[str, Any]) -> list[str]:
-    """Return the outputs of calls after the last message of the user, as texts, in their order."""
+    """Return the outputs of calls after the user's last message, as texts, in order."""
     found: list[str] = []
     for item in input_items(body):
         if item.get("role") == "user":
@@ -146,7 +152,7 @@ _OF_MODEL = ("reasoning", "mcp_list_tools", "mcp_approval_request")
 def turn_number(body: Mapping[str, Any]) -> int:
     """Return the number of the reply that a request asks for: one more than the number of earlier replies in its input.
 
-    All that a model sent between two messages or outputs of its client counts as one reply.
+    Everything that a model sent between two messages or outputs of its client counts as one reply.
     """
     number, inside = 1, False
     for item in input_items(body):
@@ -186,7 +192,8 @@ def _outputs(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
 
 
 def _timeless(output: Any) -> Any:
-    """Return the output without the time that Codex writes over what a command printed: it says how busy the machine was."""
+    """Return the output without the wall time that Codex writes above a command's output, because it depends on the load of the
+    machine."""
     if type(output) is not str or "Wall time: " not in output:
         return output
     import re  # few outputs have it: it would slow every start
@@ -214,13 +221,15 @@ def message_texts(item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def input_texts(body: Mapping[str, Any]) -> Iterator[str]:
-    """Yield every text of the messages in the input: what a marker is looked for in."""
+    """Yield every text of the messages in the input, in which markers are searched."""
     for item in input_items(body):
         yield from message_texts(item)
 
 
 def difference(wanted: object, seen: object, where: str = "body") -> str | None:
-    """Compare a part with the whole: objects by the named keys, lists by length and place, all else by equality."""
+    """Compare a part with the whole: objects by the keys that the part names, lists by length and position, all other values by
+    equality.
+    """
     if isinstance(wanted, dict) and isinstance(seen, dict):
         for key, value in wanted.items():
             if key not in seen:

@@ -1,13 +1,14 @@
-"""The keys of a script, of its turns and of its items: their names, the type of each, and the error for a wrong one.
+"""The keys of a script, of its turns and of its items: their names, their types, and the error for an invalid one.
 
-The tables are the whole format (docs/scripts.md); `codex_replay.protocol.script.script` reads a script by them.
-"""
+The tables define the whole format (docs/scripts.md); `codex_replay.protocol.script.script` reads a script with them."""
 
 from __future__ import annotations
 
+from codex_replay.protocol.script.hints import listed, named, near, ours, rewritten
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
 # Each table: key -> (what it must be, must it be there). "what" is a name of CHECKS, or a tuple of the allowed words.
@@ -56,6 +57,13 @@ TURN_KEYS: dict[str, tuple[Any, bool]] = {
     "end": ("boolean", False),
     "about": ("string", False),
 }
+USAGE_KEYS: dict[str, tuple[Any, bool]] = {
+    "input_tokens": ("count", False),
+    "cached_tokens": ("count", False),
+    "output_tokens": ("count", False),
+    "reasoning_tokens": ("count", False),
+    "total_tokens": ("count", False),
+}
 _ID: tuple[Any, bool] = ("string", False)
 _FAILS = ("completed", "failed", "incomplete")
 _CALL: dict[str, tuple[Any, bool]] = {"status": (("completed", "incomplete"), False), "call_id": _ID, "id": _ID}
@@ -63,7 +71,7 @@ ITEM_KEYS: dict[str, dict[str, tuple[Any, bool]]] = {
     "text": {
         "text": ("string", True),
         "deltas": ("strings", False),
-        "annotations": ("list", False),
+        "annotations": ("objects", False),
         "phase": (("commentary", "final_answer"), False),
         "id": ("string", False),
     },
@@ -173,7 +181,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_answers(value: object) -> bool:
-    """Return True if this is method -> an answer or a list of them, each with exactly one of `result` and `error`."""
+    """Return True if the value maps methods to an answer or a list of answers, each with exactly one of `result` and `error`."""
     if not isinstance(value, dict):
         return False
     for given in value.values():
@@ -185,6 +193,17 @@ def _is_answers(value: object) -> bool:
             ):
                 return False
     return True
+
+
+def _is_headers(value: object) -> bool:
+    """Return True if these are headers that HTTP can carry: no name with a space or a colon, no text of two lines."""
+    pairs = list(value.items()) if isinstance(value, dict) else value
+    if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        return False
+    if not all(isinstance(each, str) for pair in pairs for each in pair):
+        return False
+    named = all(name and name.isascii() and name.isprintable() and not set(name) & set(' :"') for name, _ in pairs)
+    return named and not any(set(text) & set("\r\n\0") for _, text in pairs)
 
 
 def _is_strings(value: object) -> bool:
@@ -210,22 +229,17 @@ CHECKS: dict[str, tuple[str, Any]] = {
     "answers": ('an object of method names, each with {"params", "result" or "error"} or a list of these', _is_answers),
     "account": ('"api_key", "chatgpt" or an object with "type"', lambda v: v in ("api_key", "chatgpt") or isinstance(v, dict)),
     "match": ("a marker (string) or an object", lambda v: isinstance(v, str | dict) and v != ""),
-    "times": ('a whole number from 1, or "always"', lambda v: v == "always" or (_is_int(v) and v > 0)),
+    "times": ('a whole number (1 or more), or "always"', lambda v: v == "always" or (_is_int(v) and v > 0)),
     "status": ("an HTTP status from 200 to 599", lambda v: _is_int(v) and 200 <= v <= 599),
     "headers": (
-        "an object of strings, or a list of [name, value] pairs",
-        lambda v: (
-            (isinstance(v, dict) and all(isinstance(x, str) for x in v.values()))
-            or (isinstance(v, list) and all(_is_strings(pair) and len(pair) == 2 for pair in v))
-        ),
+        "an object of strings, or a list of [name, value] pairs, each a valid HTTP header",
+        _is_headers,
     ),
-    "usage": (
-        "null, or an object of whole numbers",
-        lambda v: v is None or (isinstance(v, dict) and all(_is_int(x) for x in v.values())),
-    ),
-    "size": ("a whole number from 1", lambda v: _is_int(v) and v > 0),
+    "usage": ("null, or an object of whole numbers", lambda v: v is None or isinstance(v, dict)),
+    "count": ("a whole number, 0 or more", lambda v: _is_int(v) and v >= 0),
+    "size": ("a whole number, 1 or more", lambda v: _is_int(v) and v > 0),
     "write": ('"event", "whole" or a number of bytes', lambda v: v in ("event", "whole") or (_is_int(v) and v > 0)),
-    "duration": ("a number of milliseconds from 0", lambda v: _is_number(v) and v >= 0),
+    "duration": ("a number of milliseconds, 0 or more", lambda v: _is_number(v) and v >= 0),
     "fault": (
         'the name of a fault, or an object with "name"',
         lambda v: isinstance(v, str) or (isinstance(v, dict) and "name" in v),
@@ -234,10 +248,10 @@ CHECKS: dict[str, tuple[str, Any]] = {
 
 
 def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], where: str, what: str) -> str | None:
-    """Return the error for an unknown, invalid or missing key of an object at `where`, which is `what`; or None."""
+    """Return the error for an unknown, invalid or missing key of an object at `where`, or None; `what` describes the object."""
     for key, given in value.items():
         if key not in table:
-            return f'{where}: "{key}" is not a key of {what}{near(key, table) or elsewhere(key)}. Its keys are {listed(table)}.'
+            return f'{where}: "{key}" is not a key of {what}{_meant(key, table)}. Its keys are {listed(table)}.'
         wanted = table[key][0]
         if isinstance(wanted, tuple):
             if given not in wanted:
@@ -245,47 +259,16 @@ def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], w
             continue
         meaning, test = CHECKS[wanted]
         if not test(given):
-            return f"{where}.{key} must be {meaning}, not {named(given)}."
+            return f"{where}.{key} must be {meaning}, not {named(given)}.{rewritten(given, test)}"
     for key, (_, required) in table.items():
         if required and key not in value:
             return f'{where}: {what} needs "{key}".'
     return None
 
 
-def elsewhere(word: str) -> str:
-    """Return a question that names the object of a script that has this key, or a similar key; empty if there is neither."""
-    tables = {"a script": SCRIPT_KEYS, "a turn": TURN_KEYS, **{f"the item {kind}": keys for kind, keys in ITEM_KEYS.items()}}
-    for exact in (True, False):
-        for what, table in tables.items():
-            found = (f' (did you mean "{word}"?)' if word in table else "") if exact else near(word, table)
-            if found:
-                return f"{found.removesuffix('?)')}, a key of {what}?)"
-    return ""
-
-
-def near(word: str, words: Iterable[str]) -> str:
-    """Return a question with the most similar known word; empty if no word is similar."""
-    import difflib  # only for a mistake: it would cost every start
-
-    # "itmes" is as near to "times" as to "items": people rarely mistype the first letter.
-    found = sorted(difflib.get_close_matches(word, list(words)), key=lambda each: each[:1] != word[:1])
-    return f' (did you mean "{found[0]}"?)' if found else ""
-
-
-def listed(words: Any) -> str:
-    """Return words with commas."""
-    return ", ".join(words)
-
-
-def named(value: object) -> str:
-    """Return what a value is, or the value itself where that is short."""
-    if value is None:
-        return "null"
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    shown = str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
-    from codex_replay.core.text.truncate import truncate
-
-    return truncate(shown, 60)
+def _meant(key: str, table: Mapping[str, Any]) -> str:
+    """Return a question with the most similar key of this object or of another one; an empty text if no key is similar."""
+    others = {"a script": SCRIPT_KEYS, "a turn": TURN_KEYS, **{f"the item {kind}": keys for kind, keys in ITEM_KEYS.items()}}
+    there = next((f' (did you mean "{key}", a key of {what}?)' for what, keys in others.items() if key in keys), "")
+    found = ours(key, table) or near(key, table, 0.8) or there or near(key, table)
+    return found or next((f"{like[:-2]}, a key of {what}?)" for what, keys in others.items() if (like := near(key, keys))), "")

@@ -1,25 +1,23 @@
-"""The script of a fake model: which request gets which reply.
+"""The script of a fake model: it decides which reply each request gets.
 
 A script is JSON: `{"turns": [{"items": ["Hello"]}]}`. A turn answers one request; it is chosen by order, or by a marker in the
-prompt. docs/scripts.md is the page to learn it from; the tables of `script_keys` are the whole format. Nothing is read or
-sent here: `parse` turns a decoded value into a `Script` or raises `BadScript`, whose text is a sentence with the place and
-what to do. The item kinds are those a model sends (LITE-48 to LITE-62, and the types of the
-openai package).
-"""
+prompt. docs/scripts.md explains scripts; the tables of `script_keys` define the whole format. This module opens no
+files: `parse` turns a decoded value into a `Script` or raises `BadScript`, whose text is a sentence with the place and the
+next step. The item kinds are those that a model sends (LITE-48 to LITE-62, and the types of the openai package)."""
 
 from __future__ import annotations
 
 from codex_replay.core.value import EMPTY, Value
+from codex_replay.core.wire.json_text import compact
 from codex_replay.protocol.script.expect import vocabulary_error
+from codex_replay.protocol.script.hints import listed, named, near, ours, rewritten
 from codex_replay.protocol.script.keys import (
     FINAL_KINDS,
     ITEM_KEYS,
     SCRIPT_KEYS,
     TURN_KEYS,
+    USAGE_KEYS,
     WEBSOCKET_KEYS,
-    listed,
-    named,
-    near,
     wrong_key,
 )
 
@@ -34,11 +32,10 @@ class BadScript(ValueError):
 
 
 class Turn(Value):
-    """One reply of the model and the request it is meant for; times are in milliseconds, sizes in characters or bytes.
+    """One reply of the model and the request that it answers; times are in milliseconds, sizes in characters or bytes.
 
-    `match` and `expect` are in the vocabulary of `codex_replay.protocol.script.expect`; `usage` is None for "leave it out" and
-    an empty
-    mapping for "count it"; `write` is the way to cut the reply into HTTP chunks: "event", "whole" or a number of bytes.
+    `match` and `expect` are in the vocabulary of `codex_replay.protocol.script.expect`. `usage` is None for "leave it out" and an
+    empty mapping for "count it". `write` is how the reply is cut into HTTP chunks: "event", "whole" or a number of bytes.
     """
 
     items: tuple[Mapping[str, Any], ...] = ()
@@ -79,7 +76,7 @@ class Script(Value):
 
 
 def parse(value: object) -> Script:
-    """Read a decoded script; raises `BadScript` (a sentence) when it is not one.
+    """Read a decoded script; raises `BadScript` with a sentence if it is invalid.
 
     A bare list counts as the list of turns, and a string in place of an item as a text item.
     """
@@ -124,9 +121,11 @@ def _websocket(given: str | Mapping[str, Any], defaults: Mapping[str, Any]) -> M
 def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
     if isinstance(value, str):
         value = {"items": [value]}
-    turn = _expect_object(value, where)
+    turn = _object_or_text(value, where)
     _check_keys(turn, TURN_KEYS, where, "a turn")
     turn = {**defaults, **turn}
+    if turn.get("usage") is not None:
+        _check_keys(turn["usage"], USAGE_KEYS, f"{where}.usage", "the usage")
     items = tuple(_item(item, f"{where}.items[{i}]") for i, item in enumerate(turn.get("items", [])))
     for i, item in enumerate(items[:-1]):
         if item["type"] in FINAL_KINDS:
@@ -134,11 +133,13 @@ def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
                 f'{where}.items[{i}] is "{item["type"]}", which ends a reply, but more items follow: make it the last item.'
             )
     if any(item["type"] == "queued" for item in items[1:]):
-        raise BadScript(f'{where}: a "queued" item must be the first one, because a response is queued before it begins.')
+        raise BadScript(f'{where}: a "queued" item must be the first item, because a response is queued before it begins.')
     if turn.get("status", 200) == 200 and (turn.get("error") is not None or turn.get("body") is not None):
         raise BadScript(f'{where} has an "error" or a "body" but no "status". Add the HTTP status, for example 500.')
     if items and turn.get("status", 200) != 200:
-        raise BadScript(f'{where} has "items" and status {turn["status"]}: an error response has no items. Remove one of them.')
+        raise BadScript(
+            f'{where} has "items" and status {turn["status"]}: an error response has no items. Remove "items" or "status".'
+        )
     fields: dict[str, Any] = {k: v for k, v in turn.items() if k not in ("about", "items", "match", "headers", "fault")}
     fields["items"] = items
     fields["headers"] = _headers(turn.get("headers", {}))
@@ -147,11 +148,31 @@ def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
     for key in ("match", "expect"):
         if wrong := vocabulary_error(fields.get(key, {})):
             raise BadScript(f"{where}.{key}: {wrong}")
+    if "pattern" in fields["match"]:
+        _check_groups(fields["match"]["pattern"], items, where)
     fault = turn.get("fault")
     fields["fault"] = {"name": fault} if isinstance(fault, str) else fault
+    if fault is not None and (status := turn.get("status", 200)) != 200:
+        name = fields["fault"]["name"]
+        raise BadScript(
+            f'{where} has status {status} and the fault "{name}": an error response has no fault. Remove the fault or "status".'
+        )
     if fields.get("times") == "always":
         fields["times"] = None
     return Turn(**fields)
+
+
+def _check_groups(pattern: str, items: tuple[Mapping[str, Any], ...], where: str) -> None:
+    """Raise `BadScript` for `${2}` if the pattern has only one group, and for a mistyped name; other words stay unchanged."""
+    import re  # only for a pattern: it would cost every start of a script
+
+    compiled = re.compile(pattern)
+    for name in re.findall(r"\$\{(\w+)\}", compact(list(items))):
+        if name.isdecimal() and int(name) > compiled.groups:
+            groups = f"{compiled.groups} group{'' if compiled.groups == 1 else 's'}"
+            raise BadScript(f"{where}.items has ${{{name}}}, but the pattern has {groups}. Write ${{0}} for the whole match.")
+        if name not in compiled.groupindex and (meant := near(name, compiled.groupindex)):
+            raise BadScript(f"{where}.items has ${{{name}}}, which is not a group of the pattern{meant}.")
 
 
 #: Item with deltas -> the key of the text that they join to.
@@ -169,20 +190,25 @@ _STREAMED = {
 def _item(value: object, where: str) -> Mapping[str, Any]:
     if isinstance(value, str):
         return {"type": "text", "text": value}
-    item = _expect_object(value, where)
+    item = _object_or_text(value, where)
     kind = item.get("type")
     if kind is None:
         raise BadScript(f'{where} has no "type". The types are {listed(ITEM_KEYS)}.')
     if not isinstance(kind, str) or kind not in ITEM_KEYS:
         raise BadScript(
-            f'{where}: "{kind}" is not a kind of item{near(str(kind), ITEM_KEYS)}. The kinds are {listed(ITEM_KEYS)}.'
+            f'{where}: "{kind}" is not a kind of item{ours(str(kind), ITEM_KEYS) or near(str(kind), ITEM_KEYS)}. '
+            f"The kinds are {listed(ITEM_KEYS)}."
         )
     rest = {key: given for key, given in item.items() if key != "type"}
     _check_keys(rest, ITEM_KEYS[kind], where, f"a {kind} item")
     whole = _STREAMED.get(kind)
-    if whole and "deltas" in item and isinstance(item.get(whole), str) and "".join(item["deltas"]) != item[whole]:
-        raise BadScript(f'{where}: the "deltas" do not join to the "{whole}": a client would see two different texts.')
+    if whole and "deltas" in item and whole in item and "".join(item["deltas"]) != _as_text(item[whole]):
+        raise BadScript(f'{where}: the joined "deltas" differ from the "{whole}": a client would see two different texts.')
     return item
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else compact(value)
 
 
 def _check_keys(value: object, table: Mapping[str, tuple[Any, bool]], where: str, what: str) -> None:
@@ -194,6 +220,14 @@ def _check_keys(value: object, table: Mapping[str, tuple[Any, bool]], where: str
 def _headers(value: Mapping[str, str] | list[list[str]]) -> tuple[tuple[str, str], ...]:
     pairs = value if isinstance(value, list) else value.items()
     return tuple((name, text) for name, text in pairs)
+
+
+def _object_or_text(value: object, where: str) -> dict[str, Any]:
+    """Return a turn or an item that is not a text, which the caller has checked."""
+    if not isinstance(value, dict):
+        quoted = rewritten(value, lambda each: isinstance(each, str))
+        raise BadScript(f"{where} must be a string or an object, not {named(value)}.{quoted}")
+    return value
 
 
 def _expect_object(value: object, where: str) -> dict[str, Any]:

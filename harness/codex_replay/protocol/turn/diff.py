@@ -1,14 +1,12 @@
 """Compute the effect of patches and the diff of a turn from texts alone; read and write no files.
 
-`changes_of` returns the changes of an apply_patch call: from the script's `result.changes`, else as far as the patch itself
-shows them. `TurnDiff` joins the changes of a turn into one diff in git's form, as the real binary sends it after each patch
-(recordings: paths doubled behind a//, blob ids in full, files sorted). On fake-codex's start-up path.
-"""
+`changes_of` returns the changes of an apply_patch call: from the script's `result.changes`, otherwise as far as they can be read
+from the patch. `TurnDiff` joins the changes of a turn into one diff in git's form, as the real binary sends it after each patch
+(in recordings, paths have a//, blob ids are in full, files are sorted). fake-codex loads this module at start-up."""
 
 from __future__ import annotations
 
 from codex_replay.protocol.turn.patch_text import parse_patch
-from codex_replay.protocol.turn.tools import resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,13 +20,18 @@ def changes_of(patch: str, cwd: str, result: Mapping[str, Any]) -> dict[str, dic
     """Return absolute path -> change of one call; raises `BadPatch` for a patch that cannot be read."""
     parsed = parse_patch(patch)
     given = result.get("changes", parsed)
-    changes = {resolve(cwd, path): dict(change) for path, change in given.items()}
+    changes = {_joined(cwd, path): dict(change) for path, change in given.items()}
     for change in changes.values():
         if change["type"] == "update":
             change.setdefault("move_path", None)
         if change.get("move_path"):
-            change["move_path"] = resolve(cwd, change["move_path"])
+            change["move_path"] = _joined(cwd, change["move_path"])
     return changes
+
+
+def _joined(cwd: str, path: str) -> str:
+    """Return the path of a patch as an absolute path; dots in it are kept."""
+    return path if path.startswith("/") else f"{cwd.rstrip('/')}/{path}"
 
 
 def shown(changes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -52,7 +55,8 @@ def shown_v2(changes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 class TurnDiff:
-    """The files that a turn has changed so far, by their path now: where each was, its text before and now (None: no file)."""
+    """The files that a turn has changed so far, by their current path: the original path, and the text before and now (None: no
+    file)."""
 
     def __init__(self, base: str = "") -> None:
         self._base = base  # the folder that paths are shown relative to; "" for whole paths
@@ -61,8 +65,8 @@ class TurnDiff:
     def begin(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         """Note the files that a patch is about to change.
 
-        The real binary looks for a file that is to be moved at its new place only: a patch that moves a file and is then
-        refused shows as the deletion of that file (recorded).
+        The real binary looks for a moved file only at its new place. If a patch that moves a file is refused, the diff therefore
+        shows the deletion of that file (recorded).
         """
         for path, change in changes.items():
             if path not in self._files:
@@ -84,7 +88,7 @@ class TurnDiff:
                 self._files[now] = (origin, before, change.get("content") if change["type"] == "add" else None, "")
 
     def text(self) -> str:
-        """Return the diff of the turn; empty when nothing is changed."""
+        """Return the diff of the turn; empty if nothing has changed."""
         whole = ""
         for path in sorted(self._files):
             origin, old, new, hunks = self._files[path]

@@ -1,10 +1,10 @@
 """Turn the events of a turn into the frames of one Codex version, from its table.
 
-The knowledge is in `data/<version>/turn.json`; this module only reads it: find the rows of an event, omit those for other
-kinds of listeners, and insert the values. On fake-codex's start-up path: no imports but the core.
+The rules are in `data/<version>/turn.json`; this module only applies them: it finds the rows of an event, omits rows for other
+kinds of listeners, and inserts the values. fake-codex loads this module at start-up, so it imports only the core.
 
     "$name"       the value of that name, whatever its type       {"reason?": "$reason"}   a key that is left out when null
-    "${name}"     the value as text within a longer text          {"each": "texts", "as": "one", ...}   one frame an entry
+    "${name}"     the value as text within a longer text          {"each": "texts", "as": "one", ...} one frame for each entry
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _text(template: str, values: Mapping[str, Any]) -> str:
 def frames(rows: list[dict[str, Any]], api: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the frames of one event for a listener of `api` ("v1" or "v2").
 
-    A frame that is a request of the server has an `id` of None, for the caller to number (REAL-36: its
-    own ids are integers from 0). `values` must have "thread" and "turn".
+    A frame that is a request of the server has the `id` None, and the caller numbers it (REAL-36: its own ids are integers from
+    0). `values` must have "thread" and "turn".
     """
     made: list[dict[str, Any]] = []
     for row in rows:
@@ -85,7 +85,7 @@ def _frame(row: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def camel(value: Any) -> Any:
-    """Return snake_case names as v2 writes them, in camelCase: the keys of objects, and a value that is nothing but a name."""
+    """Return snake_case names in v2's camelCase: the keys of objects, and a value that is only a name."""
     if type(value) is str:
         first, *rest = value.split("_")
         return first + "".join(part[:1].upper() + part[1:] for part in rest)
@@ -111,8 +111,8 @@ def usage_values(
 ) -> dict[str, Any]:
     """Return the values of the event "usage": the token counts and rate limits for v1 and v2.
 
-    `told` are the rate limits in the model's answers so far, perhaps empty; None before the first answer. `names` are the members
-    of v2's token counts, each with the count that it shows, where a version has other members than 0.92.
+    `told` are the rate limits in the model's answers so far (possibly empty), or None before the first answer. `names` are the
+    members of v2's token counts, each with its source, for a version that has other members than 0.92.
     """
     info = tokens = None
     if total is not None and last is not None:
@@ -143,13 +143,17 @@ def _tokens_v2(usage: Mapping[str, int], names: Mapping[str, str] | None) -> dic
     }
 
 
+#: The usage before any reply.
+NOTHING = dict.fromkeys(("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"), 0)
+
+
 def add_usage(total: Mapping[str, int] | None, usage: Mapping[str, int]) -> dict[str, int]:
-    """Return the sum of two usages (in tokens), the first of which may be missing."""
+    """Return the sum of two usages (in tokens); the first usage may be missing."""
     return {key: (total[key] if total else 0) + count for key, count in usage.items()}
 
 
 def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a fault upstream becomes: message, info, retry (a list of "request" and "stream"), streamStatus, full.
+    """Return the effects of an upstream fault: message, info, retry (a list of "request" and "stream"), streamStatus, full.
 
     `cause` has one of "status" (with reason, body, url), "code" (with text), "break" (with url, reason) or "plan" (with again);
     see the table "errors" and REAL-98.
@@ -183,5 +187,5 @@ def _shows(words: str, row: Mapping[str, Any], cause: Mapping[str, Any]) -> bool
 
 
 def error_v2(message: str, info: Any, details: str | None = None) -> dict[str, Any]:
-    """Return the error object of v2's `error` and `turn/completed`."""
+    """Return the error object in v2's `error` and `turn/completed`."""
     return {"message": message, "codexErrorInfo": camel(info), "additionalDetails": details}

@@ -1,8 +1,7 @@
 """Rate limits as 0.92.0 reads them from the headers of its backend's answers.
 
-Observed on the real binary: a header is read as Rust reads numbers (no underscores); a window of zeros counts as none;
-windows of an answer replace those of the answer before, credits stay until others come.
-"""
+Observed on the real binary: a header is read as Rust reads numbers (no underscores); a window of zeros counts as missing; the
+windows of an answer replace those of the previous answer, and credits stay until new ones come."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ _I64 = 1 << 63
 def limits_of(headers: Mapping[str, str]) -> dict[str, Any]:
     """Return the limits in an answer's headers: `primary` and `secondary` (minutes, seconds since the epoch), `credits`.
 
-    The names of `headers` are in lower case; the result has only what there is. An invalid value counts as absent.
+    The names in `headers` are in lower case; the result has only the limits that are present. An invalid value counts as absent.
     """
     found: dict[str, Any] = {}
     for name in ("primary", "secondary"):
@@ -49,6 +48,6 @@ def _flag(text: str) -> bool | None:
 
 
 def joined(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the limits after an answer: its windows, and its credits or those of the answers before."""
+    """Return the limits after an answer: its windows, and its credits or, without any, the earlier credits."""
     kept = now.get("credits") or (before or {}).get("credits")
     return {**now, "credits": kept} if kept else dict(now)

@@ -1,7 +1,6 @@
-"""What a command printed, as 0.92.0 sends it: in pieces of at most 8 KiB, and truncated for the model.
+"""A command's output as 0.92.0 sends it: in chunks of at most 8 KiB, and truncated for the model.
 
-Observed on the binary. On fake-codex's start-up path.
-"""
+Observed on the binary. fake-codex loads this module at start-up."""
 
 from __future__ import annotations
 
@@ -11,21 +10,32 @@ if TYPE_CHECKING:
 
 _PIECE = 8192  # bytes
 _TOKEN = 4  # bytes, as the real server estimates
-_BUDGET = 10_000  # tokens
+
+#: What an output may have: a number of "tokens" or of "chars" (which are counted as bytes), by the model.
+Budget = tuple[int, str]
+TOKENS: Budget = (10_000, "tokens")
+CHARS: Budget = (10_000, "chars")
 
 
 def chunks(text: str) -> Iterator[tuple[bytes, str]]:
-    """Yield the pieces of an output, each as bytes and as text, in which a character that is cut is U+FFFD."""
+    """Yield the chunks of an output, each as bytes and as text, in which a character that is cut becomes U+FFFD."""
     data = text.encode("utf-8", "surrogatepass")
     for start in range(0, len(data), _PIECE):
         piece = data[start : start + _PIECE]
         yield piece, piece.decode("utf-8", "replace")
 
 
-def truncated(text: str, budget: int = _BUDGET) -> str:
-    """Return the text with its middle left out if it has more tokens (of 4 bytes) than the budget."""
+def kept(text: str, budget: Budget = TOKENS) -> str:
+    """Return the output of a call as the history has it: the limit is a fifth higher than for the output of a command."""
+    most, unit = budget
+    return truncated(text, (most * 6 // 5, unit))
+
+
+def truncated(text: str, budget: Budget = TOKENS) -> str:
+    """Return the text without its middle part if it has more tokens (of 4 bytes), or bytes, than the budget."""
     data = text.encode("utf-8", "surrogatepass")
-    limit = budget * _TOKEN
+    most, unit = budget
+    limit = most * _TOKEN if unit == "tokens" else most
     if len(data) <= limit:
         return text
     left, right = limit // 2, len(data) - (limit - limit // 2)
@@ -33,19 +43,19 @@ def truncated(text: str, budget: int = _BUDGET) -> str:
         left -= 1
     while right < len(data) and data[right] & 0xC0 == 0x80:
         right += 1
-    removed = -(-(len(data) - limit) // _TOKEN)
-    before, after = data[:left].decode("utf-8", "surrogatepass"), data[right:].decode("utf-8", "surrogatepass")
-    return f"{before}\u2026{removed} tokens truncated\u2026{after}"
+    before, middle, after = [part.decode("utf-8", "surrogatepass") for part in (data[:left], data[left:right], data[right:])]
+    removed = -(-(len(data) - limit) // _TOKEN) if unit == "tokens" else len(middle)
+    return f"{before}\u2026{removed} {unit} truncated\u2026{after}"
 
 
-def formatted(text: str) -> str:
+def formatted(text: str, budget: Budget = TOKENS) -> str:
     """Return an output as the end of its command shows it."""
-    short = truncated(text)
+    short = truncated(text, budget)
     return text if short is text else f"Total output lines: {len(text.splitlines())}\n\n{short}"
 
 
-def for_the_model(text: str) -> tuple[str, str]:
-    """Return the line that tells the model of lines left out, if any are, and the truncated output."""
-    short = truncated(text)
+def for_the_model(text: str, budget: Budget = TOKENS) -> tuple[str, str]:
+    """Return the line that tells the model how many lines are left out, if any, and the truncated output."""
+    short = truncated(text, budget)
     total = len(text.splitlines())
     return ("" if len(short.splitlines()) == total else f"Total output lines: {total}\n"), short

@@ -1,8 +1,7 @@
-"""Patches in apply_patch's language, as strict and as lenient as 0.92.0 reads them, and those in a shell command.
+"""Parse patches in apply_patch's language, as strictly as 0.92.0 does, and patches in a shell command.
 
-Observed on the binary: blank space around the patch and CRLF are read over, a heredoc around it is taken off, and the first wrong
-line is named with its number. On fake-codex's start-up path.
-"""
+Observed on the binary: white space around the patch and CRLF are ignored, a heredoc around it is removed, and the first wrong
+line is named with its number. fake-codex loads this module at start-up."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ class BadPatch(ValueError):
 
 
 class Hunk:
-    """What a patch does with one file: `kind` is add, delete or update, `body` its lines without their mark for add."""
+    """The change of a patch to one file: `kind` is add, delete or update, `body` its lines (for add, without their mark)."""
 
     __slots__ = ("body", "kind", "move", "path")
 
@@ -32,7 +31,7 @@ class Hunk:
         self.kind, self.path, self.body, self.move = kind, path, body, move
 
     def change(self) -> dict[str, Any]:
-        """Return the change as the events show it; what the patch does not contain stays empty."""
+        """Return the change in the form of the events; values that the patch does not contain stay empty."""
         if self.kind == "add":
             return {"type": "add", "content": "".join(line + "\n" for line in self.body)}
         if self.kind == "delete":
@@ -71,7 +70,7 @@ def _wrong(line: int, why: str) -> BadPatch:
 
 
 def _hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
-    """Read one hunk from `at` (from 0); return it and the place behind it."""
+    """Read one hunk from index `at` (from 0); return it and the index after it."""
     head = lines[at].strip()
     kind, colon, path = head.partition(" File: ")
     if not colon or kind not in ("*** Add", "*** Delete", "*** Update"):
@@ -103,7 +102,7 @@ def _hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
 
 
 def _chunk(lines: Sequence[str], at: int, first: bool) -> int:
-    """Return the place behind a chunk of an update."""
+    """Return the index after a chunk of an update."""
     marked = lines[at] == "@@" or lines[at].startswith("@@ ")
     if not marked and not first:
         raise _wrong(at + 1, f"Expected update hunk to start with a @@ context marker, got: '{lines[at]}'")
@@ -126,20 +125,20 @@ def _chunk(lines: Sequence[str], at: int, first: bool) -> int:
 def parse_patch(text: str) -> dict[str, dict[str, Any]]:
     """Return path -> change of a patch; raises `BadPatch`.
 
-    What the patch does not contain stays empty: a deleted file's content, the line numbers of an updated one.
+    Values that the patch does not contain stay empty: the content of a deleted file, the line numbers of an updated one.
     """
     return {hunk.path: hunk.change() for hunk in hunks_of(text)}
 
 
 def summary_lines(patch: str) -> str:
-    """Return the lines that the real apply_patch prints of the files it changed: added, modified, deleted."""
+    """Return the lines that the real apply_patch prints about the files that it changed: added, modified, deleted."""
     marks = {"add": "A", "update": "M", "delete": "D"}
     hunks = hunks_of(patch)
     return "".join(f"{marks[kind]} {hunk.move or hunk.path}\n" for kind in marks for hunk in hunks if hunk.kind == kind)
 
 
 def readable(patch: str) -> bool:
-    """Return True if the patch can be read and changes something."""
+    """Return True if the patch can be read and has at least one change."""
     try:
         return bool(hunks_of(patch))
     except BadPatch:
@@ -150,7 +149,7 @@ def readable(patch: str) -> bool:
 
 
 def patch_in(argv: Sequence[str]) -> tuple[str, str | None] | None:
-    """Return the patch that a command is, and the directory that it changes to before; None for any other command.
+    """Return the patch in a command, and the directory to which the command changes first; None for any other command.
 
     Raises `BadPatch` for a patch without a call of apply_patch.
     """

@@ -1,10 +1,9 @@
-"""One reply of the model, read as Codex reads it: events of the Responses stream in, happenings out.
+"""Read one reply of the model as Codex does: it takes events of the Responses stream and returns what happens in the turn.
 
-A state machine over decoded events: it knows the item that is open, collects what goes into the history, the calls that are to
-be run and the usage, and report how the reply ended. The table maps the events ("model" in turn.json); the rules
-here are those of the real binary: a delta without an open item is lost, an item that was not announced is announced when it is
-done, an item of an unknown shape is ignored (recordings; REAL-110). On fake-codex's start-up path.
-"""
+A state machine over decoded events: it knows the open item, collects the items for the history, the calls to run and the usage,
+and reports how the reply ended. The table maps the events ("model" in turn.json). The rules come from the real binary: a delta
+without an open item is dropped; if an item was not announced, it is announced when it is complete; an item of an unknown shape is
+ignored (recordings; REAL-110). fake-codex loads this module at start-up."""
 
 from __future__ import annotations
 
@@ -19,27 +18,45 @@ _KINDS = {"message": "agent-message", "reasoning": "reasoning", "web_search_call
 class Sampling:
     """One reply: pass its events to `receive`, then read `calls`, `history`, `usage`, `last_message` and `end`.
 
-    `end` is None while the reply is open, then {"completed": True} or the cause of a failure as `turn.failure` takes it.
+    `end` is None while the reply is open, then {"completed": True} or the cause of a failure in the form for `turn.failure`.
     """
 
-    def __init__(self, rows: list[dict[str, Any]]) -> None:
+    def __init__(self, rows: list[dict[str, Any]], searches: Mapping[str, list[str]] | None = None) -> None:
+        """`searches` are the actions of a search that the version knows, with their members.
+
+        Returns None if the version passes every action on.
+        """
         self._rows = rows
+        self._searches = searches
         self._open: dict[str, Any] | None = None
         self.calls: list[dict[str, Any]] = []
         self.history: list[dict[str, Any]] = []
+        self.items: list[dict[str, Any]] = []  # those of the history, as they came
+        self.response: dict[str, Any] = {}  # the one that completed
         self.usage: dict[str, int] | None = None
         self.last_message: str | None = None
         self.end: dict[str, Any] | None = None
 
     def receive(self, event: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-        """Take one event; return the happenings that it makes, each with its values."""
+        """Process one event; return the resulting happenings, each with its values."""
         kind = event.get("type")
         item = event.get("item")
         sort = item.get("type") if isinstance(item, dict) else None
+        if sort == "web_search_call" and self._searches is not None:
+            event = {**event, "item": _known_search(event["item"], self._searches)}
         for row in self._rows:
             if row["on"] == kind and row.get("item", sort) == sort:
                 return self._apply(row, event)
+        if kind == "response.output_item.done" and self._searches is not None and type(sort) is str:
+            self._note(sort, item or {})
         return []
+
+    def _note(self, sort: str, item: Mapping[str, Any]) -> None:
+        """Keep an item that causes no events: a compaction goes back to the model; any other item is only a raw item."""
+        if sort != "compaction":
+            self.history.append({"type": "other"})
+        elif type(item.get("encrypted_content")) is str:
+            self.history.append({"type": sort, "encrypted_content": item["encrypted_content"]})
 
     def _apply(self, row: dict[str, Any], event: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         if "end" in row:
@@ -65,14 +82,16 @@ class Sampling:
     def _done(self, name: str, item: dict[str, Any], values: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         announced, self._open = self._open, None
         self.history.append(history_item(item))
-        if item["type"] == "message" and values["text"]:
-            self.last_message = values["text"]
+        self.items.append(item)
+        if item["type"] == "message" and (values["text"] if self._searches is None else values["texts"]):
+            self.last_message = values["text"] if self._searches is None else values["texts"][-1]
         done = [(name, values)]
         return done if announced is not None else [(_KINDS[item["type"]] + "-started", values), *done]
 
     def _call(self, sort: str, item: dict[str, Any]) -> None:
         self._open = None
         self.history.append(history_item(item))
+        self.items.append(item)
         self.calls.append({"call": sort, **item})
 
     def _end(self, how: str, event: Mapping[str, Any]) -> None:
@@ -91,17 +110,26 @@ class Sampling:
         elif not isinstance(response.get("id"), str):
             self.end = {"break": "completed_without_id"}
         else:
-            self.end = {"completed": True}
+            self.end, self.response = {"completed": True}, response
             self.usage = usage_of(response.get("usage"))
 
     def close(self, how: str = "closed") -> None:
-        """The stream has ended; if no event ended it, it was cut off: `how` is one of the table's "breaks"."""
+        """End the stream; if no event ended it, it was cut off: `how` is one of the table's "breaks"."""
         if self.end is None:
             self.end = {"break": how}
 
 
+def _known_search(item: Mapping[str, Any], searches: Mapping[str, list[str]]) -> Mapping[str, Any]:
+    """Return a search with the members of its action that Codex reads; an unknown action becomes an action of type other."""
+    action = item.get("action")
+    if type(action) is not dict or type(action.get("type")) is not str:
+        return item
+    known = {name: action[name] for name in searches.get(action["type"], ()) if action.get(name) is not None}
+    return {**item, "action": {"type": action["type"] if action["type"] in searches else "other", **known}}
+
+
 def usage_of(usage: Any) -> dict[str, int] | None:
-    """Return the token usage of a response under the names that Codex uses, or None for None."""
+    """Return the token usage of a response under the names that Codex uses; None for None."""
     if not isinstance(usage, dict):
         return None
     cached = usage.get("input_tokens_details") or {}
@@ -127,7 +155,7 @@ _MEMBERS: dict[str, dict[str, type]] = {
 
 
 def well_formed(item: Mapping[str, Any]) -> bool:
-    """Return True if an item of a known type has the members without which the real binary ignores it."""
+    """Return True if an item of a known type has the members that the real binary requires; it ignores other items."""
     if any(type(item.get(name)) is not kind for name, kind in _MEMBERS[item["type"]].items()):
         return False
     parts: list[Any] = []
@@ -143,7 +171,7 @@ def well_formed(item: Mapping[str, Any]) -> bool:
 
 
 def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the values of the events of an item; None if the item causes no events (not an assistant message, or malformed)."""
+    """Return the values for the events of an item; None if the item causes no events (not an assistant message, or malformed)."""
     sort = item["type"]
     if sort == "message":
         parts = item["content"]
@@ -160,7 +188,7 @@ def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _action_v2(action: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the action of a search as later versions show it."""
+    """Return the action of a search in the form of later versions."""
     names = {"open_page": ("openPage", "url"), "find_in_page": ("findInPage", "url", "pattern")}
     kind, *members = names.get(action["type"], (action["type"],))
     if kind == "search":
@@ -181,23 +209,32 @@ def _query(action: Mapping[str, Any]) -> str:
 
 
 #: Item -> the members that Codex sends back to the model, in its order (from the recorded requests).
-_HISTORY = {
+HISTORY = {
     "message": ("type", "role", "content"),
     "reasoning": ("type", "summary", "content", "encrypted_content"),
     "function_call": ("type", "name", "arguments", "call_id"),
     "custom_tool_call": ("type", "status", "call_id", "name", "input"),
     "web_search_call": ("type", "status", "action"),
+    "local_shell_call": ("type", "call_id", "status", "action"),
 }
+_ACTION = ("command", "timeout_ms", "working_directory", "env", "user")
 
 
 def history_item(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an item in the form for the next request's input: without its id and the members of a reply."""
-    names = _HISTORY.get(item["type"])
+    names = HISTORY.get(item["type"])
     if names is None:
         return {key: value for key, value in item.items() if key != "id"}
     kept = {name: item[name] for name in names if name in item}
     if item["type"] == "message":
         kept["content"] = [{"type": part["type"], "text": part.get("text", "")} for part in item["content"]]
     if item["type"] == "reasoning":
+        content = item.get("content")
+        if content is not None and all(part.get("type") != "reasoning_text" for part in content):
+            del kept["content"]
+        else:
+            kept["content"] = content
         kept.setdefault("encrypted_content", None)
+    if item["type"] == "local_shell_call":
+        kept["action"] = {"type": item["action"]["type"], **{name: item["action"].get(name) for name in _ACTION}}
     return kept

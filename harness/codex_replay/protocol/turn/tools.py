@@ -1,9 +1,8 @@
-"""A call of the model's, taken apart as Codex takes it apart: the shell command, its approval, the arguments.
+"""Parse a call of the model as Codex does: the shell command, its approval, the arguments.
 
-Nothing is executed here or anywhere: what a call gives comes from the script's `result`. What is computed is what the frames
-show next to it: the argv, its one-line form, whether the policy asks for an approval and which rule is proposed (recordings of
-the real binary; REAL-65 to REAL-67). On fake-codex's start-up path.
-"""
+Nothing is executed here or elsewhere: the output of a call comes from the script's `result`. This module computes only the other
+values in the frames: the argv, its one-line form, whether the policy asks for an approval and which rule is proposed (recordings
+of the real binary; REAL-65 to REAL-67). fake-codex loads this module at start-up."""
 
 from __future__ import annotations
 
@@ -23,23 +22,29 @@ class BadArguments(ValueError):
 
 
 def value_of(call: Mapping[str, Any]) -> Any:
-    """Return a function call's decoded arguments, which may be any JSON; raises `BadArguments`, in serde's words if known."""
+    """Return a function call's decoded arguments, which may be any JSON; raises `BadArguments`, in serde's words."""
     text = call.get("arguments") or ""
     try:
         return loads(text.encode("utf-8", "surrogatepass"))
-    except NotJson as error:
-        if text[:1] == "{" and text[1:2] not in ('"', "}", ""):
-            raise BadArguments("key must be a string at line 1 column 2") from None
-        if text == "{":
-            raise BadArguments("EOF while parsing an object at line 1 column 1") from None
-        if not text.strip():
-            raise BadArguments(f"EOF while parsing a value at line 1 column {len(text)}") from None
-        raise BadArguments(str(error)) from None
+    except NotJson:
+        from codex_replay.protocol.turn.serde import Mismatch, read_any
+
+        try:
+            return read_any(text)
+        except Mismatch as error:
+            raise BadArguments(str(error)) from None
 
 
-def arguments_of(call: Mapping[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a function call's decoded arguments; raises `BadArguments`, in serde's words where they are known."""
-    text, value = call.get("arguments") or "", value_of(call)
+def arguments_of(call: Mapping[str, Any], required: Sequence[str] = (), forms: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a function call's decoded arguments; raises `BadArguments`, in serde's words.
+
+    `forms` is the table of the version's arguments (forms.json); without a row for the tool the members `required` are checked.
+    """
+    text = call.get("arguments") or ""
+    form = forms["tools"].get(call["name"]) if forms is not None else None
+    if form is not None:
+        return _in_form(call, text, form, forms)
+    value = value_of(call)
     if type(value) is not dict:
         raise BadArguments(f"invalid type, expected an object at line 1 column {len(text)}")
     for name in required:
@@ -48,8 +53,27 @@ def arguments_of(call: Mapping[str, Any], required: Sequence[str] = ()) -> dict[
     return value
 
 
+def _in_form(call: Mapping[str, Any], text: str, form: str, forms: Any) -> dict[str, Any]:
+    from codex_replay.protocol.turn.serde import Mismatch, read
+
+    if call["name"] not in forms["in two steps"]:
+        try:
+            found: dict[str, Any] = read(text, form, forms)
+        except Mismatch as error:
+            raise BadArguments(str(error)) from None
+        return found
+    value = value_of(call)
+    try:
+        return read(text, form, forms) or {}
+    except Mismatch as error:
+        words = str(error).rpartition(" at line ")[0]
+        if words == "trailing characters":
+            words = f"invalid length {len(value)}, expected fewer elements in array"
+        raise BadArguments(words) from None
+
+
 def join(argv: Sequence[str]) -> str:
-    """Return a command and its arguments as one shell line, quoted as the real binary quotes it."""
+    """Return a command and its arguments as one shell line, with the quoting of the real binary."""
     return " ".join(_quoted(word) for word in argv)
 
 
@@ -69,7 +93,7 @@ def _quoted(word: str) -> str:
 
 
 def _chunk(word: str) -> tuple[int, str]:
-    """Return how many characters can be quoted in one way, and the plainest such way."""
+    """Return how many characters can be quoted in one way, and the simplest such way."""
     ways = {"bare", "single", "double"}
     for i, c in enumerate(word):
         allowed = {"bare", "single", "double"} if c in _WORD else {"single", "double"}
@@ -87,15 +111,25 @@ def _plainest(ways: set[str]) -> str:
     return next(way for way in ("bare", "single", "double") if way in ways)
 
 
+#: First words that begin something else than a plain command.
+_NO_COMMAND = frozenset(
+    ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "coproc",
+     "{", "}", "!", "[", "[[")
+)  # fmt: skip
+
+
 def plain_commands(line: str) -> list[list[str]] | None:
-    """Return the commands of a shell line made of nothing but words joined by && || ; |, or None for any other line."""
+    """Return the commands of a shell script that consists only of words joined by && || ; | and line ends, or None for any other
+    script."""
     commands: list[list[str]] = [[]]
     i, size = 0, len(line)
     while i < size:
         c = line[i]
-        if c in " \t":
+        if c in " \t" or (c == "\n" and not commands[-1]):
             i += 1
-        elif c in ";|&":
+        elif line.startswith("\\\n", i):
+            i += 2  # the command goes on in the next line
+        elif c in ";|&\n":
             operator = line[i : i + 2] if line[i : i + 2] in ("&&", "||") else c
             if operator == "&" or not commands[-1]:
                 return None
@@ -105,28 +139,37 @@ def plain_commands(line: str) -> list[list[str]] | None:
             read = _word(line, i)
             if read is None:
                 return None
-            word, i = read
-            if not commands[-1] and "=" in word:
+            begin, (word, i) = i, read
+            quoted = any(quote in line[begin:i] for quote in "'\"")
+            if not commands[-1] and ("=" in word or quoted or word in _NO_COMMAND):
                 return None
             commands[-1].append(word)
-    if not commands[-1]:
-        return None
-    return commands
+    if not commands[-1] and line.rstrip(" \t")[-1:] == "\n":
+        del commands[-1]  # the last line end joins nothing
+    return commands if commands and commands[-1] else None
 
 
 def _word(line: str, i: int) -> tuple[str, int] | None:
-    """Read one word from `i`: bare characters and quoted strings without expansions; None for anything else."""
+    """Read one word from `i`: bare characters and quoted strings without expansions; None for anything else.
+
+    Escapes stay as they are written, with their backslash, as in the real binary.
+    """
     word, start = [], i
-    while i < len(line) and line[i] not in " \t;|&":
+    while i < len(line) and line[i] not in " \t;|&\n":
         c = line[i]
         if c in "'\"":
-            end = line.find(c, i + 1)
-            inner = line[i + 1 : end]
-            if end < 0 or (c == '"' and any(x in inner for x in "$`\\")):
+            end = _closing(line, i)
+            if end is None:
                 return None
-            word.append(inner)
+            word.append(line[i + 1 : end])
             i = end + 1
-        elif c in "<>()$`\\*?[]{}~!#\n" and not (c == "#" and i > start):
+        elif c == "\\":
+            escaped = line[i + 1 : i + 2]
+            if not escaped or escaped in "\t\n" or (escaped == " " and i == start):
+                return None
+            word.append(c + escaped)
+            i += 2
+        elif c in "<>()$`#" and not (c == "#" and i > start):
             return None
         else:
             word.append(c)
@@ -134,11 +177,29 @@ def _word(line: str, i: int) -> tuple[str, int] | None:
     return "".join(word), i
 
 
+def _closing(line: str, i: int) -> int | None:
+    """Return the end of the quoted string that begins at `i`; None if it has no end, or has an expansion."""
+    quote, i = line[i], i + 1
+    while i < len(line) and line[i] != quote:
+        if quote == '"' and line[i] in "$`":
+            return None
+        if quote == '"' and line[i] == "\\":
+            i += 1
+            if line[i : i + 1] == "\n":
+                return None
+        i += 1
+    return i if i < len(line) else None
+
+
 def known_safe(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
-    """Return True if the real binary runs this command without asking even when nothing is trusted."""
-    program = argv[0].rpartition("/")[2]
+    """Return True if the real binary runs this command without an approval even under the policy `untrusted`."""
+    program = argv[0].rpartition("/")[2] if argv else ""
     if program in settings["knownSafe"]:
         return True
+    if within := _in_shell(argv):
+        return all(known_safe(inner, settings) and not _in_shell(inner) for inner in within)
+    if program == "base64":
+        return not any(word.startswith(("-o", "--output=")) or word == "--output" for word in argv[1:])
     if program == "git":
         return len(argv) > 1 and argv[1] in settings["knownSafeGit"]
     if program == "find":
@@ -150,20 +211,29 @@ def known_safe(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
     return False
 
 
+def _in_shell(argv: Sequence[str]) -> list[list[str]]:
+    """Return the plain commands of `bash -c LINE`; [] for any other call, or if the line has commands that are not plain."""
+    if len(argv) != 3 or argv[0].rpartition("/")[2] not in ("bash", "sh", "zsh") or argv[1] not in ("-c", "-lc"):
+        return []
+    return plain_commands(argv[2]) or []
+
+
 def dangerous(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
     """Return True if the real binary asks before this command (unless its policy forbids questions)."""
-    words = list(argv[1:]) if argv[0] == "sudo" else list(argv)
+    if any(dangerous(inner, settings) for inner in _in_shell(argv)):
+        return True
+    words = list(argv[1:]) if argv[:1] == ["sudo"] else list(argv)
     return any(words[: len(prefix)] == prefix for prefix in settings["dangerous"])
 
 
 class ShellCall:
     """A shell call as the frames show it: `command` (argv), `line`, `cwd`, `commands` (None if not plain commands)."""
 
-    def __init__(self, call: Mapping[str, Any], cwd: str) -> None:
+    def __init__(self, call: Mapping[str, Any], cwd: str, forms: Mapping[str, Any] | None = None) -> None:
         if call["call"] == "local_shell":
             given = call.get("action") or {}
         else:
-            given = arguments_of(call, ("command",))
+            given = arguments_of(call, ("command",), forms)
         command = given["command"]
         self.escalated = given.get("sandbox_permissions") == "require_escalated"
         self.justification: str | None = given.get("justification")
@@ -199,7 +269,7 @@ class ShellCall:
         return policy == "never" and any(dangerous(argv, settings) for argv in self.commands or [self.command])
 
     def amendment(self, settings: Mapping[str, Any]) -> list[str]:
-        """Return the rule that is proposed with the request for approval: the first command that needs one."""
+        """Return the rule that the request for approval proposes: the first command that needs a rule."""
         for argv in self.commands or []:
             if not known_safe(argv, settings):
                 return list(argv)
@@ -207,7 +277,7 @@ class ShellCall:
 
 
 def resolve(cwd: str, path: str) -> str:
-    """Return `path` as seen from `cwd`, without looking at any disk."""
+    """Return `path` relative to `cwd`, without a look at the disk."""
     if path.startswith("/"):
         return path
     return f"{cwd.rstrip('/')}/{path.removeprefix('./')}"
@@ -221,20 +291,3 @@ def actions_v2(actions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         | {key: value for key, value in action.items() if key not in ("type", "cmd")}
         for action in actions
     ]
-
-
-def plan_of(given: Mapping[str, Any], text: str = "") -> list[dict[str, str]]:
-    """Return the steps of an update_plan call of which `text` is the arguments as they came.
-
-    Raises `BadArguments` for a status that there is not.
-    """
-    steps = []
-    for step in given["plan"]:
-        if step.get("status") not in ("pending", "in_progress", "completed"):
-            status = step.get("status")
-            # serde reports where the word ends: at its first place in the arguments, which is close enough.
-            column = text.find(f'"{status}"') + len(f'"{status}"')
-            words = f"unknown variant `{status}`, expected one of `pending`, `in_progress`, `completed`"
-            raise BadArguments(f"{words} at line 1 column {column}" if column > len(f'"{status}"') else words)
-        steps.append({"step": step["step"], "status": step["status"]})
-    return steps

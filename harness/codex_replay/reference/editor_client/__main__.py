@@ -1,5 +1,5 @@
-"""Run the client: `python -m codex_replay.reference.editor_client CODEX`; see docs/editor-client.md for what it reads and
-writes."""
+"""Run the client: `python -m codex_replay.reference.editor_client CODEX`; docs/editor-client.md describes its input and
+output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NoCommand(ValueError):
 
 
 def report(what: str, **fields: Any) -> None:
-    """Report to the driver what the user sees."""
+    """Send the driver a report on the visible output."""
     os.write(1, dumps({"report": what, **fields}).encode() + b"\n")
 
 
@@ -59,7 +59,7 @@ def run(session: Session) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Run until the driver ends it; return the exit status."""
+    """Run the editor until the driver ends it; return the exit status."""
     if len(argv) != 1:
         sys.stderr.write("Give the codex to start: python -m codex_replay.reference.editor_client CODEX\n")
         return 2
@@ -69,7 +69,7 @@ def main(argv: list[str]) -> int:
     except (BrokenPipeError, KeyboardInterrupt):
         return 1
     except NoCommand as command:
-        sys.stderr.write(f"The driver sent what docs/editor-client.md does not have: {command}\n")
+        sys.stderr.write(f"The driver sent a command that docs/editor-client.md does not define: {command}\n")
         return 2
     finally:
         session.close()

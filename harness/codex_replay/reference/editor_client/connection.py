@@ -1,8 +1,8 @@
-"""Starts and stops the server process, encodes and decodes JSON-RPC, and hands on what comes.
+"""Start and stop the server process, encode and decode JSON-RPC, and pass incoming messages on.
 
-Strategy: nothing here blocks but `write` and `stop`; the loop in `__main__` calls `receive` when the server's stdout is readable.
-Lines end at b"\\n" alone and are decoded whole, so that no fragment and no odd character inside a string can cut one.
-"""
+Strategy: only `write` and `stop` block; the loop in `__main__` calls `receive` when the server's stdout is readable. Lines end
+only at b"\\n" and are decoded as a whole, so that neither a chunk border nor an unusual character in a string can split a
+line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Disconnected(Exception):
 
 
 class Connection:
-    """One run of the server. `on_message` gets its notifications and requests. Raises `Disconnected` if it cannot be started."""
+    """One run of the server.
+
+    `on_message` gets the notifications and requests of the server. Raises `Disconnected` if the server cannot be started.
+    """
 
     def __init__(self, command: Sequence[str], on_message: Callable[[Message], None]) -> None:
         self._on_message = on_message
@@ -49,7 +52,7 @@ class Connection:
     # -- out -------------------------------------------------------------------------------------------------------------
 
     def request(self, method: str, params: Any, then: Then, failed: Failed) -> None:
-        """Ask; `then` gets the result, or `failed` the words of the error. Raises `Disconnected`."""
+        """Send a request; `then` is called with the result, or `failed` with the error message. Raises `Disconnected`."""
         asked = self._next_id
         self._next_id += 1
         self._waiting[asked] = (then, failed)
@@ -84,7 +87,7 @@ class Connection:
     # -- in --------------------------------------------------------------------------------------------------------------
 
     def receive(self) -> None:
-        """Read once and hand on each message that is whole. Raises `Disconnected` at the end of the server's stdout."""
+        """Read once, and pass on each complete message. Raises `Disconnected` at the end of the server's stdout."""
         data = os.read(self._process.stdout, 1 << 16)
         if not data:
             raise Disconnected(self._epitaph())
@@ -118,7 +121,7 @@ class Connection:
         return message if isinstance(message, dict) else None
 
     def answered(self, reply: Message) -> None:
-        """Pass an answer to the caller that waits for it."""
+        """Pass a reply to the caller that waits for it."""
         asked = reply["id"]
         if isinstance(asked, bool) or not isinstance(asked, int) or asked not in self._waiting:
             return
@@ -138,9 +141,10 @@ class Connection:
         return f"codex has ended (exit status {status})." if status >= 0 else f"codex was killed (signal {-status})."
 
     def stop(self, *, patient: bool) -> None:
-        """End the server: close its stdin, and if that is not enough, terminate it; nothing of it is left.
+        """End the server: close its stdin and, if that is not enough, terminate it; no child process is left.
 
-        One that waits for an approval does not end with its stdin, however `patient` we are.
+        A server that waits for an approval does not end when its stdin is closed, so it is terminated, whatever the value of
+        `patient`.
         """
         self._process.close()
         for end in (None, self._process.terminate, self._process.kill)[not patient :]:

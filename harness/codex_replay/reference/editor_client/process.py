@@ -1,8 +1,7 @@
-"""The server as a program that runs: started with pipes for its stdin and stdout, waited for, signalled.
+"""A running server program: started with pipes for its stdin and stdout, waited for, signalled.
 
-It is the little of `subprocess` that an editor client needs. Loading `subprocess` takes longer than a short turn, and a suite
-starts an editor for every case.
-"""
+This is the small part of `subprocess` that an editor client needs. Loading `subprocess` takes longer than a short turn, and a
+suite starts an editor for every case."""
 
 from __future__ import annotations
 
@@ -39,12 +38,13 @@ class Process:
             os.close(theirs_out)
 
     def close(self) -> None:
-        """Close our ends of the pipes: the program reads the end of its input."""
+        """Close our ends of the pipes, so that the program's stdin ends."""
         os.close(self.stdin)
         os.close(self.stdout)
 
     def wait(self, seconds: float) -> int | None:
-        """Return the exit status (negative: the signal that killed it), or None if it still runs after this many seconds."""
+        """Return the exit status (negative: the signal that killed it), or None if the program is still running after this many
+        seconds."""
         deadline = time.monotonic() + seconds
         while self._status is None:
             ended, status = os.waitpid(self._pid, os.WNOHANG)

@@ -1,10 +1,9 @@
-"""One thread and its turns: prompts in, text out, approvals in between.
+"""One thread and its turns: prompts in, text out, and approvals during the turn.
 
-Strategy: prompts wait in a queue; `_advance` does the next step that is possible: start the server, shake hands, start the
-thread, start the turn. A server that is gone resets all of it, so that the next prompt starts over. Fields are read in either
-spelling, thread_id or threadId: the document uses the one, the real server the other. The codex/event/* notifications are
-ignored, because item/* and turn/* have the same content.
-"""
+Strategy: prompts wait in a queue; `_advance` takes the next possible step: start the server, shake hands, start the thread, start
+the turn. If the server exits, all of this is reset, so that the next prompt begins with a new server. Fields are read in either
+spelling, thread_id or threadId: the document uses `thread_id`, the real server `threadId`. The codex/event/* notifications are
+ignored, because item/* and turn/* have the same content."""
 
 from __future__ import annotations
 
@@ -28,14 +27,17 @@ DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
 
 
 def field(value: Any, name: str) -> Any:
-    """Return a field of an object by its camelCase name, in that spelling or in snake_case; None if there is neither."""
+    """Return a field of an object by its camelCase name, also if the object spells it in snake_case.
+
+    Returns None if the field is missing.
+    """
     if not isinstance(value, dict):
         return None
     return value[name] if name in value else value.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
 
 
 class Session:
-    """The state of the editor. `report(kind, **fields)` shows something to the user."""
+    """The state of the editor. `report(kind, **fields)` shows a report to the user."""
 
     def __init__(self, codex: str, report: Report) -> None:
         self.connection: Connection | None = None
@@ -62,7 +64,7 @@ class Session:
     # -- what the user does ------------------------------------------------------------------------------------------------
 
     def prompt(self, text: str) -> None:
-        """Send a prompt; if a turn runs, after it."""
+        """Send a prompt; if a turn is running, send it after the turn."""
         self._prompts.append(text)
         self._guarded(self._advance)
 
@@ -76,7 +78,7 @@ class Session:
         self._guarded(lambda: connection.answer(request, {"decision": DECISIONS[decision]}))
 
     def interrupt(self) -> None:
-        """Interrupt the running turn; without one there is nothing to do."""
+        """Interrupt the running turn, if any."""
         if self._running or self._prompts:
             self._interrupting = True
             self._guarded(self._interrupt)
@@ -101,7 +103,7 @@ class Session:
             self._guarded(self.connection.receive)
 
     def disconnected(self, why: str) -> None:
-        """The server has exited: report it, end the open turn, and start again with the next prompt."""
+        """The server has exited: report it, end the open turn, and start the server again at the next prompt."""
         self.close()
         waiting = len(self._prompts) + self._running
         self._prompts.clear()
@@ -216,11 +218,11 @@ class Session:
         self._report("approval", id=self._approvals, kind=kind, **report)
 
     def on_turn_started(self, params: Message) -> None:
-        """turn/started: may be before the response."""
+        """Handle turn/started, which may come before the response."""
         self._know_turn(field(field(params, "turn"), "id"))
 
     def on_item_agentMessage_delta(self, params: Message) -> None:  # noqa: N802 - the method's name
-        """More of the answer."""
+        """Show the next part of the answer."""
         self.show(str(field(params, "itemId")), str(params.get("delta", "")))
 
     def show(self, item: str, text: str) -> None:
@@ -232,7 +234,7 @@ class Session:
         self._report("text", text=text)
 
     def on_item_completed(self, params: Message) -> None:
-        """An item is whole: an answer, or the output of a command, that came without deltas is shown now."""
+        """Show a completed item that had no deltas: an answer, or the output of a command."""
         item = field(params, "item")
         printed = field(item, "aggregatedOutput")
         if field(item, "type") == "commandExecution" and printed and str(item.get("id")) not in self._shown:
@@ -247,14 +249,14 @@ class Session:
     on_item_reasoning_textDelta = on_item_reasoning_summaryTextDelta  # noqa: N815
 
     def on_item_commandExecution_outputDelta(self, params: Message) -> None:  # noqa: N802
-        """A command or a change prints something."""
+        """Show output of a command or of a file change."""
         self._shown.add(str(field(params, "itemId")))
         self._report("output", text=str(params.get("delta", "")))
 
     on_item_fileChange_outputDelta = on_item_commandExecution_outputDelta  # noqa: N815
 
     def on_turn_diff_updated(self, params: Message) -> None:
-        """The diff of the turn so far."""
+        """Show the diff of the turn so far."""
         self._report("diff", diff=str(params.get("diff", "")))
 
     def on_turn_plan_updated(self, params: Message) -> None:
@@ -268,7 +270,8 @@ class Session:
         self._report("error", message=self._complaint)
 
     def on_turn_completed(self, params: Message) -> None:
-        """End the turn. The server may repeat the end of an earlier turn while the next one starts."""
+        """End the turn. End the turn; ignore a repeated end of an earlier turn, which the server may send while the next one
+        starts."""
         turn = field(params, "turn")
         name = field(turn, "id")
         if isinstance(name, str) and name in self._ended:

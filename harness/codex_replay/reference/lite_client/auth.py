@@ -1,4 +1,4 @@
-"""auth.json: the identity, and the place of rotated tokens (LITE-03 to LITE-08)."""
+"""Read the identity from auth.json, and store new tokens in it (LITE-03 to LITE-08)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CLAIMS = "https://api.openai.com/auth"
-LOG_IN = "Log in again (codex login) to make a new one."
+LOG_IN = "Log in again (codex login) to make a new login file."
 
 
 class Auth:
@@ -23,7 +23,7 @@ class Auth:
         self.path = path
         document = read_json(path, "The login file")
         if not isinstance(document, dict):
-            raise Problem(f"The login file {path} holds no JSON object. {LOG_IN}")
+            raise Problem(f"The login file {path} is not a JSON object. {LOG_IN}")
         self.document: dict[str, Any] = document
         self.chatgpt = uses_chatgpt(document)
         self.bearer()
@@ -43,7 +43,7 @@ class Auth:
         return found
 
     def account_id(self) -> str | None:
-        """Return the account of a ChatGPT login; None under an API key."""
+        """Return the account of a ChatGPT login; None for an API key."""
         if not self.chatgpt:
             return None
         found = self.tokens.get("account_id") or account_of(self.tokens.get("id_token"))
@@ -57,7 +57,7 @@ class Auth:
         return found
 
     def store(self, answer: dict[str, Any]) -> None:
-        """Store the tokens of a refresh and write them to the file; keep its other members. Raises `Problem`."""
+        """Store the tokens of a refresh and write them to the file, and keep all other members of the file. Raises `Problem`."""
         tokens = {**self.tokens, "access_token": answer["access_token"]}
         if answer.get("refresh_token"):
             tokens["refresh_token"] = answer["refresh_token"]
@@ -68,8 +68,8 @@ class Auth:
 
 
 def uses_chatgpt(document: dict[str, Any]) -> bool:
-    """Return the kind of auth: `auth_mode` names it; a file without it (as Codex 0.92 writes it) means an API key if it has
-    one."""
+    """Return the kind of auth: `auth_mode` names the kind of login; in a file without `auth_mode` (as Codex 0.92 writes), an
+    API key is used if the file has one."""
     mode = document.get("auth_mode")
     if mode in ("chatgpt", "api_key"):
         return bool(mode == "chatgpt")
@@ -79,7 +79,7 @@ def uses_chatgpt(document: dict[str, Any]) -> bool:
 
 
 def account_of(id_token: object) -> str | None:
-    """Return the account of an id token, which is an object or a JWT."""
+    """Return the account in an id token, which is an object or a JWT."""
     if isinstance(id_token, dict):
         found = id_token.get("chatgpt_account_id")
         return found if isinstance(found, str) else account_of(id_token.get("raw_jwt"))
@@ -91,7 +91,7 @@ def account_of(id_token: object) -> str | None:
 
 
 def jwt_claims(token: str) -> dict[str, Any]:
-    """Return the claims of a JWT, without a check of its signature; empty if it is not one."""
+    """Return the claims of a JWT, without a check of its signature; empty if the text is not a JWT."""
     import base64  # late: few logins need to be asked for their account
 
     parts = token.split(".")
@@ -111,7 +111,7 @@ def _in_form_of(old: object, jwt: str) -> object:
 
 
 def write(path: str, document: dict[str, Any]) -> None:
-    """Replace the file at once, so that a reader sees the old or the new one, and keep it private. Raises `Problem`."""
+    """Replace the file atomically, so that a reader sees the old or the new file, and keep it private. Raises `Problem`."""
     import contextlib  # late: they are slow to load, and few runs have tokens to write
     import json
 
@@ -126,5 +126,5 @@ def write(path: str, document: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):
             os.unlink(draft)
         raise Problem(
-            f"The new tokens cannot be written to {path}: {error.strerror}. The old ones are spent. {LOG_IN}"
+            f"The new tokens cannot be written to {path}: {error.strerror}. The old tokens no longer work. {LOG_IN}"
         ) from error

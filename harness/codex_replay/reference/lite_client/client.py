@@ -18,11 +18,16 @@ if TYPE_CHECKING:
     from codex_replay.reference.lite_client.reply import Reply
     from codex_replay.reference.lite_client.settings import Settings
     from codex_replay.reference.lite_client.tools import Item, Tools
+    from codex_replay.reference.lite_client.websocket import Socket
 
 VERSION = "0.92.0"
 ORIGINATOR = "codex_cli_rs"
 #: The maximum number of requests, to stop a model that calls tools forever.
 MOST_REQUESTS = 100
+
+
+class FallBack(Exception):
+    """The backend has no WebSocket: use HTTP."""
 
 
 class Client:
@@ -33,9 +38,18 @@ class Client:
         self.auth = auth
         self.tools = tools
         self.conversation = new_id()
+        self.socket: Socket | None = None
+        self.over_http = settings.transport != "websocket"
 
     def run(self, prompt: str) -> str:
         """Return the model's last words on a prompt; raises `Problem`."""
+        try:
+            return self.converse(prompt)
+        finally:
+            self.leave()
+
+    def converse(self, prompt: str) -> str:
+        """Ask and answer calls until the model sends only text."""
         input_ = [user_message(prompt)]
         for _ in range(MOST_REQUESTS):
             answer = self.ask(input_)
@@ -45,12 +59,12 @@ class Client:
         raise Problem(f"The model still calls tools after {MOST_REQUESTS} requests.")
 
     def follow_up(self, input_: list[Item], answer: Reply) -> list[Item]:
-        """Return the next input: all so far, the reply of the model, and the output of each of its calls."""
+        """Return the next input: all items so far, the reply of the model, and the output of each of its calls."""
         message = [item for item in map(sent_back, answer.items) if item is not None]
         return [*input_, *message, *self.tools.outputs(answer.calls)]
 
     def ask(self, input_: list[Item]) -> Reply:
-        """Send one request; on a 401 refresh the tokens once and send it again."""
+        """Send one request; on a 401, refresh the tokens once and send it again."""
         body = self.body(input_)
         try:
             return self.send(body)
@@ -61,15 +75,20 @@ class Client:
             return self.send(body)
 
     def may_refresh(self) -> bool:
-        """Only a ChatGPT login has tokens to refresh."""
+        """Return True for a ChatGPT login: only it has tokens to refresh."""
         return self.auth.chatgpt
 
     def refresh(self) -> None:
-        """Get new tokens and keep them at once, because the old ones are spent."""
+        """Get new tokens and store them at once, because the old tokens are used up."""
         self.auth.store(tokens.refresh(self.settings.token_url, self.auth.refresh_token(), self.settings.timeout))
 
     def send(self, body: Item) -> Reply:
         """Send one request and read its stream to the end."""
+        if not self.over_http:
+            try:
+                return self.send_message(body)
+            except FallBack:
+                self.over_http = True
         with_data = dumps(body, ensure_ascii=False).encode()
         answer = transport.post(self.url(), self.headers(), with_data, self.settings.timeout)
         try:
@@ -79,8 +98,34 @@ class Client:
         finally:
             answer.close()
 
+    def send_message(self, body: Item) -> Reply:
+        """Send one request on the WebSocket; raises `FallBack` if the backend has none.
+
+        After any error, the WebSocket is closed.
+        """
+        from codex_replay.reference.lite_client import websocket  # late: most backends of today are asked over HTTP
+
+        try:
+            if self.socket is None:
+                self.socket = websocket.Socket(self.url(), self.headers(), self.settings.timeout)
+            return reply.read(read_events(self.socket.ask(body)))
+        except websocket.Refused as error:
+            self.leave()
+            if error.status == websocket.UPGRADE_REQUIRED:
+                raise FallBack from None
+            raise refusal(error.status, error.reason, error.body) from None
+        except Problem:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Close the WebSocket, if one is open."""
+        if self.socket is not None:
+            self.socket.close()
+            self.socket = None
+
     def events(self, answer: transport.Answer) -> Iterator[tuple[str, str]]:
-        """Yield the events of an answer; a hook for observers."""
+        """Yield the events of an answer; subclasses can observe them here."""
         return sse.events(answer.chunks())
 
     def url(self) -> str:
@@ -119,26 +164,32 @@ class Client:
         return {**found, "text": text}
 
 
+def read_events(events: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the events that have a type; the others are ignored, as Codex ignores them."""
+    return (event for event in events if event[0] != "None")
+
+
 def new_id() -> str:
-    """Return a random uuid (version 4), which is 122 random bits; the module `uuid` takes longer to load than to read this."""
+    """Return a random uuid (version 4), which has 122 random bits; importing the module `uuid` takes longer than this."""
     digits = os.urandom(16).hex()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[int(digits[16], 16) % 4]}{digits[17:20]}-{digits[20:]}"
 
 
 def text_settings(schema: Any) -> Item:
-    """Return how the answer is to be written; `schema`, if any, is that of its JSON."""
+    """Return the settings for the form of the answer; `schema`, if any, is the schema of its JSON."""
     if schema is None:
         return {"verbosity": "medium"}
     return {"verbosity": "medium", "format": {"type": "json_schema", "strict": True, "schema": schema, "name": "output"}}
 
 
 def user_message(prompt: str) -> Item:
-    """Return the item that a prompt is."""
+    """Return the input item for a prompt."""
     return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": prompt}]}
 
 
 def sent_back(item: Item) -> Item | None:
-    """Return a finished item as the next input has it; nothing is stored at the backend, so an id would mean nothing there."""
+    """Return a finished item in the form for the next input, without its id: the backend does not store items, so it could
+    not resolve an id."""
     kind = item.get("type")
     if kind == "function_call":
         return {"type": kind, "name": item["name"], "arguments": item["arguments"], "call_id": item["call_id"]}
@@ -159,6 +210,6 @@ def refusal(status: int, reason: str, body: bytes) -> Problem:
         error = None
     detail = reply.error_text(error) if isinstance(error, dict) else body.decode("utf-8", "replace").strip()[:500]
     kind = Unauthorized if status == 401 else Problem
-    problem = kind(f"The backend answered {status} {reason}: {detail or 'it does not write_out why'}.")
+    problem = kind(f"The backend answered {status} {reason}: {detail or 'no reason is given'}.")
     problem.status = status
     return problem

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 class Problem(Exception):
-    """The prompt cannot be answered; the text has what happened and, if possible, what to do.
+    """The prompt cannot be answered; the text gives the cause and, if possible, the next step.
 
-    `status` is that of the HTTP answer, if there was one.
+    `status` is the status of the HTTP answer, if there was one.
     """
 
     status: int | None = None
 
 
 class Unauthorized(Problem):
-    """The backend answered 401: the access token or the API key is not, or no longer, good."""
+    """The backend answered 401: it does not, or no longer, accept the access token or the API key."""

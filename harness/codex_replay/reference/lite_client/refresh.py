@@ -1,4 +1,4 @@
-"""The token refresh (LITE-10 to LITE-23; sentences: REAL-17 to REAL-20)."""
+"""The token refresh (LITE-10 to LITE-23; its error messages: REAL-17 to REAL-20)."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def refresh(url: str, refresh_token: str, timeout: float) -> dict[str, Any]:
 
 
 def log_in() -> str:
-    """Ask for a new login."""
+    """Return the problem that asks for a new login."""
     return "Log in again (codex login), which makes a new auth.json."
 
 
 def complaint(status: int, reason: str, body: bytes) -> str:
-    """Return why a refresh was refused."""
+    """Return the reason why a refresh was refused."""
     if status == 401:
         why = REASONS.get(code_of(_object(body)), "")
         return f"Your access token could not be refreshed{why}. Please log out and sign in again."

@@ -1,7 +1,6 @@
 """One streamed response: join deltas, and distinguish its end from an interruption.
 
-Pieces belong to an item by its id, whatever comes between them, so that two calls may stream side by side.
-"""
+Deltas belong to an item by its id, even if other events come between them, so that two calls may stream at the same time."""
 
 from __future__ import annotations
 
@@ -23,7 +22,8 @@ CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 
 
 class Reply:
-    """The reply of the model: `items` in the order of the response, finished ones only, and whether it is `completed`."""
+    """The reply of the model: `items` has the finished items, in the order of the response; `completed` is True after
+    response.completed."""
 
     def __init__(self) -> None:
         self.completed = False
@@ -37,7 +37,7 @@ class Reply:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """The items that wait for an output of ours; a web search is done by the backend itself."""
+        """The items that wait for an output from the client; a web search is done by the backend itself."""
         return [item for item in self.items if item.get("type") in CALLS]
 
     @property
@@ -63,7 +63,7 @@ class Reply:
             raise Problem(f"The backend reports an error: {error_text(event.get('error') or event)}.")
 
     def delta(self, event: dict[str, Any]) -> None:
-        """Keep a piece of a text, of arguments or of an input."""
+        """Keep a part of a text, of arguments or of an input."""
         self._pieces.setdefault(_key(event), []).append(str(event.get("delta", "")))
 
     def done(self, event: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ class Reply:
             return
         joined = self.joined(_key({"item_id": item.get("id"), **event}))
         if joined is not None and joined != content(item):
-            raise Problem("The stream is damaged: the pieces of an item do not make up the whole. Try again.")
+            raise Problem("The stream is damaged: the joined deltas of an item differ from its complete value. Try again.")
         if item.get("type") in CALLS and not all(isinstance(item.get(key), str) for key in ("name", "call_id")):
             raise Problem("The stream is damaged: a call has no name or no call_id. Try again.")
         index = event.get("output_index")
@@ -94,7 +94,7 @@ class Reply:
 
 
 def read(events: Iterable[tuple[str, str]]) -> Reply:
-    """Read one response to its end; raises `Problem` when it does not complete."""
+    """Read one response to its end; raises `Problem` if it does not complete."""
     reply = Reply()
     for name, data in events:
         reply.feed(name, data)
@@ -104,12 +104,12 @@ def read(events: Iterable[tuple[str, str]]) -> Reply:
 
 
 def unfinished() -> Problem:
-    """A stream that is over before its response is."""
+    """Return the problem for a stream that ends before its response does."""
     return Problem("The stream ended before response.completed. Try again.")
 
 
 def decode(data: str) -> dict[str, Any]:
-    """Decode the data of an event; an event that cannot be read may have held a part of the answer, so it is a problem."""
+    """Decode the data of an event; an unreadable event is a problem, because it may contain a part of the answer."""
     try:
         event = loads(data)
     except ValueError as error:
@@ -118,7 +118,7 @@ def decode(data: str) -> dict[str, Any]:
 
 
 def content(item: dict[str, Any]) -> str:
-    """Return what the deltas of an item should join to."""
+    """Return the text that the deltas of an item should join to."""
     field = CALLS.get(str(item.get("type")))
     return str(item.get(field, "")) if field else message_text(item)
 
@@ -130,7 +130,7 @@ def message_text(item: dict[str, Any]) -> str:
 
 
 def text_of(item: dict[str, Any]) -> str:
-    """Return the text of a message, a refusal included; "" for other items."""
+    """Return the text of a message, including refusals; "" for other items."""
     parts = item.get("content") or [] if item.get("type") == "message" else []
     return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts if isinstance(part, dict))
 

@@ -1,4 +1,4 @@
-"""The environment that the client is run with (docs/lite-client.md)."""
+"""The environment variables of the client (docs/lite-client.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ TIMEOUT = 300.0
 
 
 class Settings:
-    """The server, the identity and the request: `timeout` in seconds without a byte, `schema` that of the answer."""
+    """The server, the identity and the request: `timeout` is the limit in seconds without a byte, `schema` is the schema of
+    the answer.
+
+    `transport` is "http" or "websocket".
+    """
 
     def __init__(self, given: Mapping[str, str]) -> None:
         schema = given.get("LITE_OUTPUT_SCHEMA")
@@ -32,6 +36,7 @@ class Settings:
         self.tools_file = given.get("LITE_TOOLS")
         self.schema: Any = read_json(schema, "The output schema") if schema else None
         self.timeout = _timeout(given.get("LITE_TIMEOUT"))
+        self.transport = given.get("LITE_TRANSPORT", "http")
 
 
 def from_env(env: Mapping[str, str]) -> Settings:
@@ -40,7 +45,7 @@ def from_env(env: Mapping[str, str]) -> Settings:
 
 
 def read_json(path: str, what: str) -> Any:
-    """Read a JSON file; raises `Problem`, which calls it `what`."""
+    """Read a JSON file; raises `Problem`, whose text calls the file `what`."""
     try:
         with open(path, "rb") as file:
             return loads(file.read())

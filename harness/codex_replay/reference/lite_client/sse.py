@@ -1,4 +1,4 @@
-"""Server-sent events: from bytes in any pieces to pairs of a name and its data."""
+"""Server-sent events: bytes in chunks of any size become pairs of a name and its data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lines(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str]]:
-    """Yield (name, data) of each event; comments and fields that mean nothing here are passed over."""
+    """Yield (name, data) of each event; comments and other fields are skipped."""
     name = ""
     data: list[str] = []
     for line in lines(chunks):

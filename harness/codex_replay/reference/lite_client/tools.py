@@ -1,4 +1,4 @@
-"""The tools that a prompt may use, from a file: what to declare, and what each call returns.
+"""The tools that a prompt may use, from a file: their declarations, and the result of each call.
 
     {"tools": [...],
      "results": [{"name": "add", "arguments": {"a": 2, "b": 3}, "output": "5"}, {"name": "mul", "error": "mul failed"}]}
@@ -35,7 +35,7 @@ class Tools:
         self.results: list[Item] = document.get("results", [])
 
     def outputs(self, calls: list[Item]) -> list[Item]:
-        """Run the calls side by side; return an output item for each, in the order in which they finish."""
+        """Run the calls in parallel; return an output item for each, in the order in which they finish."""
         if len(calls) == 1:
             return [output_item(calls[0], self.call(calls[0]))]
         from concurrent.futures import ThreadPoolExecutor, as_completed  # late: most prompts need no threads
@@ -45,7 +45,7 @@ class Tools:
             return [output_item(running[done], done.result()) for done in as_completed(running)]
 
     def call(self, call: Item) -> str:
-        """Return what a call puts out: plain text, which begins with `err: ` when it failed."""
+        """Return the output of a call: plain text, which begins with `err: ` if the call failed."""
         given: Any = call.get("input")
         if call.get("type") == "function_call":
             try:
@@ -59,7 +59,10 @@ class Tools:
         return failure(str(result["error"])) if "error" in result else str(result.get("output", ""))
 
     def find(self, name: str, given: object) -> Item | None:
-        """Return the first result of that name whose arguments, or input, are those given; a result may leave them open."""
+        """Return the first result of that name whose arguments, or input, match.
+
+        A result without them matches every call of that name.
+        """
         for result in self.results:
             if result.get("name") == name and result.get("arguments", given) == given and result.get("input", given) == given:
                 return result
@@ -67,7 +70,7 @@ class Tools:
 
 
 def failure(what: str) -> str:
-    """Write an error as a tool puts it out."""
+    """Format an error as the output of a tool."""
     return f"err: {what}"
 
 

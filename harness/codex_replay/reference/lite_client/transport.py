@@ -26,7 +26,7 @@ class Broken(Exception):
 
 
 class Address:
-    """The parts of a URL that a request needs; raises ValueError when it is not an HTTP address."""
+    """The parts of a URL that a request needs; raises ValueError if it is not an HTTP URL."""
 
     def __init__(self, url: str) -> None:
         self.scheme, _, rest = url.partition("#")[0].partition("://")
@@ -61,13 +61,13 @@ class Reader:
         while b"\n" not in self._rest:
             piece = self._connection.recv(PIECE)
             if not piece or len(self._rest) > LONGEST_LINE:
-                raise Broken("it was cut off" if not piece else "it is no HTTP")
+                raise Broken("it was cut off" if not piece else "it is not HTTP")
             self._rest += piece
         found, _, self._rest = self._rest.partition(b"\n")
         return found.removesuffix(b"\r")
 
     def exactly(self, length: int) -> Iterator[bytes]:
-        """Yield so many bytes as they come; raises `Broken` if the connection ends first."""
+        """Yield the next bytes, as many as requested, as they come; raises `Broken` if the connection ends first."""
         while length:
             piece = self.some(length)
             if not piece:
@@ -76,12 +76,12 @@ class Reader:
             yield piece
 
     def until_the_end(self) -> Iterator[bytes]:
-        """Yield all that is left."""
+        """Yield the rest of the connection's bytes."""
         while piece := self.some():
             yield piece
 
     def chunked(self) -> Iterator[bytes]:
-        """Yield the content of chunks, up to the empty one that ends them."""
+        """Yield the content of chunks, up to the empty chunk at the end."""
         while length := _number(self.line().partition(b";")[0], 16):
             yield from self.exactly(length)
             self.line()
@@ -106,7 +106,7 @@ class Answer:
         version, _, rest = self._reader.line().decode("latin-1").partition(" ")
         number, _, reason = rest.partition(" ")
         if not version.startswith("HTTP/1."):
-            raise Broken("it is no HTTP")
+            raise Broken("it is not HTTP")
         return _number(number.encode(), 10), reason
 
     def _headers(self) -> dict[str, str]:
@@ -124,7 +124,7 @@ class Answer:
         return self._reader.until_the_end()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the body as it arrives; raises `Problem` when it breaks off or nothing comes for too long."""
+        """Yield the body as it arrives; raises `Problem` if it breaks off or pauses for too long."""
         try:
             yield from self._body()
         except (OSError, Broken) as error:
@@ -140,12 +140,12 @@ class Answer:
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer:
-    """Send a POST and wait for the head of its answer; `timeout` in seconds without a byte. Raises `Problem`."""
+    """Send a POST and wait for the head of its answer; `timeout` is in seconds without a byte. Raises `Problem`."""
     try:
         address = Address(url)
         head = request_head(address, headers, len(body))
     except ValueError as error:
-        raise Problem(f"{url!r} is no HTTP address, or a header cannot be sent there.") from error
+        raise Problem(f"{url!r} is not an HTTP URL, or a header is invalid.") from error
     connection = None
     try:
         connection = connect(address, timeout)
@@ -158,7 +158,7 @@ def post(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> A
 
 
 def request_head(address: Address, headers: Mapping[str, str], length: int) -> bytes:
-    """Write the head of a POST; raises ValueError when the target or a header would not stay in its line."""
+    """Write the head of a POST; raises ValueError if the target or a header contains a line end."""
     lines = [f"POST {address.target} HTTP/1.1", f"Host: {address.host}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     lines += [f"Content-Length: {length}", "Connection: close", "", ""]
@@ -204,16 +204,20 @@ def broken(url: str, error: Exception) -> Problem:
         return Problem(f"Nothing came from {url} for too long (LITE_TIMEOUT). Try again.")
     if isinstance(error, Broken):
         return Problem(f"The answer from {url} cannot be read: {error}. Try again.")
-    what = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return Problem(f"The connection to {url} failed: {what}.")
+    return Problem(f"The connection to {url} failed: {cause(error)}.")
+
+
+def cause(error: Exception) -> str:
+    """Return why a connection failed, in the words of the system or of its library."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _number(text: bytes, base: int) -> int:
     """Read a length or a status; raises `Broken`."""
     text = text.strip()
     if not text.isalnum() or len(text) > 16:
-        raise Broken("it is no HTTP")
+        raise Broken("it is not HTTP")
     try:
         return int(text, base)
     except ValueError:
-        raise Broken("it is no HTTP") from None
+        raise Broken("it is not HTTP") from None

@@ -1,9 +1,10 @@
 """A small reference proxy with OpenAI's HTTP API in front of `codex app-server`; `python -m codex_replay.reference.proxy` runs
 it.
 
-It exists to be tested: it must pass the suite for proxies, and its broken variants must fail the suite's checks. It shares no
-module with that suite. Written from the statements PAY and HAND (profile `as-specified`), and from what the
-real Codex does (profile `works-on-0.92`). docs/reference-proxy.md is its manual.
+The proxy exists to be tested: it must pass the suite for proxies, and its broken variants must fail the suite's checks. The proxy
+shares no module with that suite. The proxy is written from the statements PAY and HAND (profile `as-specified`), and from
+the behaviour of the
+real Codex (profile `works-on-0.92`). docs/reference-proxy.md is its manual.
 
     __main__  app  http                     a request comes in, an answer goes out
     chat  responses  sse                    the two shapes of an answer

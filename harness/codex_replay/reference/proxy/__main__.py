@@ -25,7 +25,7 @@ async def serve(settings: Settings) -> int:
     try:
         server = await loop.create_server(lambda: Connection(app.handle, connections), settings.host, settings.port, backlog=512)
     except OSError as error:
-        print(f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}.", file=sys.stderr)
+        print(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.", file=sys.stderr)
         return 1
     port = server.sockets[0].getsockname()[1]
     print(json.dumps({"ready": True, "url": f"http://{settings.host}:{port}", "pid": os.getpid()}), flush=True)
@@ -39,7 +39,7 @@ async def serve(settings: Settings) -> int:
 
 
 def main(argv: list[str]) -> int:
-    """Read the environment and serve; 2 when a setting is wrong. There are no arguments."""
+    """Read the environment and serve; return 2 if a setting is invalid. There are no arguments."""
     try:
         settings = from_env(os.environ)
     except BadSetting as error:

@@ -1,4 +1,4 @@
-"""The routes: access, request, and the form of the answer. It knows HTTP and the modules, nothing else."""
+"""The routes: access control, the request, and the form of the answer. This module uses only HTTP and the other modules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PREFLIGHT = {
 
 
 class App:
-    """Answers requests; `handle` is what the server calls."""
+    """Answers requests; the server calls `handle`."""
 
     def __init__(self, settings: Settings, pool: Pool) -> None:
         self._settings, self._pool = settings, pool
@@ -68,11 +68,13 @@ class App:
             return self._model
         if found is None:
             known = any(path == request.path for _, path in self._routes)
-            raise ProxyError(405 if known else 404, f"{request.method} {request.path} is not served here.", code="not_found")
+            raise ProxyError(
+                405 if known else 404, f"{request.method} {request.path} is not a route of this proxy.", code="not_found"
+            )
         return found
 
     def _authorise(self, request: Request) -> None:
-        """A bearer token must be there, and be one of the keys when keys are set. Raises `ProxyError` (401)."""
+        """Check the bearer token: it must be present and, if keys are set, be one of them. Raises `ProxyError` (401)."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         token = token.strip()
         known = [hmac.compare_digest(token.encode(), key.encode()) for key in self._settings.keys]
@@ -142,7 +144,7 @@ async def _carry(source: AsyncIterator[Piece], asked: Asked, shape: ChatAnswer |
 
 
 async def _local(said: str) -> AsyncIterator[Piece]:
-    """An answer of the proxy's own."""
+    """Return an answer that the proxy makes itself."""
     yield Text(said)
     yield Done(None)
 
@@ -158,7 +160,7 @@ def _body(request: Request) -> dict[str, Any]:
 
 
 def _mode(request: Request, usual: str) -> str:
-    """Read the header; the environment is the default."""
+    """Return the mode in the header; the environment has the default."""
     mode = request.headers.get("x-proxy-output-mode", "").strip().lower() or usual
     if mode not in MODES:
         raise bad_request(f"x-proxy-output-mode is {mode!r}; it may be {' or '.join(MODES)}.", "x-proxy-output-mode")

@@ -1,4 +1,4 @@
-"""The errors that the HTTP client gets: a status, a type, a code and a sentence in OpenAI's error object."""
+"""The errors for the HTTP client: a status, a type, a code and a sentence in OpenAI's error object."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ProxyError(Exception):
-    """A request cannot be answered. `status` is the HTTP status, `body` the error object that goes with it."""
+    """A request cannot be answered. `status` is the HTTP status, `body` the error object for it."""
 
     def __init__(self, status: int, message: str, *, kind: str = "", code: str | None = None, param: str | None = None) -> None:
         super().__init__(message)
@@ -25,17 +25,17 @@ class ProxyError(Exception):
 
 
 def bad_request(message: str, param: str | None = None, code: str | None = None) -> ProxyError:
-    """The client asked for something that cannot be done; `param` names the field."""
+    """Return the error for a request that cannot be served; `param` names the field."""
     return ProxyError(400, message, code=code, param=param)
 
 
 def app_server_ended(message: str) -> ProxyError:
-    """The app-server does not run, or ended during a turn."""
+    """Return the error for an app-server that does not run, or ended during a turn."""
     return ProxyError(502, message, code="app_server_gone")
 
 
 def too_slow(message: str) -> ProxyError:
-    """The app-server did not answer in time."""
+    """Return the error for an app-server that did not answer in time."""
     return ProxyError(504, message, code="app_server_timeout")
 
 
@@ -53,7 +53,7 @@ RATE_LIMIT = re.compile(r"rate.?limit", re.I)
 
 
 def from_codex(message: str, info: Any) -> ProxyError:
-    """The error of a failed turn, from its message and its `codexErrorInfo` (v2's camelCase or v1's snake_case)."""
+    """Return the error of a failed turn, from its message and its `codexErrorInfo` (v2's camelCase or v1's snake_case)."""
     name, status = _info(info)
     if name in KNOWN:
         known, kind, code = KNOWN[name]
@@ -72,7 +72,7 @@ def from_codex(message: str, info: Any) -> ProxyError:
 
 
 def _info(info: Any) -> tuple[str, int | None]:
-    """The name of the error without case and underscores, and the HTTP status that came with it."""
+    """Return the name of the error without case and underscores, and the HTTP status that came with it."""
     if isinstance(info, dict) and len(info) == 1:
         name, inner = next(iter(info.items()))
         inner = inner if isinstance(inner, dict) else {}
@@ -86,7 +86,7 @@ def _flat(name: str) -> str:
 
 
 def _upstream_words(message: str) -> str | None:
-    """Codex passes on the raw body of a 400: return its message when it is an error object, else None."""
+    """Return the message in the raw body of a 400, which Codex passes on, if the body is an error object; otherwise None."""
     try:
         found = json.loads(message)["error"]["message"]
     except (ValueError, TypeError, KeyError):

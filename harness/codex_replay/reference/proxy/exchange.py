@@ -1,10 +1,10 @@
-"""One request's conversation with the app-server: opened, submitted, followed to its end, and never left running.
+"""One request's conversation with the app-server: open it, submit the prompt, follow the turn to its end, and never leave it
+running.
 
-as-specified  newConversation, addConversationListener, sendUserTurn and sendUserMessage in one go. Both carry the same items, so
-              the server may make one call of the model or two; all its text is passed on.
-works-on-0.92 thread/start, turn/start. When the model calls the client's tools, the turn is ended: the client runs them and comes
-              back with a new request. The calls come as raw items, because the server asks for their outputs one after the other.
-"""
+as-specified newConversation, addConversationListener, sendUserTurn and sendUserMessage in one go. Both calls contain the same
+items, so the server may make one or two model calls; all its text is passed on. works-on-0.92 thread/start, turn/start. If the
+model calls the client's tools, the turn is ended: the client runs them and sends a new request. The calls are read from raw
+items, because the server asks for their outputs one after the other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_RUN = "The client runs this tool itself."
 
 
 class Exchange:
-    """One conversation for one request: `events` yields what happens in it, and ends with the turn. `aclose` it in any case."""
+    """One conversation for one request: `events` yields its events, and ends with the turn. Always `aclose` it."""
 
     def __init__(self, asked: Asked, settings: Settings, pool: Pool) -> None:
         self._asked, self._settings, self._pool = asked, settings, pool
@@ -44,11 +44,11 @@ class Exchange:
 
     @property
     def markup(self) -> Mapping[str, str] | None:
-        """The markup of calls in a text; None is that of the specification."""
+        """The markup of calls in a text; None is the markup of the specification."""
         return self._settings.tool_calls
 
     async def events(self) -> AsyncIterator[Event]:
-        """Deltas, messages, native calls and usage, in order. Raises `ProxyError` if the turn or the server fails."""
+        """Yield deltas, messages, native calls and usage, in order. Raises `ProxyError` if the turn or the server fails."""
         self._server = await self._pool.acquire()
         await (self._begin_v2() if self._v2 else self._begin_v1())
         calls: dict[str, Native] = {}
@@ -100,7 +100,10 @@ class Exchange:
             yield call
 
     def _take(self, event: Native, calls: dict[str, Native]) -> bool:
-        """Note a call of a client's tool; return whether it is new. Bad arguments are between the model and Codex."""
+        """Note a call of a client's tool; return True if it is new.
+
+        Calls with invalid arguments are left to Codex, which reports the error to the model.
+        """
         if event.request is not None:
             self._open.append(event.request)
         if event.name not in self._asked.tools.names or event.call_id in calls:
@@ -113,16 +116,17 @@ class Exchange:
         return True
 
     async def _next(self, seconds: float, silence_is_the_end: object) -> Message | None:
-        """The next message; None when silence was the end. Raises `ProxyError`."""
+        """Return the next message; None if the server was silent too long. Raises `ProxyError`."""
         assert self._inbox is not None
         assert self._server is not None
         try:
-            message = self._inbox.get_nowait() if not self._inbox.empty() else await asyncio.wait_for(self._inbox.get(), seconds)
+            async with asyncio.timeout(seconds):
+                message = await self._inbox.get()
         except TimeoutError:
             if silence_is_the_end:
                 return None
             self._server.retired = True
-            raise too_slow(f"The app-server has said nothing for {seconds:g} s.") from None
+            raise too_slow(f"The app-server has not sent a message for {seconds:g} s.") from None
         if message is None:
             raise app_server_ended("The app-server ended before the turn did.")
         return message
@@ -133,7 +137,7 @@ class Exchange:
         return self._asked.endpoint == "responses" and self._settings.skip_turn
 
     def _opened(self, thread: Any) -> None:
-        """Called before the next line is read, so that no notification of this thread is lost."""
+        """Open the inbox of the thread; this function is called before the next line is read, so that no notification is lost."""
         assert self._server is not None
         self._thread = str(thread)
         self._inbox = self._server.open_inbox(self._thread)
@@ -185,7 +189,7 @@ class Exchange:
     # -- the end ---------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Leave the conversation; a turn that still runs is interrupted, and what the server has asked is answered."""
+        """End the conversation: a running turn is interrupted, and open requests of the server are answered."""
         if self._server is not None:
             self._pool.in_background(self._leave(self._server))
 

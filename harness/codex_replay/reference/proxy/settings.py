@@ -1,4 +1,4 @@
-"""The environment that the proxy is run with (docs/reference-proxy.md)."""
+"""The environment variables of the proxy (docs/reference-proxy.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BadSetting(ValueError):
 
 
 class Settings(NamedTuple):
-    """The settings from the environment. Times in seconds; `idle` is the longest silence of the app-server within a turn."""
+    """The settings from the environment. Times are in seconds; `idle` is the longest silence of the app-server within a turn."""
 
     codex: str = "codex"
     profile: str = WORKS
@@ -44,7 +44,7 @@ class Settings(NamedTuple):
 
     @property
     def as_specified(self) -> bool:
-        """Return True if the payloads follow the spec documents, False if they follow the behaviour of 0.92."""
+        """Return True if the payloads follow the specification, False if they follow the behaviour of 0.92."""
         return self.profile == AS_SPECIFIED
 
 

@@ -1,16 +1,15 @@
 """One HTML file that shows a whole report, or one cassette: no network, no framework, nothing to build.
 
-Strategy. The page is a skeleton (`page/page.html`), a style sheet and a script, which is the joined files of `page/` named in
-`SCRIPTS`. The data are inactive text: one JSON text for the lists, and chunks (JSON, deflated, base64) of `BLOCK` cases or of
-one trace. The script decodes a chunk only when its reader opens it, so a page of thousands of cases loads at once. The page has
-the traces of failed, known and skipped cases, and of `PASSED` passed cases.
+Strategy. The page is a skeleton (`page/page.html`), a style sheet and a script, which is made of the files of `page/` listed in
+`SCRIPTS`. The data are inactive text: one JSON text for the lists, and chunks (JSON, deflated, base64) of `BLOCK` cases or of one
+trace. The script decodes a chunk only when the reader opens it, so a page of thousands of cases loads at once. The page has the
+traces of failed, known and skipped cases, and of `PASSED` passed cases.
 
-Everything in frames and messages is untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can end its
-element; the script makes text nodes of it and never markup; and the page's content security policy allows the one script and
-the one style sheet by their hashes, no connection, and (trusted types) no markup made of strings at all.
+All texts in frames and messages are untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can close its
+element. The script makes only text nodes of the data, never markup. The page's content security policy allows only this script
+and this style sheet (by their hashes), no connection, and (trusted types) no markup made from strings.
 
-The same data give the same bytes.
-"""
+The same data always give the same bytes."""
 
 from __future__ import annotations
 
@@ -54,10 +53,11 @@ LEVEL = 3
 
 
 def write_html(report: Report, traces: Iterable[Trace | TraceText], path: Path | str, *, full: bool = False) -> Path:
-    """Write the page of a whole report; a trace whose case is not in the report is left out. OSError when it cannot be written.
+    """Write the page of a whole report; a trace whose case is not in the report is left out. Raises OSError if the page cannot be
+    written.
 
-    `traces` may come in any order and are taken one at a time; of two with one key the first counts. `full` includes the traces
-    of all passed cases.
+    `traces` may come in any order and are processed one at a time; if two traces have the same key, the first counts. `full`
+    includes the traces of all passed cases.
     """
     cases = report["cases"]
     passed = len(cases) if full else PASSED
@@ -94,7 +94,7 @@ def write_cassette_html(trace: Trace, about: Mapping[str, str], out: Path | IO[s
 
 
 def drift_html(found: Mapping[str, Any]) -> str:
-    """Return the page of one drift, of schemas or of behaviour: of the output of `drift --json`."""
+    """Return the page of one drift, of schemas or of behaviour, made from the output of `drift --json`."""
     out = io.StringIO()
     title = f"codex-replay: drift from {found['from']} to {found['to']}"
     data = {"mode": "drift", "drift": _glance(found), "cases": []}
@@ -108,9 +108,9 @@ def _glance(drift: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_traces(cases: Iterable[Case], passed: int) -> list[str]:
-    """Return the keys of the traces that the page has, each once: first those of the cases that did not pass.
+    """Return the keys of the traces in the page, each once: first the keys of cases that did not pass.
 
-    Of the passed cases `passed` have theirs: the first of each module, then the others in their order.
+    Of the passed cases, `passed` have a trace in the page: the first case of each module, then the others in order.
     """
     others: dict[str, None] = {}
     firsts: dict[tuple[str, str], str] = {}
@@ -128,7 +128,7 @@ def _with_traces(cases: Iterable[Case], passed: int) -> list[str]:
 
 
 def _light(case: Case, places: Mapping[str, int], specs: dict[tuple[Any, ...], int]) -> dict[str, Any]:
-    """Return what the lists need of a case; `specs` numbers what cases have in common."""
+    """Return the values of a case that the lists need; `specs` numbers the values that several cases share."""
     spec = case["spec"]
     light: dict[str, Any] = {key: case[key] for key in ("id", "suite", "module", "title", "outcome", "seconds")}
     if case["message"]:
@@ -144,7 +144,7 @@ def _light(case: Case, places: Mapping[str, int], specs: dict[tuple[Any, ...], i
 
 
 def _chunks(cases: list[Case], traces: Iterable[Trace | TraceText], places: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Yield (id of its element, JSON) of every block of cases, then of every trace that the page has."""
+    """Yield (id of its element, JSON) for every block of cases, then for every trace in the page."""
     for i in range(0, len(cases), BLOCK):
         yield f"c{i // BLOCK}", _dumps(cases[i : i + BLOCK]).encode("ascii")
     seen: set[str] = set()
@@ -155,7 +155,7 @@ def _chunks(cases: list[Case], traces: Iterable[Trace | TraceText], places: Mapp
 
 
 def _packed(chunks: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, str]]:
-    """Yield (id, base64 of the deflated text) of each chunk, in order; zlib works next to us, on the other cores."""
+    """Yield (id, base64 of the deflated text) for each chunk, in order; zlib runs in threads, on the other cores."""
     waiting: deque[tuple[str, Future[bytes]]] = deque()
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for name, text in chunks:
@@ -226,7 +226,7 @@ def _parts() -> tuple[str, str, str]:
 
 
 def _json(value: Any) -> str:
-    """Return JSON that can be in a script element: no character of it means anything to an HTML parser."""
+    """Return JSON for a script element: it contains no character with a meaning for an HTML parser."""
     return _dumps(value).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
@@ -238,6 +238,6 @@ def _dumps(value: Any) -> str:
 
 
 def _markup(text: str) -> str:
-    """Return untrusted text for the skeleton: in ASCII, what cannot be seen made visible."""
+    """Return untrusted text for the skeleton: in ASCII, with invisible characters made visible."""
     seen = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return html.escape(seen).encode("ascii", "xmlcharrefreplace").decode()

@@ -144,8 +144,19 @@ function schemaSentence(found, items) {
   const additive = items.filter((item) => item.cls === "additive").length;
   if (!found.findings.length) return `Nothing changed between ${from} and ${to}${listOf(found.uncompared).length ? " in what could be compared" : ""}.`;
   const changes = `${plural(breaking, "change breaks", "changes break")} clients${noticed(items, "breaking")}. ${plural(additive, "change adds", "changes add")} something new${noticed(items, "additive")}`;
-  if (!isObject(found.cassettes)) return `From ${from} to ${to}, ${changes}.`;
-  return `${textOf(found.cassettes.hit)} of your ${textOf(found.cassettes.cases)} cases break at ${to}: ${changes}.`;
+  const left = numberIn(found, "ignored");
+  const rest = `rom ${from} to ${to}, ${changes}.${left ? ` Not counted: ${plural(left, "change")} (--ignore, --reads).` : ""}`;
+  return isObject(found.cassettes) ? `${affected(found.cassettes)}. In all, f${rest}` : `F${rest}`;
+}
+
+// How many of the reader's cases a breaking change affects, and by how many such changes: the others of the drift do not concern them.
+function affected(cassettes) {
+  const [hit, cases] = [numberIn(cassettes, "hit") || 0, numberIn(cassettes, "cases") || 0];
+  const used = new Set(Object.values(isObject(cassettes.hits) ? cassettes.hits : {}).flatMap(listOf)).size;
+  const by = used ? ` by ${plural(used, "breaking change")}` : "";
+  if (cases === 1) return `Your only case is ${hit ? "" : "not "}affected${by}`;
+  if (!hit) return `None of your ${plural(cases, "case")} is affected`;
+  return `${hit.toLocaleString("en")} of your ${plural(cases, "case")} ${hit === 1 ? "is" : "are"} affected${by}`;
 }
 
 // How much of each kind there was and is.

@@ -1,8 +1,7 @@
 """The functions on cassettes that `codex_replay` offers its users: open, lint, normalise, diff.
 
-Each is thin: the work is `file`'s, `lint`'s and `codex_replay.protocol.recordings.compare`'s. What one of them alone needs is
-imported in it.
-"""
+Each function is thin: `file`, `lint` and `codex_replay.protocol.recordings.compare` do the work. A module that only one function
+needs is imported inside that function."""
 
 from __future__ import annotations
 
@@ -30,9 +29,9 @@ _NO_RECORDING = "A recording is the path of a cassette, an open cassette, a Conv
 def open_cassette(path: str | os.PathLike[str]) -> CassetteReader:
     """Open the cassette at `path`: a context manager that yields its frames in order, one line at a time.
 
-    `header` is there at once. After the last frame `footer` is set, or `truncated` is a sentence: a recording that was cut short
-    is readable to its last whole frame. Raises `CassetteError` for a file that cannot be read, and for a broken line before the
-    last one.
+    `header` is set at once. After the last frame, `footer` is set, or `truncated` is a sentence: a recording that was cut short
+    is readable up to its last complete frame. Raises `CassetteError` for a file that cannot be read, and for a damaged line
+    before the last one.
     """
     return CassetteReader(_path(path))
 
@@ -42,10 +41,10 @@ def lint(
 ) -> Report:
     """Check one cassette, as `codex-replay cassette lint` does; return a report with `ok`, `findings` and `unreadable`.
 
-    The frames of `judge` ("server", "client" or "both") must be valid in the bundle of `codex`, a version or a path (default:
-    the version in the header). Invalid frames of the other side are notes. Text that `redactor` would replace counts as a secret
-    (default: a fresh `Redactor`). A bad file raises nothing. Raises `CassetteError` for a path that no file can have,
-    `BundleError` for a `codex` without a bundle and `ValueError` for another `judge`.
+    The frames of `judge` ("server", "client" or "both") must be valid in the bundle of `codex`, a version or a path (default: the
+    version in the header). Invalid frames of the other side are reported as notes. Text that `redactor` would replace counts as a
+    secret (default: a fresh `Redactor`). An invalid file raises no error. Raises `CassetteError` for an impossible path,
+    `BundleError` for a `codex` without a bundle and `ValueError` for any other `judge`.
     """
     from codex_replay.shell.cassettes import bundle_check
     from codex_replay.shell.cassettes.lint import lint as check
@@ -60,11 +59,11 @@ def lint(
 def normalise(recording: Recording, *, codex: str | None = None) -> list[NormalEvent]:
     """Return the events of a recording without the allowed differences of two runs of a scenario; equal lists mean equal runs.
 
-    `recording` is a path, an open cassette, a `Conversation` or any iterable of frames. Ids are bound to names
-    (`<thread:1>`), times and durations are masked, output chunks are joined, and declared races have one order: each
-    request is followed by what the server sent because of it. `codex` is the version whose tables are used (default: the one
-    of the recording, or the default version for bare frames). A recording whose version has no tables gives a warning; a `codex`
-    without tables is a `ValueError`. Raises `CassetteError`.
+    `recording` is a path, an open cassette, a `Conversation` or any iterable of frames. Ids are bound to names (`<thread:1>`),
+    times and durations are masked, output chunks are joined, and declared races get one order: each request is followed by the
+    frames that the server sent because of it. `codex` is the version whose tables are used (default: the one of the recording, or
+    the default version for bare frames). If the version of the recording has no tables, the function warns; if `codex` has no
+    tables, it raises `ValueError`. Raises `CassetteError`.
     """
     from codex_replay.protocol.recordings.compare import normal_form
 
@@ -78,9 +77,9 @@ def diff(a: Recording, b: Recording, *, codex: str | None = None) -> Comparison:
     """Compare two recordings after normalisation; return `equal` and `differences`, the smallest first.
 
     `a` and `b` are recordings as for `normalise`; `codex` is the version whose tables are used (default: that of `a`, or else
-    that of `b`). `note`, which is a warning too, reports if these are not the tables of both. Each difference has a `kind`, the
-    frame numbers `a` and `b`, a JSON `path`, the values `left` and `right`, and `sentence()`. Raises `CassetteError`, and
-    `ValueError` for a `codex` without tables.
+    that of `b`). If these tables do not belong to both versions, `note` is a sentence that says so, and the function warns. Each
+    difference has a `kind`, the frame numbers `a` and `b`, a JSON `path`, the values `left` and `right`, and `sentence()`. Raises
+    `CassetteError`, and `ValueError` for a `codex` without tables.
     """
     from codex_replay.protocol.recordings.compare import compare
 
@@ -92,7 +91,7 @@ def diff(a: Recording, b: Recording, *, codex: str | None = None) -> Comparison:
 
 
 def _checked(codex: str | None) -> str | None:
-    """Return the version whose tables the caller asked for; raises `ValueError` if the version has no tables."""
+    """Return the version whose tables the caller named; raises `ValueError` if the version has no tables."""
     if codex is not None and (why := data_tables.unavailable("normalise", codex)):
         raise ValueError(f"codex: {why}")
     return codex
@@ -104,7 +103,7 @@ def _warn(note: str) -> None:
 
 
 def _path(path: object) -> str:
-    """Return a path as text; TypeError or `CassetteError` with a sentence for what cannot be one."""
+    """Return a path as text; raises TypeError or `CassetteError` with a sentence for a value that cannot be a path."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise TypeError(f"A cassette is opened by its path, a str or a pathlib.Path; this is {type(path).__name__}.")

@@ -1,4 +1,4 @@
-"""Choose the file of a recording: a new one, or one that no process records to."""
+"""Choose the file of a recording: a new file, or one that no process records to."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ BUSY = "another process records to this file; choose another file, or put {pid} 
 
 
 def claim(path: str, force: bool = False) -> str:
-    """Return the file to record to, created empty: `path` with `{pid}` filled in, or numbered (run.2.ndjson) if it is there.
+    """Return the file to record to, created empty: `path` with `{pid}` filled in, and with a number (run.2.ndjson) if that file
+    exists.
 
-    With `force` a file that is there is replaced, unless another process records to it. A device or a named pipe is taken as it
-    is. Raises OSError.
+    With `force`, an existing file is replaced, unless another process records to it. A device or a named pipe is used unchanged.
+    Raises OSError.
     """
     path = path.replace("{pid}", str(os.getpid()))
     stem, suffix = os.path.splitext(path)

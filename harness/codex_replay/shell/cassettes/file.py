@@ -1,8 +1,7 @@
 """Cassette files: read and written as a stream, one line at a time, whatever their length.
 
-Every error is a `CassetteError` whose text is a sentence with the file and the line. On fake-codex's start-up path: imports
-nothing but the core.
-"""
+Every error is a `CassetteError` whose text is a sentence with the file and the line. fake-codex loads this module at start-up, so
+it imports only the core."""
 
 from __future__ import annotations
 
@@ -47,14 +46,14 @@ def open_file(path: str) -> BinaryIO:
 
 
 def is_readable_once(path: str) -> bool:
-    """Return True for a path of a pipe, a socket or a device, whose bytes cannot be read a second time."""
+    """Return True for the path of a pipe, a socket or a device, whose bytes cannot be read a second time."""
     import os  # as below
 
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def is_device(file: BinaryIO) -> bool:
-    """Return True for an open file that is a device, as /dev/zero: such a one may go on without a line's end."""
+    """Return True for an open file that is a device, such as /dev/zero, which may go on without a line end."""
     try:
         return fstat(file.fileno()).st_mode & 0o170000 in (0o020000, 0o060000)
     except OSError:  # a file of an archive has no descriptor
@@ -64,8 +63,8 @@ def is_device(file: BinaryIO) -> bool:
 def cassettes_in(folder: str) -> tuple[list[str], list[str]]:
     """Return the cassettes in a folder and below it (all `*.ndjson`), sorted, and a sentence for each file that is left out.
 
-    The folder may be an archive. The traces of a report are left out: `--report` may have put one there. Raises `CassetteError`
-    for a folder that cannot be read.
+    The folder may be an archive. The traces of a report are left out, because `--report` may have written them into the folder.
+    Raises `CassetteError` for a folder that cannot be read.
     """
     import os  # not needed for one cassette, and it costs a tenth of fake-codex's start-up
 
@@ -97,8 +96,8 @@ def _are_traces(path: str) -> bool:
 class CassetteReader:
     """Read one cassette as a stream: the header at once, the frames on demand.
 
-    After the last frame `footer` is set, or `truncated` has a sentence: a recording that was cut short is readable to its
-    last whole frame. A file that is not a cassette, or a broken line before the last one, raises `CassetteError`.
+    After the last frame, `footer` is set, or `truncated` has a sentence: a recording that was cut short is readable up to its
+    last complete frame. A file that is not a cassette, or a damaged line before the last one, raises `CassetteError`.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -144,7 +143,7 @@ class CassetteReader:
             yield frame
 
     def read_line(self) -> bytes:
-        """Return the next line undecoded, b"" at the end: for a replayer that need not decode every frame."""
+        """Return the next line undecoded, b"" at the end; for a replayer that does not decode every frame."""
         try:
             line = self._file.readline()
         except OSError as error:
@@ -160,7 +159,7 @@ class CassetteReader:
             return None
 
     def lines_at(self, place: int, end: int, most: int) -> list[bytes]:
-        """Return the lines from an offset up to `end`, or until they have `most` bytes; the next to be read stays the next."""
+        """Return the lines from an offset up to `end`, or until they have `most` bytes; the reading position does not change."""
         lines = []
         try:
             here = self._file.tell()
@@ -232,9 +231,9 @@ class CassetteReader:
 
 
 class CassetteWriter:
-    """Writes one cassette, each frame handed to the system before `write` returns; secrets are spliced out first.
+    """Writes one cassette; each frame is passed to the system before `write` returns. Secrets are replaced first.
 
-    Frames are numbered here, from 1. Until `close` has written the footer the file counts as truncated. `room` is the number of
+    Frames are numbered here, from 1. The file counts as truncated until `close` has written the footer. `room` is the number of
     bytes by which `change_header` may make the header longer.
     """
 
@@ -276,7 +275,8 @@ class CassetteWriter:
         return cls(path, header, redactor)
 
     def _take_over(self) -> None:
-        """Empty the file for this writer alone; raises CassetteError, before a byte is gone, if another one writes to it."""
+        """Lock and empty the file for this writer; raises CassetteError, before anything is deleted, if another process writes to
+        it."""
         import fcntl
 
         try:
@@ -296,7 +296,7 @@ class CassetteWriter:
 
     @property
     def is_in_place(self) -> bool:
-        """True if the file at the path is still the one that is written."""
+        """True if the file at the path is still the file that is being written."""
         try:
             return self._os.path.samestat(self._os.fstat(self._fd), self._os.stat(self.path))
         except OSError:
@@ -307,9 +307,9 @@ class CassetteWriter:
         return self._os.dup(self._fd)
 
     def change_header(self, header: Header) -> bool:
-        """Overwrite the header in place; False if it is too long, or if this is no file (a pipe, a device).
+        """Overwrite the header in place; return False if it is too long, or if this is not a regular file (a pipe, a device).
 
-        Frames that are on disk stay where they are: a writer that is killed leaves the old header or the new one.
+        Frames on disk stay in their places: a killed writer leaves the old header or the new one.
         """
         line = encode_header(header, self._header)
         if not self._is_file or len(line) != self._header:
@@ -320,7 +320,7 @@ class CassetteWriter:
             return False
 
     def write(self, frame: Frame, canonical: bool = False) -> None:
-        """Number, redact and append one frame; `canonical` as in `encode_frame`, for a frame that the caller has redacted."""
+        """Number, redact and append one frame; `canonical` is as in `encode_frame`, for a frame that the caller has redacted."""
         self.frames += 1
         frame.n = self.frames
         if self._redactor is not None and frame.seam == "rpc":

@@ -1,9 +1,9 @@
-"""Recordings of other tools, made into cassettes: a tee's log, and a proxy's proto-events.
+"""Convert recordings of other tools to cassettes: a tee's log, and a proxy's proto-events.
 
-Both formats are read line by line and tolerantly, since their writers vary; docs/cassette-format.md lists the accepted forms.
-Missing data are never invented: a payload that was cut for size is marked `"truncated": true`, and the header
-has the source of the frames (`"imported"`).
-"""
+The formats are read line by line, and variants are accepted, because the writing programs differ; docs/cassette-format.md
+lists the
+accepted forms. Missing data are never invented: a payload that was cut for size is marked `"truncated": true`, and the header has
+the source of the frames (`"imported"`)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MILLISECONDS = 1e11  # as seconds that would be in the year 5138
 
 
 class ImportFailed(Exception):
-    """A line of the source cannot be understood; the text is a sentence with the line."""
+    """A line of the source is invalid; the text is a sentence with the line."""
 
 
 class Source:
-    """The number of lines that an import omits: `skipped` lines without traffic, by reason."""
+    """The lines that an import omits: `skipped` counts the lines without traffic, by reason."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -46,7 +46,7 @@ Reader = Callable[[Iterable[bytes], Source], Iterator[Frame]]
 def tee(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
     """Yield the frames of a tee's log: `{"t":seconds,"dir":"c2s"|"s2c","msg":...}`.
 
-    `msg` is the message; a string counts as the exact line on the wire. Raises `ImportFailed`.
+    `msg` is the message; a string is taken as the exact line on the wire. Raises `ImportFailed`.
     """
     clock = _Clock()
     for number, entry in _objects(lines, source):
@@ -100,7 +100,7 @@ def proto_events(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
         else:
             found = _message(event, key)
             if found is None:
-                raise source.fail(number, f"a {phase} event has neither a method nor an id")
+                raise source.fail(number, f"a {phase} event has no method and no id")
             message = found
         if sender is None:
             sender = "client" if phase == "backend_submission" else "server"
@@ -147,9 +147,9 @@ def _message(event: dict[str, Any], key: str) -> dict[str, Any] | None:
 
 
 def _mark(message: Any, key: str | None = None) -> dict[str, Any]:
-    """Return the extra keys of the frame: the mark of a payload that was cut for size where it was logged.
+    """Return the extra keys of the frame: the mark of a payload that was cut for size when it was logged.
 
-    A payload that should be an object and is a string was cut too: that is what loggers make of a value too long.
+    A payload that is a string but should be an object was also cut, because loggers write cut values as strings.
     """
     payload = message.get(key or "params") if type(message) is dict else message
     cut = _is_cut(message) or (key is not None and type(payload) is str)
@@ -194,14 +194,14 @@ def _objects(lines: Iterable[bytes], source: Source) -> Iterator[tuple[int, dict
 
 
 class _Clock:
-    """Makes a log's times (seconds, milliseconds since 1970, ISO text) into seconds since its first line, never backwards."""
+    """Converts a log's times (seconds, milliseconds since 1970, ISO text) to seconds since its first line; never decreasing."""
 
     def __init__(self) -> None:
         self._start: float | None = None
         self._last = 0.0
 
     def time_of(self, given: Any) -> float:
-        """Return the time of an entry; one without a time has that of the entry before."""
+        """Return the time of an entry; an entry without a time has the time of the previous one."""
         stamp = _stamp(given)
         if stamp is None:
             return self._last

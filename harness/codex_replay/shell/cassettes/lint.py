@@ -1,9 +1,9 @@
 """Check that a cassette is sound: every check on one streamed file.
 
-Strategy: `lint` reads a file line by line and hands each frame to small checks, each of which keeps only what it needs to
-remember. What is wrong is a `LintFinding`: an "error" (the file is not to be trusted) or a "note" (worth knowing, harmless).
-Further checks, such as validation against a schema bundle, are passed in.
-"""
+Strategy: `lint` reads a file line by line and passes each frame to small checks, and each check stores only the facts that
+it needs. The
+result is a `LintFinding`: an "error" (the file must not be trusted) or a "note" (worth knowing, harmless). Further checks, such
+as validation against a schema bundle, are passed in by the caller."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from codex_replay.shell.codex.origin import bundle_of
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """The result of a further check for one frame: `level` and `check` as in `LintFinding`."""
+    """The result of a further check for one frame; `level` and `check` are the same as in `LintFinding`."""
 
     level: str
     check: str
@@ -41,7 +41,8 @@ Check = Callable[[Frame], Iterable[Remark]]
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """One thing about a cassette: `check` is a stable name, `line` counts from 1, `frame` is the frame's number if it has one."""
+    """One finding about a cassette: `check` is a stable name, `line` counts from 1, `frame` is the frame's number if it has
+    one."""
 
     level: str
     check: str
@@ -62,7 +63,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """True if nothing but notes was found."""
+        """True if there are no findings except notes."""
         return self.unreadable is None and not any(finding.level == "error" for finding in self.findings)
 
 
@@ -83,7 +84,7 @@ def lint(
 ) -> Report:
     """Check one cassette file; `step` is called after each frame. Never raises for a bad file: the report has the error.
 
-    `checks` makes the further checks of a file from its header. What `redactor` would take out is a secret.
+    `checks` makes the further checks of a file from its header. Text that `redactor` would replace counts as a secret.
     """
     report = Report(path)
     if is_readable_once(path):
@@ -172,7 +173,7 @@ class _Linter:
                 self._add(remark.level, remark.check, number, frame, remark.message)
 
     def _line_checks(self, line: bytes, number: int, frame: Frame | None) -> bool:
-        """Check the raw line; return True if it is JSON (other checks need that)."""
+        """Check the raw line; return True if it is JSON, which the other checks need."""
         try:
             value = loads(line)
         except NotJson as reason:
@@ -253,9 +254,9 @@ class _Linter:
             self._upgraded.pop(frame.conn, None)
 
     def _unrecorded(self) -> None:
-        """Report the connections that were upgraded, and whose messages are not there."""
+        """Report the connections that were upgraded but whose messages are missing."""
         for conn, (number, frame) in self._upgraded.items():
-            text = f"connection {conn} was upgraded (101), but the cassette has none of its messages: it is not the whole traffic"
+            text = f"connection {conn} was upgraded (101), but its messages are missing in the cassette"
             self._add("error", "unrecorded", number, frame, text)
 
     def _end(self, reader: CassetteReader) -> None:
@@ -263,7 +264,7 @@ class _Linter:
         self._streamed()
         self._unrecorded()
         if not report.frames:
-            self._add("note", "empty", reader.line, None, "the cassette has no frame, so it proves nothing")
+            self._add("note", "empty", reader.line, None, "the cassette has no frame, so it cannot verify anything")
         if reader.truncated:
             report.truncated = reader.truncated
             self._add("error", "truncated", reader.line, None, "the recording was cut short: it has no footer")
@@ -289,21 +290,21 @@ def origin_of(header: Header, seam: str, sender: str) -> str | None:
 
 
 def _foreign_bundle(header: Header) -> str | None:
-    """Return a sentence if the header names the bundle of a different Codex version; None if it matches, or if that is
-    unknown.
-    """
+    """Return a sentence if the header names the bundle of a different Codex version; None if it matches or is unknown."""
     known = {version: bundle_of(version) for version in data_tables.versions()}
     whose = next((version for version, identity in known.items() if identity == header.bundle), None)
     if whose is not None and whose != header.codex:
-        return f"the header names Codex {header.codex}, but its bundle is that of {whose}; record the cassette again"
+        return f"the header names Codex {header.codex}, but its bundle belongs to {whose}; record the cassette again"
     if header.bundle.startswith("sha256:") and header.codex in known and whose is None:
-        return f"the header's bundle is not that of Codex {header.codex}, which the header names; record the cassette again"
+        return (
+            f"the header's bundle does not belong to Codex {header.codex}, the version in the header; record the cassette again"
+        )
     return None
 
 
 def _form(line: bytes) -> str:
     if b',"msg":' in line:
-        return "the message is not in the form that serde_json writes, so 'msg' loses its bytes; use 'text'"
+        return "the message is not in the form that serde_json writes, so 'msg' would change its bytes; use 'text'"
     return "the line is not in canonical form: keys in order, no spaces, 'msg' for canonical bytes"
 
 

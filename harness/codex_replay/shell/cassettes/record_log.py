@@ -12,7 +12,7 @@ from codex_replay.shell.cassettes.file import CassetteError
 
 
 class Writer(Protocol):
-    """The interface of a `CassetteWriter`: `frames` is the number of written frames, `path` the name of the file for messages."""
+    """The interface of a `CassetteWriter`: `frames` is the number of written frames, `path` the name of the file in messages."""
 
     path: str
     frames: int
@@ -21,7 +21,7 @@ class Writer(Protocol):
         """Take one frame."""
 
     def abandon(self) -> None:
-        """End a recording that is not complete."""
+        """End an incomplete recording."""
 
     def close(self) -> None:
         """End."""
@@ -31,8 +31,8 @@ class Log:
     """The recording side of a tee: write frames to a cassette until writing fails; report the failure once, and set `on` to
     False.
 
-    `write_out` is called with that sentence. If a frame cannot be redacted or written, it is left out with all later ones, so the
-    cassette is truncated but never wrong.
+    `write_out` is called with the sentence on the failure. If a frame cannot be redacted or written, it is left out together with
+    all later ones, so the cassette is truncated but never wrong.
     """
 
     def __init__(self, writer: Writer, write_out: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -49,15 +49,15 @@ class Log:
         return self._clock() - self._start
 
     def line(self, sender: str, raw: bytes) -> None:
-        """Log one line of the rpc seam; when this returns the system has it."""
+        """Log one line of the rpc seam; when this function returns, the operating system has the line."""
         self.frame(Frame(0, 0.0, "rpc", sender, "msg", raw))
 
     def frame(self, frame: Frame) -> None:
-        """Log one frame, giving it its number and its time."""
+        """Log one frame, with its number and its time."""
         self.built(lambda: frame)
 
     def built(self, build: Callable[[], Frame]) -> None:
-        """Log the frame that `build` returns; that it cannot build one is as bad as that it cannot be written."""
+        """Log the frame that `build` returns; an error in `build` counts as a write error."""
         with self._lock:
             if not self.on:
                 return
@@ -97,4 +97,4 @@ class Log:
             try:
                 self._writer.close()
             except CassetteError as error:
-                self._write_out(f"{error} It has no footer.")
+                self._write_out(f"{error} The cassette has no footer.")

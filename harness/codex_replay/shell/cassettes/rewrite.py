@@ -1,9 +1,8 @@
-"""A cassette that is written as a stream, and freed at its end of the secrets that were streamed in chunks.
+"""Write a cassette as a stream; at its end, remove the secrets that were streamed in chunks.
 
-Each frame is redacted and on disk before `write` returns, so that nothing is lost if the writer is killed. What no single frame
-shows is known only at the end: then the frames with a part of it are rewritten, in a copy that replaces the file under its
-place in one step. The redactor is the one of the frames, so that a secret has one placeholder in all of the file.
-"""
+Each frame is redacted and on disk before `write` returns, so that nothing is lost if the writer is killed. Secrets that no single
+frame shows are known only at the end: the frames that contain a part of such a secret are then rewritten, in a copy that replaces
+the file in one step. The same redactor is used as for the frames, so that a secret has one placeholder in the whole file."""
 
 from __future__ import annotations
 
@@ -57,10 +56,10 @@ def secrets_text(secrets: list[Secret]) -> str:
 
 
 class WholeWriter:
-    """Redacts the frames for a `CassetteWriter` that does not, and remembers the pieces in them.
+    """Redacts frames before a `CassetteWriter` writes them, and stores the chunks that the frames contain.
 
-    `unnamed` is the header that was written, if it does not name the Codex version: the first frame that names it changes the
-    header (`codex_version`). The writer needs `HEADER_ROOM` for that.
+    `unnamed` is the written header if it does not name the Codex version: the first frame that names the version changes the
+    header (`codex_version`). For this, the writer needs `HEADER_ROOM`.
     """
 
     def __init__(self, writer: CassetteWriter, redactor: Redactor, unnamed: Header | None = None) -> None:
@@ -74,7 +73,7 @@ class WholeWriter:
         self._kept = writer.keep()  # the lock: no other process writes to the file before `rewrite` is done
 
     def write(self, frame: Frame) -> bool:
-        """Take one frame, as it came, and write it without its secrets; return whether it has any.
+        """Write one frame without its secrets; return True if it had secrets.
 
         A body that cannot be searched is left out.
         """
@@ -93,18 +92,18 @@ class WholeWriter:
         return clean is not frame
 
     def abandon(self) -> None:
-        """End without a footer."""
+        """Close the file without a footer."""
         self._writer.abandon()
         self._let_go()
 
     def close(self) -> None:
-        """End, with a footer."""
+        """Close the file with a footer."""
         self._writer.close()
 
     def rewrite(self) -> Rewritten:
-        """Take the secrets that were streamed in chunks out of the file, which has been ended.
+        """Remove the secrets that were streamed in chunks from the complete file.
 
-        What is not a file (a pipe, a device) cannot be rewritten and is left. Raises `NotRewritten`.
+        A target that is not a regular file (a pipe, a device) cannot be rewritten and stays unchanged. Raises `NotRewritten`.
         """
         try:
             return self._rewrite()
@@ -136,7 +135,7 @@ class WholeWriter:
         return Rewritten(secrets if changed else [], sorted(changed))
 
     def _changed(self, path: str, pieces: dict[int, dict[int, bytes]]) -> dict[int, bytes]:
-        """Return the lines that become others, by the numbers of their frames."""
+        """Return the lines that change, by the numbers of their frames."""
         changed = {}
         with open(path, "rb") as file:
             for number, line in enumerate(file):

@@ -33,7 +33,7 @@ class Stats:
         return sorted(self.by.items(), key=lambda row: (row[0][:2], -row[1][0], row[0][2]))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the counts for a machine."""
+        """Return the counts as JSON values."""
         counts = [
             {"seam": seam, "from": sender, "what": what, "frames": number, "bytes": size}
             for (seam, sender, what), (number, size) in self.rows()
@@ -69,7 +69,7 @@ def count(path: str, step: Callable[[], None] = lambda: None) -> Stats:
 
 
 def _what(frame: Frame, methods: dict[tuple[str, str], str]) -> str:
-    """Return the kind of a frame; a reply by the method of its request."""
+    """Return the kind of a frame; for a reply, this includes the method of its request."""
     value = frame.value
     if frame.seam == "http":
         payload = value if type(value) is dict else {}

@@ -1,4 +1,4 @@
-"""vcrpy's cassettes in our format: for Python clients that are tested in their own process.
+"""vcrpy's cassettes in the codex-replay format, for Python clients that are tested in their own process.
 
     import vcr
     from codex_replay import NdjsonPersister
@@ -7,11 +7,10 @@
     recorder.register_persister(NdjsonPersister)
     with recorder.use_cassette("case.ndjson"): ...
 
-Or, where another persister is wanted, `register_serializer("ndjson", codex_replay.shell.cassettes.vcr)`: this module is a
-serializer too.
-What is written is redacted, and is read by all our tools. What vcrpy never sees cannot be in it: when anything came, where
-the chunks of a stream began and ended, streams that were cut or reset, order and case of headers as they were sent.
-"""
+If you need another persister, use `register_serializer("ndjson", codex_replay.shell.cassettes.vcr)`: this module is a serializer
+too. The written file is redacted, and all codex-replay commands can read it. The file lacks the data that vcrpy never sees:
+the times, the chunk
+borders of a stream, streams that were cut or reset, and the order and case of headers as they were sent."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ class NdjsonPersister:
     def load_cassette(cassette_path: str | os.PathLike[str], serializer: object) -> tuple[list[Any], list[Any]]:
         """Return the recorded requests and responses.
 
-        Raises vcrpy's own error for a missing or empty file, `CassetteError` for a broken one.
+        Raises vcrpy's own error for a missing or empty file, `CassetteError` for a damaged one.
         """
         from vcr.persisters.filesystem import CassetteNotFoundError  # type: ignore[import-untyped]
         from vcr.request import Request  # type: ignore[import-untyped]
@@ -62,7 +61,7 @@ class NdjsonPersister:
 
     @staticmethod
     def save_cassette(cassette_path: str | os.PathLike[str], cassette_dict: Mapping[str, Any], serializer: object) -> None:
-        """Write all requests and responses; the file is whole at every moment."""
+        """Write all requests and responses; readers never see an incomplete file."""
         path = os.fspath(cassette_path)
         pairs = zip(cassette_dict["requests"], cassette_dict["responses"], strict=True)
         exchanges = (
@@ -81,7 +80,7 @@ class NdjsonPersister:
 
 
 def serialize(cassette_dict: Mapping[str, Any]) -> str:
-    """Return vcrpy's dictionary of a cassette as the text of a codex-replay cassette (a serializer's half)."""
+    """Return vcrpy's dictionary of a cassette as the text of a codex-replay cassette (one half of a serializer)."""
     exchanges = (
         (found["request"]["method"], found["request"]["uri"], _pairs(found["request"]["headers"]),
          _bytes(found["request"]["body"]), found["response"])
@@ -91,7 +90,7 @@ def serialize(cassette_dict: Mapping[str, Any]) -> str:
 
 
 def deserialize(cassette_string: str) -> dict[str, Any]:
-    """Return vcrpy's dictionary of a cassette of ours (a serializer's other half); raises `CassetteError`."""
+    """Return vcrpy's dictionary for a codex-replay cassette (the other half of a serializer); raises `CassetteError`."""
     found = _interactions(cassette_string.encode(), "the cassette")
     return {"version": 1, "interactions": [{"request": request, "response": response} for request, response in found]}
 
@@ -134,7 +133,7 @@ def _frames(
 
 
 def _encoding(raw: bytes, named: str) -> str:
-    """Return the encoding of a body: a body that the client's library decompressed is plain, whatever its header."""
+    """Return the encoding of a body; a body that the client's library decompressed is plain, whatever its header says."""
     if content_encoding.detect(raw) == named.removeprefix("x-"):
         return named
     if named.removeprefix("x-") in ("identity", "gzip", "zstd"):  # the first bytes distinguish the latter two
@@ -150,7 +149,7 @@ def _encoding(raw: bytes, named: str) -> str:
 
 
 def _interactions(data: bytes, name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the exchanges of a cassette as vcrpy's request and response; only those that were answered to their end."""
+    """Yield the exchanges of a cassette as vcrpy's request and response; exchanges without a complete answer are left out."""
     requests: dict[int | None, Frame] = {}
     responses: dict[int | None, Frame] = {}
     bodies: dict[int | None, list[Frame]] = {}
@@ -199,7 +198,7 @@ def _many(headers: Iterable[Iterable[str]]) -> dict[str, list[str]]:
 
 
 def _pairs(headers: Mapping[str, Any]) -> list[list[str]]:
-    """vcrpy has a string or a list under each name, and sometimes bytes."""
+    """Return header pairs; vcrpy has a string or a list under each name, and sometimes bytes."""
     pairs: list[list[str]] = []
     for name, values in headers.items():
         all_of_it = values if isinstance(values, list | tuple) else [values]

@@ -1,9 +1,10 @@
-"""Make the data of a Codex version from its binary: bundles, tables with their evidence, and the recordings that hold.
+"""Make the data of a Codex version from its binary: bundles, tables with their evidence, and the recordings that replay
+identically.
 
-Strategy: everything is made in a draft next to its place and moved there in one step, so a version is there as a whole or not at
-all. The long steps (the install, the bundles, the runs of the suite) are kept in the cache under keys of their own: a command
-that was interrupted continues there. Before the move each recording is checked as a user would do it, by the commands
-`cassette lint` and `replay`, which read the draft.
+Strategy: everything is made in a draft folder next to its final place and moved there in one step, so a version exists completely
+or not at all. The results of the long steps (the install, the bundles, the runs of the suite) are kept in the cache under
+separate keys: after an interrupt, the command continues there. Before the move, each recording is checked as a user would check
+it, by the commands `cassette lint` and `replay`, which read the draft.
 
     <data>/versions/<version>/schema  schema-experimental  schema.sha256      the bundles
                               methods.json  config-keys.json  normalise.json  causality.json
@@ -39,9 +40,9 @@ from codex_replay.shell.rpc.client import SubjectFailure
 
 #: The tables that a person writes, and why no run shows their content.
 WRITTEN = {
-    "forms, answers, turn, opening": "they are what the scripted fake says; recordings show values, not the rule behind them",
-    "coverage, unreachable": "they are judgements: which values a client can ever see, and why not the others",
-    "corrections": "where a version departs from its own bundle; `cassette lint` of the recordings shows whether any is needed",
+    "forms, answers, turn, opening": "they define the messages of the scripted fake; recordings show values, but no rules",
+    "coverage, unreachable": "a person must decide which values a client can ever see, and why it cannot see the others",
+    "corrections": "where a version differs from its own bundle; `cassette lint` of the recordings shows whether any is needed",
 }
 
 
@@ -55,7 +56,7 @@ class CannotAdd(Exception):
 
 @dataclass(slots=True)
 class Listener:
-    """Where progress is reported: `stage` gets the current stage, `step` the steps done of how many."""
+    """Receives the progress: `stage` gets the current stage, `step` the number of finished steps and the total."""
 
     stage: Callable[[str], None]
     step: Callable[[int, int | None], None]
@@ -63,7 +64,7 @@ class Listener:
 
 @dataclass(slots=True)
 class _Scenario:
-    """One case of the suite in each run: its outcomes, and the frames of its servers by run."""
+    """One case of the suite in all runs: its outcomes, and the frames of its servers, for each run."""
 
     outcomes: list[str] = field(default_factory=list)
     runs: list[list[tuple[Header, list[Frame]]]] = field(default_factory=list)
@@ -72,10 +73,10 @@ class _Scenario:
 def add(
     version: str, suites: Path, listener: Listener, *, runs: int = 2, wait: float = 3.0, jobs: int = 2, chosen: str = ""
 ) -> Path:
-    """Add `version` and return its folder; a version that is there already is made anew.
+    """Add `version` and return its folder; the data of an existing version are made again.
 
-    `runs` is how often the suite runs, at least twice; `wait` how many seconds a case waits for one frame; `chosen` is as
-    pytest's -k. Raises `CannotAdd`, `CodexInstallError` or `CannotRun`, each with a sentence.
+    `runs` is how often the suite runs, at least twice; `wait` is how many seconds a case waits for one frame; `chosen` is an
+    expression for pytest's -k. Raises `CannotAdd`, `CodexInstallError` or `CannotRun`, each with a sentence.
     """
     if version in version_data.packaged():
         raise CannotAdd(f"Codex {version} is packaged with codex-replay; there is nothing to add.")
@@ -126,7 +127,7 @@ def remove(version: str) -> bool:
 
 
 def learnt(version: str) -> dict[str, Any] | None:
-    """Return what `learnt.json` of a version has; None if there is none."""
+    """Return the content of a version's `learnt.json`; None if there is none."""
     try:
         found: dict[str, Any] = json.loads(version_data.read(f"{version}/{version_data.LEARNT}"))
     except (OSError, ValueError):
@@ -201,7 +202,7 @@ def _tables(version: str, found: Mapping[str, _Scenario], draft: Path) -> dict[s
             for number, (one, other) in enumerate(zip(scenario.runs[0], later, strict=False), 1):
                 pairs.append(normal.Pair(name if number == 1 else f"{name}.{number}", one[1], other[1]))
     base = data_tables.load("learning", data_tables.ANY)
-    about = f"What differs between two runs of one scenario on Codex {version}; learnt from {len(pairs)} pairs of runs."
+    about = f"The values that differ between two runs of one scenario on Codex {version}; learnt from {len(pairs)} pairs of runs."
     learned = normal.learn(pairs, base, about)
     _write(draft / "normalise.json", learned.table)
     whole = ((name, frames) for name, scenario in found.items() for run in scenario.runs for _, frames in run)
@@ -248,7 +249,7 @@ def _cassettes(
 
 
 def _judged(path: Path, environment: Mapping[str, str]) -> str:
-    """Return why a recording is not kept, "" if it is sound and replays identically."""
+    """Return the reason why a recording is not kept, "" if it is sound and replays identically."""
     with CassetteReader(str(path)) as reader:
         speaks = any(frame.seam == "rpc" and frame.sender == "client" for frame in reader)
     commands: list[tuple[str, Sequence[str]]] = [("lint", ("cassette", "lint", str(path)))]

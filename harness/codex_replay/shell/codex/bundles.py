@@ -1,13 +1,13 @@
-"""The schema bundle of any Codex version, or of a user's file, fetched and generated at first use.
+"""The schema bundle of any Codex version, or in a user's file, downloaded and generated at first use.
 
-Strategy: a bundle is small (a few megabytes) and its binary is not (60 to 250), so the bundle is what is kept, under
-``<cache>/bundles/<version>/``, and a binary that was installed for nothing else is removed as soon as it has written its
-bundle. So making the bundles of many versions never needs the room of more than one binary more. The folder is put in
-place by one rename: it is whole or it is not there.
+Strategy: a bundle is small (a few megabytes) and its binary is not (60 to 250). Therefore only the bundle is kept, under
+``<cache>/bundles/<version>/``, and a binary that was installed only for this is removed as soon as it has written its bundle. The
+bundles of many versions therefore never need more disk space than one additional binary. The folder is put in place by one
+rename: it is complete or does not exist.
 
-The experimental bundle of a version that has one (`codex_replay.protocol.drift.experimental`) is kept likewise, under
-``<cache>/bundles-experimental/<version>/``. It is written while the binary is there for the plain one.
-"""
+The experimental bundle of a version that has one (`codex_replay.protocol.drift.experimental`) is kept in the same way, under
+``<cache>/bundles-experimental/<version>/``. The experimental bundle is written while the binary is installed for the plain
+bundle."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ MADE = (
 
 
 def bundles_folder(experimental: bool = False) -> Path:
-    """Return the folder in which generated bundles are kept, one folder a version."""
+    """Return the folder of the generated bundles, which has one folder per version."""
     return cache_folder() / ("bundles-experimental" if experimental else "bundles")
 
 
 def cached(version: str, experimental: bool = False) -> Path | None:
-    """Return the folder of the generated bundle of `version`, in the cache or in the data; None if there is none yet."""
+    """Return the folder of the generated bundle of `version`, in the cache or in the data; None if it does not exist yet."""
     places = (bundles_folder(experimental) / check_version(version), Path(version_data.schema_folder(version, experimental)))
     return next((place for place in places if is_file(str(place / data_tables.PRIMARY))), None)
 
 
 def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
-    """Return the bundle that `named` is: a Codex version, or the path of a bundle file or folder of the user's own.
+    """Return the bundle that `named` means: a Codex version, or the path of a user's bundle file or folder.
 
-    A version's bundle is the vendored one, else the cached one, else generated now (which installs the binary if need
-    it, and removes it again). Raises `BundleError`, a sentence, if it is not available.
+    A version's bundle is the vendored one, otherwise the cached one; otherwise it is generated now (which installs the binary if
+    necessary, and then removes it). Raises `BundleError`, a sentence, if the bundle is not available.
     """
     if named in data_tables.versions():
         return load(named)
@@ -70,10 +70,10 @@ def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
 
 
 def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -> tuple[Bundle | None, str]:
-    """Return the experimental bundle next to the `plain` bundle of the Codex version `named`, cached or newly generated.
+    """Return the experimental bundle that belongs to the `plain` bundle of the Codex version `named`, cached or newly generated.
 
-    None if there is none: for a version without the capability, and for the user's
-    own bundle. None and a sentence with the reason if there is one and it is not available.
+    Returns None for a version without the capability, and for a user's own bundle. Returns None and a sentence with the reason if
+    the bundle should exist but is not available.
     """
     if (os.path.exists(named) and named not in data_tables.versions()) or not declares(plain):
         return None, ""
@@ -84,9 +84,10 @@ def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -
 
 
 def load_own(path: str) -> Bundle:
-    """Return the bundle in a file or folder of the user, after a check of every schema.
+    """Return the bundle in a user's file or folder, after a check of every schema.
 
-    A generated bundle is trusted; one that somebody exported, edited or mistook for one is not. Raises `BundleError`.
+    A generated bundle is trusted; a user's file is not, because it may have been edited or may not be a bundle. Raises
+    `BundleError`.
     """
     # Loaded for such files alone: it takes longer than comparing two bundles.
     import jsonschema_rs
@@ -127,9 +128,9 @@ def _unlike(path: str) -> str | None:
 
 
 def _whole(bundle: Bundle) -> Bundle:
-    """Return the generated bundle of which `bundle` is the primary file alone, under its name, or `bundle` itself.
+    """Return the complete generated bundle, under its name, if `bundle` is only its primary file; otherwise `bundle` itself.
 
-    The primary files of 0.93 to 0.110 have one type where the binary has two that share a name; the files a type have both.
+    The primary files of 0.93 to 0.110 have one type where the binary has two that share a name; the single files have both types.
     """
     if len(bundle.files) > 1:
         return bundle
@@ -149,7 +150,8 @@ _DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 def _documents(value: Any) -> list[dict[str, Any]]:
-    """Return what must be schemas in one file: the file, and the definitions of v2, which stand one level deeper."""
+    """Return everything in one file that must be a schema: the file itself, and the definitions of v2, which are nested one level
+    deeper."""
     if not isinstance(value, dict):
         raise TypeError("the file is not a JSON object")
     nested = value.get("definitions", {}).get("v2") if isinstance(value.get("definitions"), dict) else None
@@ -157,10 +159,10 @@ def _documents(value: Any) -> list[dict[str, Any]]:
 
 
 def generate(version: str, told: Told = lambda text: None, *, experimental: bool = False) -> Path:
-    """Generate the bundle of `version` with its binary, or the `experimental` one, keep it, and return its folder.
+    """Generate the bundle of `version` with its binary, or the `experimental` one, store it, and return its folder.
 
-    A binary that was not installed before is installed for it and removed afterwards, whatever happens in between.
-    Raises `BundleError` or `CodexInstallError`, each a sentence.
+    If the binary was not installed before, it is installed now and removed afterwards, also after an error. Raises `BundleError`
+    or `CodexInstallError`, each a sentence.
     """
     # The installer and the generator are only needed here, and not when every bundle is at hand.
     from codex_replay.shell.codex.install import Step, ensure
@@ -203,7 +205,7 @@ def _generate(version: str, binary: Path, experimental: bool) -> Path:
 
 
 def remove_binary(version: str) -> None:
-    """Remove the installed binary of `version`, if there is one, and what an install that was killed left of it."""
+    """Remove the installed binary of `version`, if there is one, and the files that a killed install left."""
     place = place_of(version)
     if not place.parent.is_dir():
         return

@@ -1,8 +1,8 @@
-"""The folder in which installed Codex binaries lie, and what counts as installed.
+"""The folder of the installed Codex binaries, and the checks that decide whether a version is installed.
 
-Strategy: one folder per version and platform, put in place by a single rename and described by a manifest that is
-inside it. So a folder either is complete or does not exist; later damage is detected by size at each look-up
-(cheap, `find_installed`) and by hash before an install is skipped (`damage`).
+Strategy: one folder per version and platform, put in place by a single rename and described by a manifest inside it. A folder is
+therefore complete or does not exist. Later damage is detected by file sizes at each look-up (`find_installed`, because this is
+fast), and by hashes before an install is skipped (`damage`).
 
     <cache>/codex/<version>-<target triple>/manifest.json
     <cache>/codex/<version>-<target triple>/codex/codex        as the package has it, below vendor/<target triple>
@@ -52,11 +52,11 @@ class Manifest:
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 of the binary, in hex."""
+        """Return the SHA-256 of the binary, in hex."""
         return self.files[self.binary][1]
 
     def encode(self) -> bytes:
-        """The manifest as the JSON text that `decode` reads."""
+        """Return the manifest as the JSON text that `decode` reads."""
         files = {name: {"size": size, "sha256": digest} for name, (size, digest) in sorted(self.files.items())}
         value = {"manifest": MANIFEST_FORMAT, "version": self.version, "package": self.package}
         value |= {"integrity": self.integrity, "triple": self.triple, "binary": self.binary}
@@ -64,7 +64,7 @@ class Manifest:
 
     @classmethod
     def decode(cls, data: bytes) -> Manifest:
-        """Read a manifest; ValueError (or a kin: KeyError, TypeError) if it is not one of ours."""
+        """Read a manifest; raises ValueError, KeyError or TypeError if it is invalid."""
         value = json.loads(data)
         if value["manifest"] != MANIFEST_FORMAT:
             raise ValueError("another manifest format")
@@ -97,7 +97,7 @@ def cache_folder() -> Path:
 
 
 def this_platform() -> tuple[str, str]:
-    """This machine's (target triple, package suffix); CodexInstallError where Codex has no binary for it."""
+    """Return this machine's target triple and package suffix; raises CodexInstallError if Codex has no binary for it."""
     system, machine = platform.system(), platform.machine()
     machine = _SAME_MACHINE.get((system, machine), machine)
     try:
@@ -110,7 +110,7 @@ def this_platform() -> tuple[str, str]:
 
 
 def check_version(version: str) -> str:
-    """`version` itself if it is written as the packages write theirs ("0.92.0"); else CodexInstallError."""
+    """Return `version` if it has the form of the packages ("0.92.0"); otherwise raises CodexInstallError."""
     if not _VERSION.fullmatch(version):
         raise CodexInstallError(
             f"{version!r} is not a Codex version: give the full number of a published version, such as {DEFAULT}."
@@ -119,12 +119,12 @@ def check_version(version: str) -> str:
 
 
 def place_of(version: str) -> Path:
-    """The folder of `version` for this platform, whether it exists or not."""
+    """Return the folder of `version` for this platform, whether it exists or not."""
     return cache_folder() / "codex" / f"{check_version(version)}-{this_platform()[0]}"
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest of an installed folder, or None if it cannot be read."""
+    """Return the manifest of an installed folder, or None if it cannot be read."""
     try:
         return Manifest.decode((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -134,7 +134,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 def find_installed(version: str) -> Path | None:
     """Return the path of the installed binary of `version`, or None; check names and sizes only.
 
-    CodexInstallError for a text that is not a version, or an unsupported platform.
+    Raises CodexInstallError for a text that is not a version, or on an unsupported platform.
     """
     folder = place_of(version)
     manifest = read_manifest(folder)
@@ -144,7 +144,7 @@ def find_installed(version: str) -> Path | None:
 
 
 def list_installed() -> list[Installed]:
-    """Every installed Codex for any platform in the cache, damaged ones included, sorted by version."""
+    """Return every installed Codex in the cache, for any platform, including damaged ones, sorted by version."""
     root = cache_folder() / "codex"
     try:
         folders = [folder for folder in root.iterdir() if folder.is_dir() and not folder.name.startswith(".")]
@@ -175,7 +175,7 @@ def damage(folder: Path) -> str | None:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -184,7 +184,7 @@ def sha256_of(path: Path) -> str:
 def locked(place: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Lock one version's folder; `waiting` is called once if another install has the lock.
 
-    The system frees the lock when the process that has it ends, even if it was killed.
+    The system releases the lock when the process with the lock ends, even if that process was killed.
     """
     path = place.parent / f".lock-{place.name}"
     report = False

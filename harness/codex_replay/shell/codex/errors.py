@@ -1,7 +1,7 @@
-"""The errors of an install of the real Codex, each as one sentence.
+"""The errors of an install of the real Codex; each text is one sentence.
 
-CodexInstallError            the install cannot succeed until somebody acts
-  FlakyDownload              the same attempt, made again, may well succeed
+CodexInstallError            the install cannot succeed until the user acts
+  FlakyDownload              the same attempt may succeed if it is repeated
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ _UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXI
 
 
 class CodexInstallError(Exception):
-    """The binary is missing and cannot be installed; the text has what happened, where, and what to do next."""
+    """The binary is missing and cannot be installed; the text says what happened, where, and what to do next."""
 
 
 class FlakyDownload(CodexInstallError):
-    """The network or the far end failed in a way that often passes."""
+    """The network or the server failed in a way that is often temporary."""
 
 
 def disk_full(folder: Path) -> CodexInstallError:
-    """The error for a full disk or quota under `folder`."""
+    """Return the error for a full disk or quota under `folder`."""
     return CodexInstallError(
         f"The disk of {folder} is full. Free about 500 MB, or set CODEX_REPLAY_CACHE to a folder on another disk,"
         " and install again; nothing was installed."
@@ -30,7 +30,7 @@ def disk_full(folder: Path) -> CodexInstallError:
 
 
 def from_os_error(error: OSError, folder: Path) -> CodexInstallError:
-    """The sentence for an operating system error met while writing below the cache folder `folder`."""
+    """Return the error for an operating system error below the cache folder `folder`."""
     if error.errno in _FULL:
         return disk_full(folder)
     if error.errno in _UNWRITABLE:

@@ -1,8 +1,8 @@
-"""A hermetic home for the real Codex: its config, its credentials, and the whole environment it is started with.
+"""A hermetic home for the real Codex: its config, its credentials, and its complete environment.
 
-With it the binary talks to one upstream, which should be on loopback, and looks up no name. What the configuration
-must contain, and from which version on, is the table ``data/any/hermetic-config.json``; it comes from REAL-01 to REAL-11, and
-each row was watched with strace.
+In a hermetic home, the binary contacts only one upstream, which should be on loopback, and looks up no host name. The table
+``data/any/hermetic-config.json`` has the required configuration, and the version from which each row applies; it comes from
+REAL-01 to REAL-11, and each row was checked with strace.
 
     root/home   CODEX_HOME and HOME: config.toml, auth.json
     root/tmp    TMPDIR; not a parent of home, since Codex may let commands write there
@@ -41,6 +41,7 @@ ENVIRONMENT: Mapping[str, str] = {
 
 FAKE_EMAIL = "fake@codex-replay.invalid"
 FAKE_ACCOUNT = "fake-account-0000"
+FAKE_USER = "user-1"  # the one that the fake backend names in a refreshed login: a refresh must not change the user
 FAKE_KEY = "sk-fake-codex-replay"
 
 
@@ -51,7 +52,7 @@ class ApiKey:
     key: str = FAKE_KEY
 
     def encode(self) -> dict[str, object]:
-        """The content of auth.json."""
+        """Return the content of auth.json."""
         return {"OPENAI_API_KEY": self.key}
 
 
@@ -86,11 +87,11 @@ class ChatGpt:
 class HermeticHome:
     """A folder tree under `root` and an environment in which the real Codex reaches `upstream_url` and nothing else.
 
-    `upstream_url` is the base without a path ("http://127.0.0.1:1234"): the Responses API is expected under /v1, the
-    ChatGPT API under /backend-api/, the token refresh at /oauth/token. `version` is the Codex that will run here (the
-    default if it is not a version number): its table rows are merged first, then `features`, then `extra_config` (nested tables
-    as mappings), the later winning.
-    `auth` None writes no auth.json. Making the object writes the files; OSError if that cannot be done.
+    `upstream_url` is the base without a path ("http://127.0.0.1:1234"): the Responses API is expected under /v1, the ChatGPT API
+    under /backend-api/, the token refresh at /oauth/token. `version` is the Codex that will run here (the default if it is not a
+    version number). The table rows of the version are merged first, then `features`, then `extra_config` (nested tables as
+    mappings); later
+    values win. If `auth` is None, no auth.json is written. The constructor writes the files; raises OSError if it cannot.
     """
 
     def __init__(
@@ -128,11 +129,11 @@ class HermeticHome:
 
     @property
     def auth_file(self) -> Path:
-        """The path of auth.json, which may not exist."""
+        """Return the path of auth.json, which may not exist."""
         return self.home / "auth.json"
 
     def write_auth(self, value: Mapping[str, object]) -> None:
-        """Write `value` as auth.json, in one step and readable only by its owner; Codex may be running meanwhile."""
+        """Write `value` as auth.json, in one step and readable only by its owner; Codex may be running at the same time."""
         draft = self.home / ".auth.json.new"
         draft.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -140,7 +141,7 @@ class HermeticHome:
         os.replace(draft, self.auth_file)
 
     def _filled(self, value: Any) -> Any:
-        """`value` with the table's placeholders replaced in each of its strings."""
+        """Return `value` with the table's placeholders replaced in each of its strings."""
         if isinstance(value, Mapping):
             return {key: self._filled(item) for key, item in value.items()}
         if isinstance(value, list):
@@ -153,11 +154,11 @@ class HermeticHome:
 
 
 def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = FAKE_ACCOUNT) -> str:
-    """An id_token that Codex can parse and that is clearly not real: unsigned, from an issuer that cannot exist.
+    """Return an id_token that Codex can parse and that is clearly not real: unsigned, from an issuer that cannot exist.
 
-    Claims as REAL-08 names them.
+    The claims of the token are those that REAL-08 names, and the user, which later versions read.
     """
-    auth = {"chatgpt_plan_type": plan, "chatgpt_account_id": account_id}
+    auth = {"chatgpt_plan_type": plan, "chatgpt_account_id": account_id, "chatgpt_user_id": FAKE_USER}
     claims = {"iss": "https://codex-replay.invalid", "email": email, "https://api.openai.com/auth": auth}
     header = {"alg": "none", "typ": "JWT"}
     parts = [json.dumps(part, separators=(",", ":")).encode() for part in (header, claims)] + [b"fake-signature"]
@@ -165,7 +166,7 @@ def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = 
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with the keys of `over`, table by table; `over` wins."""
+    """Return `base` with the keys of `over`, merged table by table; values of `over` take precedence."""
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
@@ -175,7 +176,7 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def toml(config: Mapping[str, Any]) -> str:
-    """Return `config` as a TOML document; ValueError for a value that TOML has no form for, such as None."""
+    """Return `config` as a TOML document; raises ValueError for a value that TOML cannot write, such as None."""
     try:
         return tomli_w.dumps(config)
     except TypeError as error:

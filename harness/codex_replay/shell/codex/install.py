@@ -1,9 +1,8 @@
-"""Install one Codex version: resolve, download, check, unpack, put in place.
+"""Install one Codex version: resolve, download, check, unpack, move into place.
 
-Strategy: everything happens in a temporary folder next to the final place, under that place's lock; the last step is
-one rename. Whatever goes wrong before it, an interrupt included, removes the temporary folder and leaves no trace.
-A process that was killed outright leaves a temporary folder, which the next install of that version removes.
-"""
+Strategy: everything happens in a temporary folder next to the final place, under that place's lock; the last step is one rename.
+If anything fails before that, or is interrupted, the temporary folder is removed and nothing remains. A killed process leaves a
+temporary folder, which the next install of that version removes."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ RETRY_DELAY = 1.0
 
 
 class Step(NamedTuple):
-    """One piece of progress: the stage, a line of text, and how many bytes are done (of `total`, where it is known).
+    """One report of progress: the stage, a line of text, and the number of finished bytes (of `total`, if known).
 
     Stages: wait, damaged, resolve, download, retry, check, unpack.
     """
@@ -47,10 +46,10 @@ class Step(NamedTuple):
 
 
 def ensure(version: str, progress: Callable[[Step], None] = lambda step: None) -> Path:
-    """The path of the binary of Codex `version`, installed now if it is not there or is damaged.
+    """Return the path of the binary of Codex `version`; install it if it is missing or damaged.
 
-    Needs npm and a network only when it must install. An intact binary (by hash) is returned without any lock or
-    write. Raises CodexInstallError, whose text is a sentence; KeyboardInterrupt passes through after the clean-up.
+    npm and a network are needed only for an install. An intact binary (by hash) is returned without any lock or write. Raises
+    CodexInstallError with a sentence; KeyboardInterrupt passes through after the clean-up.
     """
     place = place_of(version)
     try:
@@ -115,10 +114,10 @@ def _attempt(version: str, program: str, work: Path, place: Path, progress: Call
 
 
 def _package_for(npm: Npm, version: str, suffix: str) -> Package:
-    """The package that carries this platform's binary.
+    """Return the package that contains this platform's binary.
 
-    Up to 0.98 the package itself carries all platforms; later ones name a package a platform as an optional
-    dependency, "@openai/codex-linux-x64": "npm:@openai/codex@0.141.0-linux-x64".
+    Up to 0.98, the package itself contains all platforms; later ones name one package per platform as an optional dependency,
+    "@openai/codex-linux-x64": "npm:@openai/codex@0.141.0-linux-x64".
     """
     main = npm.view(f"{PACKAGE}@{version}")
     if not main.optional:
@@ -130,7 +129,8 @@ def _package_for(npm: Npm, version: str, suffix: str) -> Package:
 
 
 def _put_in_place(files: Path, place: Path, aside: Path) -> None:
-    """One rename; a damaged folder that is in the way is moved aside first (its files may be running)."""
+    """Move the folder into place by one rename; a damaged folder in its place is moved aside first, because its files may be
+    running."""
     if place.exists():
         os.replace(place, aside)
     os.replace(files, place)

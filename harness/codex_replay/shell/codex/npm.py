@@ -1,9 +1,8 @@
-"""The npm client: look up one package version, download its tarball, and report errors plainly.
+"""The npm client: look up one package version, download its tarball, and describe errors.
 
-Strategy: npm runs as a program in a process group of its own, in a folder of ours and with a download cache in that
-folder. So a broken download leaves nothing in the user's npm cache, progress is the growth of that folder, and one
-kill ends all of it. npm's own retries are kept short; the caller repeats a `FlakyDownload`.
-"""
+Strategy: npm runs as a program in a separate process group, in a temporary folder that also has its download cache. A broken
+download therefore leaves nothing in the user's npm cache, the growth of that folder shows the progress, and one kill ends
+everything. npm's own retries are kept short; the caller repeats a `FlakyDownload`."""
 
 from __future__ import annotations
 
@@ -81,20 +80,20 @@ class Npm:
     grown: Callable[[str, int], None]
 
     def view(self, spec: str) -> Package:
-        """The registry's entry of `spec`, "@openai/codex@VERSION"."""
+        """Return the registry's entry of `spec`, "@openai/codex@VERSION"."""
         fields = ("name", "version", "dist.integrity", "optionalDependencies")
         value = self._run(("view", spec, *fields), spec)
         if not isinstance(value, dict) or not isinstance(value.get("dist.integrity"), str):
             raise CodexInstallError(
                 f"The npm registry has no integrity hash for {spec}, so a download cannot be checked. Use another"
-                " registry (`npm config get registry` shows the current one)."
+                " registry (`npm config get registry` shows the current registry)."
             )
         optional = value.get("optionalDependencies")
         pairs = optional.items() if isinstance(optional, dict) else ()
         return Package(spec, value["dist.integrity"], {str(name): str(what) for name, what in pairs})
 
     def pack(self, spec: str) -> Path:
-        """Fetch the tarball of `spec`; returns its path inside `folder`."""
+        """Fetch the tarball of `spec`; return its path inside `folder`."""
         for old in self.folder.glob("*.tgz"):
             old.unlink()
         self._run(("pack", spec), spec)
@@ -180,7 +179,7 @@ def fetched(folder: Path) -> int:
 
 
 def explain(status: int, out: bytes, err: bytes, spec: str) -> CodexInstallError:
-    """The error for an npm that ended with `status`, from the JSON on its stdout or the text on its stderr."""
+    """Return the error for an npm that ended with `status`, from the JSON on its stdout or the text on its stderr."""
     code, summary = _failure(out, err)
     version = spec.removeprefix(PACKAGE + "@")
     because = f" ({summary})" if summary else ""
@@ -204,7 +203,10 @@ def explain(status: int, out: bytes, err: bytes, spec: str) -> CodexInstallError
 
 
 def _failure(out: bytes, err: bytes) -> tuple[str, str]:
-    """npm's error code and its one-line summary. All versions write them to stderr, newer ones as JSON."""
+    """Return npm's error code and its one-line summary.
+
+    All versions of npm write the code and the summary to stderr; newer versions write them as JSON.
+    """
     text = err.decode(errors="replace")
     for candidate in (out, err):
         try:
@@ -217,6 +219,6 @@ def _failure(out: bytes, err: bytes) -> tuple[str, str]:
 
 
 def _one_line(text: str) -> str:
-    """The first line with content, cut to a readable length and without its full stop."""
+    """Return the first line that is not blank, cut to a readable length and without its full stop."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return truncate(line, 200).rstrip(".")

@@ -1,7 +1,6 @@
 """Find out which Codex a command starts, without starting it.
 
-The version is in the package or manifest of its binary; fake-codex is known by its file.
-"""
+The version is in the package or manifest of its binary; fake-codex is recognised by its program file."""
 
 from __future__ import annotations
 
@@ -15,10 +14,10 @@ from codex_replay.protocol import data_tables
 def version_of(command: Sequence[str]) -> str | None:
     """Return the version of the Codex that `command` starts, or None.
 
-    Only the first two words count (the second for `node codex.js`). Our installer writes `manifest.json`,
-    `package.json` what npm does.
+    Only the first two words of the command matter (the second for `node codex.js`), and the first two after `--` (`codex-replay
+    connect -- codex`). `codex install` writes `manifest.json`, npm writes `package.json`.
     """
-    for word in command[:2]:
+    for word in _programs(command):
         for folder in _folders_above(word):
             for name, key in (("manifest.json", "package"), ("package.json", "name")):
                 facts = _object(os.path.join(folder, name))
@@ -33,12 +32,18 @@ def bundle_of(version: str) -> str:
 
 
 def is_fake(command: Sequence[str]) -> bool:
-    """Return whether `command` starts fake-codex, by this or by another name (a link called `codex`)."""
-    return any(os.path.basename(_program(word) or "") == "fake-codex" for word in command[:2])
+    """Return True if `command` starts fake-codex, under this or another name (a link called `codex`)."""
+    return any(os.path.basename(_program(word) or "") == "fake-codex" for word in _programs(command))
+
+
+def _programs(command: Sequence[str]) -> Sequence[str]:
+    """Return the words of a command line that may name Codex."""
+    inner = command.index("--") + 1 if "--" in command else len(command)
+    return [*command[:2], *command[inner : inner + 2]]
 
 
 def _program(word: str) -> str | None:
-    """Return the file that a word of a command line names, links resolved, or None if there is none."""
+    """Return the file that a word of a command line names, with links resolved, or None if there is none."""
     places = [""] if os.sep in word else os.environ.get("PATH", "").split(os.pathsep)
     for place in places:
         path = os.path.join(place, word)
@@ -48,7 +53,7 @@ def _program(word: str) -> str | None:
 
 
 def _folders_above(word: str) -> Iterator[str]:
-    """The folders from the program's own up; a package keeps its binary at most five below its root."""
+    """Yield the folders from the program's own upwards; a package has its binary at most five levels below its root."""
     if (folder := _program(word)) is None:
         return
     for _ in range(5):

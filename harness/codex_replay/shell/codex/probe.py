@@ -1,9 +1,9 @@
-"""Ask a real Codex what no schema says: the methods in its own order with the words of a refusal, and the keys of config.toml.
+"""Ask a real Codex for facts that no schema contains: its methods in its own order, with the text of a refusal, and the keys of
+config.toml.
 
-Strategy: a method that does not exist is refused with the list of all; `"params":5` is refused with the type that the method
-expects. A key of config.toml refuses `[[[]]]`; any other key is ignored. Each process has a hermetic home with an upstream
-that does not answer.
-"""
+Strategy: a method that does not exist is refused with a list of all methods, and `"params":5` with the type that the method
+expects. The value `[[[]]]` is refused for a known key of config.toml; an unknown key is ignored. Each process has a hermetic home
+with an upstream that does not answer."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from codex_replay.shell.rpc.client import Client, SubjectFailure
 NOWHERE = "http://127.0.0.1:9"
 _EXPECTED = re.compile(r"invalid type: integer `5`, expected (.+?)(?: at line \d+ column \d+)?$")
 _SECONDS = 60.0
+#: How long a method without params is waited for: one that is refused answers at once.
+_ABSENT_SECONDS = 5.0
 
 
 def methods(binary: Path, version: str) -> dict[str, str]:
-    """Return each client method in the server's order, and what it expects for its params ("" if it does not refuse 5).
+    """Return each client method in the server's order, and the expected type of its params ("" if it does not refuse 5).
 
     Raises `SubjectFailure` if the server does not answer.
     """
@@ -38,16 +40,27 @@ def methods(binary: Path, version: str) -> dict[str, str]:
             client.notify("initialized")
             for method in _names(client.call("codex-replay/no-such-method", {})):
                 found[method] = _expected(client.call(method, 5))
+                if found[method].startswith("struct ") and _optional(client, method):
+                    found[method] = f"option {found[method]}"
         finally:
             client.stop()
     return found
+
+
+def _optional(client: Client, method: str) -> bool:
+    """Return True if the server accepts the request without params; also True if it does not answer."""
+    try:
+        reply = client.reply_to(client.post(method), _ABSENT_SECONDS)
+    except SubjectFailure:
+        return False
+    return "missing field `params`" not in str(reply.get("error", {}).get("message", ""))
 
 
 def _names(reply: Any) -> list[str]:
     text = str(reply.get("error", {}).get("message", "")) if isinstance(reply, dict) else ""
     names = re.findall(r"`([^`]+)`", text.partition("expected one of")[2])
     if not names:
-        raise SubjectFailure(f"The server does not list its methods when it refuses an unknown one: {text or reply}")
+        raise SubjectFailure(f"The server does not list its methods when it refuses an unknown method: {text or reply}")
     return names
 
 
@@ -58,9 +71,11 @@ def _expected(reply: Any) -> str:
 
 
 def config_keys(binary: Path, version: str, known: list[str]) -> tuple[list[str], int | None]:
-    """Return the keys of config.toml that this version reads, and how many the binary says that it has (None: it does not say).
+    """Return the keys of config.toml that this version reads, and the number of keys that the binary reports (None: it reports
+    none).
 
-    It refuses `[[[]]]` under each. The candidates are the `known` keys and those that it has in its answer to config/read.
+    A key is read if `[[[]]]` is refused for it. The candidates are the `known` keys and the keys in the server's answer to
+    config/read.
     """
     found = []
     with tempfile.TemporaryDirectory(prefix="codex-replay-probe-", ignore_cleanup_errors=True) as root:

@@ -1,9 +1,7 @@
 """Let a real Codex write its schema files, in an empty home directory, and compare two sets of files.
 
-Strategy: the generator needs no account, no configuration and no network, so it runs with an empty home and nothing of
-the caller's environment but PATH. Files are compared as bytes; a difference is a sentence with the first line in which
-the two differ.
-"""
+Strategy: the generator needs no account, no configuration and no network, so it runs with an empty home and only PATH from the
+caller's environment. Files are compared as bytes; a difference is a sentence with the first line in which the two differ."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GenerateError(RuntimeError):
-    """Codex did not write its schemas; the message has the command and its result."""
+    """Codex did not write its schemas; the message names the command and its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +33,9 @@ class FileDifference:
 def generate(server: Sequence[str], out: str, *, experimental: bool = False, timeout: float = 60.0) -> None:
     """Run ``<server> generate-json-schema --out OUT`` with an empty home directory.
 
-    `server` is the command that starts an app-server (``["codex", "app-server"]``), `timeout` in seconds. With `experimental`
-    it is to write what only clients that ask for it are served, too (from 0.95 on). Raises `GenerateError` when it cannot be
-    started, does not end in time, fails, or writes nothing.
+    `server` is the command that starts an app-server (``["codex", "app-server"]``), `timeout` is in seconds. With `experimental`,
+    it also writes the parts that only clients with the capability get (from 0.95 on). Raises `GenerateError` if the command
+    cannot be started, does not end in time, fails, or writes nothing.
     """
     codex = " ".join(server)
     command = [*server, "generate-json-schema", "--out", os.path.abspath(out), *(["--experimental"] if experimental else [])]
@@ -64,9 +62,9 @@ def generate(server: Sequence[str], out: str, *, experimental: bool = False, tim
 def compare(
     expected: Iterable[tuple[str, bytes]], found: Iterable[tuple[str, bytes]], names: tuple[str, str]
 ) -> list[FileDifference]:
-    """Return in which files two sets differ, sorted by file name; empty when all bytes are equal.
+    """Return the files in which two sets differ, sorted by name; an empty list if all bytes are equal.
 
-    `names` is what the two sets are called in the sentences, for example ``("vendored", "generated")``.
+    `names` are the names of the two sets for the sentences, for example ``("vendored", "generated")``.
     """
     left, right = dict(expected), dict(found)
     differences = []
@@ -91,14 +89,14 @@ def _first_difference(left: bytes, right: bytes, names: tuple[str, str]) -> str:
 
 
 def manifest(files: Mapping[str, bytes]) -> str:
-    """Return the sha256 manifest of `files` (relative name -> bytes), one line a file, as sha256sum writes it."""
+    """Return the sha256 manifest of `files` (relative name -> bytes), one line per file, in the form of sha256sum."""
     return "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files))
 
 
 def verify_manifest(version: str) -> list[FileDifference]:
     """Return the vendored files of `version` that differ from ``schema.sha256``; empty if all match.
 
-    Raises `MissingTable` when there is no manifest.
+    Raises `MissingTable` if there is no manifest.
     """
     manifest = data_tables.read("schema.sha256", version).decode("ascii")
     message = {name: digest for digest, name in (line.split() for line in manifest.splitlines())}

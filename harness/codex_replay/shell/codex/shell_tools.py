@@ -1,4 +1,5 @@
-"""The shell tool of a Codex version: scripts call that of 0.92, and are played with the one that the version has."""
+"""The shell tool of a Codex version: scripts call the tool of 0.92, and the call is converted to the tool of the version that
+plays it."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def shell_tool(version: str) -> Mapping[str, str]:
-    """Return the `name` of the shell tool of `version`, the argument that has the command line, `command`, and perhaps `model`.
+    """Return the `name` of the shell tool of `version`, its argument for the command line (`command`), and perhaps `model`.
 
-    For what is no version, those of the default version (data/any/shell-tools.json).
+    For a text that is not a version, return those of the default version (data/any/shell-tools.json).
     """
     at = numbers(version if is_version(version) else DEFAULT)
     rows: list[dict[str, str]] = load("shell-tools", "any")["rows"]
@@ -25,7 +26,7 @@ def shell_tool(version: str) -> Mapping[str, str]:
 def for_version(script: Any, version: str) -> Any:
     """Return a script (docs/scripts.md) in which the calls of 0.92's `shell_command` are calls of the shell tool of `version`.
 
-    Everything else is unchanged, and so is a call whose arguments have no command line.
+    Everything else is unchanged, including calls whose arguments contain no command line.
     """
     old, new = shell_tool(DEFAULT), shell_tool(version)
     return script if old == new else _translated(script, old, new)

@@ -1,11 +1,12 @@
-"""Run the suite on one real Codex, and keep the traffic of each case: by the plugin part
-`codex_replay.plugin.app_server.kept_runs`.
+"""Run the suite on one real Codex, and keep the traffic of each case; the plugin part `codex_replay.plugin.app_server.kept_runs`
+writes it.
 
-A run takes minutes, so what it kept is kept, in the cache next to the binaries, under a key over everything that takes part:
-the suite's files of every kind, the library and the fake backend with their tables, the binary, the Python. What only compares
-(`harness/codex_replay/protocol/behaviour/*.py`) takes no part in a run and is left out of the key.
+A run takes minutes, so its results are kept in the cache next to the binaries. The key of the results covers everything that
+influences a run:
+the suite's files of every kind, the library and the fake backend with their tables, the binary, the Python. Code that only
+compares (`harness/codex_replay/protocol/behaviour/*.py`) does not influence a run, so the key leaves it out.
 
-    <cache>/behaviour/<key>/run.json      how many cases, of which version; written last, so what has none is no run
+    <cache>/behaviour/<key>/run.json      the number of cases, and the version; written last, so a folder without it is not a run
     <cache>/behaviour/<key>/cases/...     as harness/codex_replay/plugin/app_server/kept_runs.py leaves them
 """
 
@@ -57,11 +58,11 @@ class CannotRun(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run: the folder of the suites, the Codex version, the number of its run (1, or 2 for the control), and the cases.
+    """A run: the folder of the suites, the Codex version, its number (1, or 2 for the control run), and the cases.
 
-    `chosen` is an expression as pytest's -k, `nodes` are single cases (path below the suites::name); `wait` is how many seconds a
-    case waits for one frame, `jobs` how many cases run at a time. In a `plain` run each client opens as its case has it, without
-    the capability that makes two versions comparable.
+    `chosen` is an expression for pytest's -k, `nodes` are single cases (path below the suites::name); `wait` is the number of
+    seconds that a case waits for one frame, `jobs` the number of cases that run at a time. In a `plain` run, each client sends
+    the opening messages of its case, without the capability that makes two versions comparable.
     """
 
     suites: Path
@@ -75,12 +76,12 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """The folder of this kept run."""
+        """Return the folder of this kept run."""
         return cache_folder() / "behaviour" / key(self)
 
 
 def folders(suites: Path) -> list[tuple[str, Path]]:
-    """Return the folders that take part in a run, each under the name that it has in the key."""
+    """Return the folders that influence a run, each under its name in the key."""
     found = [("suites", suites)]
     for name in PARTS:
         head, _, rest = name.partition("/")
@@ -92,7 +93,7 @@ def folders(suites: Path) -> list[tuple[str, Path]]:
 
 
 def parts(suites: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the name and the path of each file that takes part in a run, in order."""
+    """Yield the name and the path of each file that influences a run, in order."""
     for name, folder in folders(suites):
         for path in sorted(folder.rglob("*")):
             label = f"{name}/{path.relative_to(folder).as_posix()}"
@@ -101,7 +102,7 @@ def parts(suites: Path) -> Iterator[tuple[str, Path]]:
 
 
 def key(run: Run) -> str:
-    """Return the key under which a run is kept, in hex; a change of anything that takes part gives another one."""
+    """Return the key under which a run is kept, in hex; any change in these files changes the key."""
     manifest = read_manifest(place_of(run.version))
     digest = hashlib.sha256()
     message = [run.version, manifest.sha256 if manifest else None, run.number, run.chosen, run.nodes, run.wait, run.plain]
@@ -116,7 +117,7 @@ def kept(run: Run, step: Step = lambda done, total: None) -> Path:
     """Return the folder with the traffic of each case; run the suite if the folder does not exist.
 
     `step` gets the number of finished cases and their total (None: not known yet). Raises `CannotRun`; an interrupt ends all
-    that was started and keeps nothing.
+    started processes and keeps no result.
     """
     place = run.place
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -172,7 +173,7 @@ def _pytest(run: Run, draft: Path, scratch: Path) -> list[str]:
 def _guarded(argv: Sequence[str], output: Path, tick: Callable[[], None]) -> tuple[int, bytes]:
     """Run a command under the guard, calling `tick` repeatedly; return its exit status and its output.
 
-    Whatever ends this (an interrupt, an error of `tick`), nothing of the command is left.
+    No process of the command remains, even after an interrupt or an error in `tick`.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
     with output.open("wb") as file:
@@ -196,7 +197,7 @@ def _guarded(argv: Sequence[str], output: Path, tick: Callable[[], None]) -> tup
 
 
 def _end(guard: subprocess.Popen[bytes]) -> None:
-    """Let the guard end its command and itself; a second interrupt does not shorten the wait."""
+    """Make the guard end its command and itself, and wait for that; a second interrupt does not shorten the wait."""
     assert guard.stdin is not None
     with contextlib.suppress(OSError):
         guard.stdin.close()  # which raises the error
@@ -227,7 +228,7 @@ def _count(draft: Path, step: Step) -> None:
 
 
 def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) -> dict[str, Kept]:
-    """Return what a run has kept, by case; what cannot be read of it counts as lost. `step` is called for each case.
+    """Return the results of a kept run, by case; unreadable parts count as lost. `step` is called for each case.
 
     `version` is the Codex whose table normalises the run.
     """
@@ -251,7 +252,7 @@ def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) 
 
 
 def nodes(folder: Path, cases: Sequence[str]) -> tuple[str, ...]:
-    """Return for each of these cases of a kept run its path below the suites::name."""
+    """Return the path below the suites::name for each of these cases of a kept run."""
     message: Mapping[str, str] = {
         each["case"]: each["node"] for each in (json.loads(path.read_bytes()) for path in _cases(folder))
     }

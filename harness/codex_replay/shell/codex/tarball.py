@@ -1,9 +1,8 @@
-"""Unpack the files of one platform from a package tarball: check every byte first, then unpack only those.
+"""Unpack the files of one platform from a package tarball: first check every byte of the tarball, then unpack only these files.
 
-Strategy: where the files lie is read from the tarball (each package has `vendor/<target triple>/...`, and there one
-executable named `codex`), not known by version. The tarball is read as a stream, and each path in it is taken apart
-and rebuilt below the target folder; links and special files are refused.
-"""
+Strategy: the place of the files is read from the tarball (each package has `vendor/<target triple>/...`, and there one executable
+named `codex`), so it does not depend on the version. The tarball is read as a stream, and each path in it is split and rebuilt
+below the target folder; links and special files are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _BLOCK = 1 << 20
 
 
 def check_integrity(tarball: Path, integrity: str, spec: str) -> None:
-    """Raise unless the file's SHA-512 is the one in `integrity` ("sha512-BASE64", maybe among other hashes)."""
+    """Raise an error unless the file's SHA-512 is the one in `integrity` ("sha512-BASE64", perhaps among other hashes)."""
     expected = [part.partition("-")[2] for part in integrity.split() if part.startswith("sha512-")]
     if not expected:
         raise CodexInstallError(
@@ -42,8 +41,8 @@ def unpack(
 ) -> tuple[str, dict[str, tuple[int, str]]]:
     """Unpack the files of `triple` into the folder `into`.
 
-    Returns the binary's path and {path: (size in bytes, SHA-256 in hex)}, paths relative to `into`. `advanced` is called
-    how many bytes of the tarball have been read.
+    Return the binary's path and {path: (size in bytes, SHA-256 in hex)}, with paths relative to `into`. `advanced` is called with
+    the number of bytes of the tarball that were read so far.
     """
     files: dict[str, tuple[int, str]] = {}
     try:
@@ -68,7 +67,7 @@ def unpack(
 
 
 def _inside(member: tarfile.TarInfo, triple: str, spec: str) -> str | None:
-    """The member's path below vendor/<triple>, or None if it belongs to something else."""
+    """Return the member's path below vendor/<triple>, or None if it belongs to something else."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
         raise CodexInstallError(f"The tarball of {spec} contains the unsafe path {member.name!r}; nothing was installed.")
@@ -98,7 +97,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, adva
 
 
 def _find_binary(files: dict[str, tuple[int, str]], into: Path, triple: str, spec: str) -> str:
-    """Up to 0.139 it is codex/codex, from 0.140 bin/codex; whichever folder, it is the executable of that name."""
+    """Return the path of the executable named `codex`: up to 0.139 it is codex/codex, from 0.140 on bin/codex."""
     found = [name for name in files if PurePosixPath(name).name == "codex" and (into / name).stat().st_mode & 0o100]
     if len(found) != 1:
         what = "no executable named codex" if not found else f"more than one ({', '.join(sorted(found))})"

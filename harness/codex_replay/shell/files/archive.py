@@ -2,8 +2,7 @@
 
 A wheel carries the cassettes and the schema files in archives (hatch_build.py), because pytest reads the list of all files that a
 plugin's distribution installed, at the start of each run. Nothing is unpacked. zipimport reads single files, because every
-interpreter has loaded it: zipfile would cost fake-codex a third of its start-up.
-"""
+interpreter has already loaded it; zipfile would add a third to the start-up time of fake-codex."""
 
 from __future__ import annotations
 
@@ -16,15 +15,15 @@ SUFFIX = ".wheel.zip"
 
 
 def packed(path: str) -> str:
-    """Return the path of the archive that replaces a folder in a wheel, or of the folder itself.
+    """Return the path of the archive that replaces a folder in a wheel, otherwise the path of the folder itself.
 
-    The archive comes first: an update of an older installation can leave the empty folder behind.
+    The archive takes precedence, because an update of an older installation can leave the empty folder behind.
     """
     return path + SUFFIX if os.path.isfile(path + SUFFIX) else path
 
 
 def read(path: str) -> bytes:
-    """Return the bytes of a file in an archive; raises `OSError`, of the kind that `open` raises."""
+    """Return the bytes of a file in an archive; raises the same kinds of `OSError` as `open`."""
     try:
         return zipimporter(path).get_data(path)
     except ZipImportError:
@@ -45,7 +44,7 @@ def is_file(path: str) -> bool:
 
 
 def names(path: str) -> list[str]:
-    """Return the names of the files in the archive at `path`, sorted as text; raises `OSError`, also for no zip file."""
+    """Return the names of the files in the archive at `path`, sorted as text; raises `OSError`, also if it is not a zip file."""
     from zipfile import BadZipFile, ZipFile
 
     try:

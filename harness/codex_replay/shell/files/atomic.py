@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def named(draft: str, place: str) -> Iterator[None]:
-    """If the body raises an ``OSError`` that names `draft`, or a file in it, replace that name by `place`, which the user
-    gave.
+    """If the body raises an ``OSError`` that names `draft`, or a file in it, replace that name in the error by `place`, the name
+    that the user gave.
     """
     try:
         yield
@@ -26,8 +26,9 @@ def named(draft: str, place: str) -> Iterator[None]:
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """Yield the path of a draft next to `path`; at the end of the body, rename the draft (a file or a folder) to `path`.
 
-    If the body fails, the draft is removed and `path` is as it was. Missing folders above `path` are made. Of two that
-    make one folder at once the first wins, and the other's draft is dropped: both made the same. Raises ``OSError``.
+    If the body fails, the draft is removed and `path` stays unchanged. Missing folders above `path` are created. If two processes
+    make the same folder at once, the folder of the first is kept and the draft of the other is dropped, because both have the
+    same content. Raises ``OSError``.
     """
     place = os.fspath(path)
     above, name = os.path.split(os.path.abspath(place))
@@ -46,7 +47,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write `data` to `path` in one step: a reader sees the old file or the new one, never part of it.
 
-    What is not a file (a pipe, a device such as /dev/stdout) is written to, and stays what it is.
+    If `path` is not a regular file (a pipe, a device such as /dev/stdout), write to it directly.
     """
     special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     with contextlib.nullcontext(path) if special else replacing(path) as place, open(place, "wb") as file:

@@ -1,4 +1,4 @@
-"""Schema bundles in files of the user's own: a generated directory, or a primary file alone."""
+"""Schema bundles in a user's own files: a generated directory, or only a primary file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a folder, or of an archive, as a mapping from relative name to bytes, one file in memory at a time."""
+"""The files of a folder or an archive, as a mapping from relative name to bytes, with only one file in memory at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codex_replay.shell.files import archive
 
 
 class Folder(Mapping[str, bytes]):
-    """All files under `root`; names use ``/`` and are sorted as text. Each look-up reads the file: it raises `OSError`."""
+    """All files under `root`; names use ``/`` and are sorted as text. Each look-up reads the file, so it can raise `OSError`."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = os.fspath(root)

@@ -1,10 +1,9 @@
 """The reader of the data of Codex versions: tables and schema files, as bytes.
 
-Strategy: the packaged data are below ``protocol/data``; what `codex-replay codex add` has made is below the user's data folder
-(`added_folder`), one folder a version in the same form. A packaged version is never replaced. The floors below open no
-files: `codex_replay.protocol.data_tables` gets this module of the root package, in one place, when it reads the first file.
-fake-codex reads tables, so this module imports nothing, and `os` only where a file is not packaged or folders are listed.
-"""
+Strategy: the packaged data is below ``protocol/data``; the data that `codex-replay codex add` made is below the user's data
+folder (`added_folder`), in the same form, one folder per version. A packaged version is never replaced. The modules of `core` and
+`protocol` open no files: `codex_replay.protocol.data_tables` gets this module from the root package when it reads the first file.
+fake-codex reads tables, so this module imports nothing, and imports `os` only if a file is not packaged or folders are listed."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ LEARNT = "learnt.json"
 def added_folder() -> str:
     """Return the folder of the versions that the user has added.
 
-    It is ``$CODEX_REPLAY_DATA/versions``, or ``codex-replay/versions`` under $XDG_DATA_HOME or ~/.local/share.
+    The folder is ``$CODEX_REPLAY_DATA/versions``, or ``codex-replay/versions`` under $XDG_DATA_HOME or ~/.local/share.
     """
     import os
 
@@ -38,7 +37,7 @@ def path_of(name: str) -> str:
 
 
 def schema_folder(version: str, experimental: bool = False) -> str:
-    """Return the path of the folder with the schema files of `version`, in a wheel an archive; it may not exist."""
+    """Return the path of the folder (in a wheel the archive) with the schema files of `version`; it may not exist."""
     import os
 
     from codex_replay.shell.files.archive import packed
@@ -80,12 +79,12 @@ def added() -> list[str]:
 
 
 def versions() -> list[str]:
-    """Return the Codex versions whose schema files are there, packaged or added, sorted as text."""
+    """Return the Codex versions whose schema files exist, packaged or added, sorted as text."""
     return sorted({*packaged(), *added()})
 
 
 def schema(version: str, experimental: bool = False) -> Mapping[str, bytes]:
-    """Return the schema files of `version`, by relative name; none for a version that is not there."""
+    """Return the schema files of `version`, by relative name; empty for an unknown version."""
     from codex_replay.shell.files.folder import Folder
 
     return Folder(schema_folder(version, experimental))

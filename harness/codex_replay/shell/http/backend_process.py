@@ -1,20 +1,19 @@
-"""Run the fake Responses backend as a program, and speak to its control API.
+"""Run the fake Responses backend as a program, and call its control API.
 
-The backend is a subject like any other: it is started as a process and reached over a socket. It ends with its stdin, so that it
-cannot outlive us even when we are killed. Synchronous, standard library only.
-"""
+The backend is a subject like any other: it is started as a process and contacted over a socket. The backend ends when its
+stdin ends, so
+that it cannot outlive this process, even if this process is killed. The module is synchronous and uses only the standard
+library."""
 
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import select
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -25,10 +24,16 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from codex_replay.core.text.error_text import error_text
+from codex_replay.shell.process.programs import program
 
 PREFIX = "/_codex_replay/sessions/"
 #: The session of a client whose URL has no prefix.
 DEFAULT_SESSION = "default"
+
+
+def backend_command() -> list[str]:
+    """Return the command that starts the fake backend, without its options."""
+    return program("codex_fakes.backend.__main__", using=("httptools", "brotli", "zstandard"))
 
 
 class BackendError(RuntimeError):
@@ -53,21 +58,31 @@ class BackendSession:
         self.dropped = 0
 
     def script(self, script: object) -> None:
-        """Play another script from its first turn; the ledger stays. Raises `BackendError` when it is not a script."""
+        """Play another script from its first turn; the ledger stays. Raises `BackendError` if it is not a valid script."""
+        __tracebackhide__ = True
         self._process.call("PUT", self._path + "/script", script)
 
     def cassette(
-        self, path: Path | Sequence[Path], *, by: str = "content", over: Sequence[str] | None = None, pace: str = "fast"
+        self,
+        path: Path | Sequence[Path],
+        *,
+        by: str = "content",
+        over: Sequence[str] | None = None,
+        pace: str = "fast",
+        hold: Sequence[int] = (),
     ) -> list[str]:
-        """Answer from recordings (files or folders) before the script; return a sentence for each that was cut short.
+        """Answer from recordings (files or folders) before the script; return a sentence for each recording that was cut short.
 
-        `by` is "content" or "connection", `over` the parts of a request that are compared, `pace` fast, recorded or Nx; see
-        docs/replaying.md. Without a script, a request that no recording answers is a miss (501). Raises `BackendError`.
+        `by` is "content", "connection" or "conversation", `over` the parts of a request that are compared, `pace` fast, recorded
+        or Nx; see docs/replaying.md. `hold` lists frames of one recording: for 43, the answer stops before frame 43 until
+        `release("frame 43")`. Without a script, a request that no recording answers is a miss (501). Raises `BackendError`.
         """
         paths = [path] if isinstance(path, Path) else list(path)
-        wanted = {"path": [str(one.absolute()) for one in paths], "by": by, "pace": pace}
+        wanted: dict[str, Any] = {"path": [str(one.absolute()) for one in paths], "by": by, "pace": pace}
         if over is not None:
             wanted["over"] = list(over)
+        if hold:
+            wanted["hold"] = list(hold)
         notes: list[str] = self._process.call("PUT", self._path + "/cassette", wanted, seconds=60)["notes"]
         return notes
 
@@ -77,19 +92,25 @@ class BackendSession:
         return found
 
     def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0, redact: bool = False) -> list[dict[str, Any]]:
-        """Return all requests so far (after the number `since`); with `requests`, wait (at most `seconds`) until so many
-        been answered. With `redact` they come without their secrets. The ledger keeps the last 10,000 requests and 64 MB:
-        `dropped` is the number of the last one that it let go.
+        """Return all requests so far (after the number `since`); with `requests`, wait (at most `seconds`) until so many have
+        been answered. With `redact`, secrets in the requests are replaced. The ledger keeps the last 10,000 requests and 64 MB:
+        `dropped` is the number of the last dropped request.
 
-        Each has n, method, path, headers (in order and case), body (decoded), raw_length, status, answer (cassette, turn,
-        default, rule, expect, miss or route), turn, recorded (cassette and frame), sentence (why it was refused) and end (end,
-        cut, reset, gone; None: still open).
+        Each request has n, method, path, headers (in order and case), body (decoded), raw_length, status, answer (cassette, turn,
+        default, rule, expect, miss or route), turn, recorded (cassette and frame), sentence (the reason of a refusal) and end
+        (end, cut, reset, gone; None: still open).
         """
-        answer = self._process.call(
-            "GET",
-            f"{self._path}/ledger?requests={requests}&seconds={seconds}&since={since}&redact={int(redact)}",
-            seconds=seconds,
-        )
+        return self._requests(f"requests={requests}&seconds={seconds}&since={since}&redact={int(redact)}", seconds)
+
+    def ended(self, since: int, seconds: float) -> list[dict[str, Any]]:
+        """Return the next requests after number `since`, up to the first whose answer is open; wait (at most `seconds`) for one.
+
+        They are as in `ledger`, without their secrets; many come in parts, one part for each call.
+        """
+        return self._requests(f"ended=1&seconds={seconds}&since={since}", seconds)
+
+    def _requests(self, query: str, seconds: float) -> list[dict[str, Any]]:
+        answer = self._process.call("GET", f"{self._path}/ledger?{query}", seconds=seconds)
         self.dropped = answer.get("dropped", 0)
         found: list[dict[str, Any]] = answer["requests"]
         return found
@@ -100,10 +121,10 @@ class BackendSession:
         return found
 
     def problems(self, but: Sequence[int] = ()) -> list[str]:
-        """Return a sentence for each request that was refused by a rule, by an expectation or for lack of a turn.
+        """Return a sentence for each request that a rule or an expectation refused, or for which the script had no turn.
 
-        A client that retries is refused with the same sentence each time: it comes once, with the number of times. Refusals with
-        one of the HTTP statuses `but` are meant, and left out.
+        A client that retries is refused with the same sentence each time: the sentence is listed once, with the number of times.
+        Refusals with one of the HTTP statuses in `but` are expected, and left out.
         """
         prefix = urlsplit(self.url).path
         lines = (
@@ -114,25 +135,25 @@ class BackendSession:
         return [line if times == 1 else f"{line} ({times} times)" for line, times in Counter(lines).items()]
 
     def next_asked(self, seconds: float) -> dict[str, Any] | None:
-        """Wait for the next request that a script with `"otherwise": "ask"` leaves to this program; None if none comes in time.
+        """Wait for the next request that a script with `"otherwise": "ask"` passes to this program; None if none comes in time.
 
-        It is an entry of the ledger; `answer_asked` answers it by its `n`.
+        The request is an entry of the ledger; the items of the conversation that it continues by an id are its "earlier";
+        `answer_asked` answers it by its `n`.
         """
         found = self._process.call("GET", f"{self._path}/asked?seconds={seconds}", seconds=seconds)
-        entry: dict[str, Any] | None = found["request"] if found["n"] is not None else None
-        return entry
+        return {**found["request"], "earlier": found["earlier"]} if found["n"] is not None else None
 
     def answer_asked(self, n: int, turn: object) -> None:
         """Answer the request `n` with a turn of a script, or refuse it with {"refused": "the reason"}; raises `BackendError`."""
         self._process.call("PUT", f"{self._path}/asked/{n}", turn)
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
-        """Wait until an answer is at a gate; return whether one does."""
+        """Wait until an answer is waiting at a gate; return True if one is."""
         path = f"{self._path}/gates/{quote(gate, safe='')}?seconds={seconds}"
         return bool(self._process.call("GET", path, seconds=seconds)["reached"])
 
     def release(self, gate: str) -> None:
-        """Open a gate, now or in advance."""
+        """Open a gate; a gate that was not reached yet will not wait."""
         self._process.call("POST", f"{self._path}/gates/{quote(gate, safe='')}")
 
     def close(self) -> None:
@@ -155,7 +176,7 @@ class BackendProcess:
         env: Mapping[str, str] | None = None,
     ) -> None:
         self._refusing: socket.socket | None = None
-        argv = [*(command or (sys.executable, "-P", "-m", "codex_fakes.backend")), "--host", host, "--port", str(port)]
+        argv = [*(command or backend_command()), "--host", host, "--port", str(port)]
         argv += ["--exit-with-stdin", *(["--script", str(script)] if script is not None else []), *options]
         # a file and not a pipe: the backend must not wait for a reader; `close` closes it
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
@@ -175,6 +196,8 @@ class BackendProcess:
         self._address = (parts.hostname or host, parts.port or port)
 
     def _ready(self, seconds: float) -> dict[str, Any]:
+        import http.client  # noqa: F401 - `call` needs it, and loads while the backend starts
+
         stdout = self._process.stdout
         assert stdout is not None
         if not select.select([stdout], [], [], seconds)[0]:
@@ -192,8 +215,8 @@ class BackendProcess:
         return found
 
     def session(self, name: str, script: object = None) -> BackendSession:
-        """Make a session, or begin it again. `script` is a script as JSON values (a list of turns will do), None for the default
-        replies. Raises `BackendError` with the place of the mistake when it is not a script.
+        """Create a session, or start it again. `script` is a script as JSON values (a list of turns is allowed), or None for the
+        default replies. Raises `BackendError` with the place of the error if it is not a valid script.
         """
         self.call("PUT", PREFIX + quote(name, safe=""), script)
         return BackendSession(self, name)
@@ -203,7 +226,7 @@ class BackendProcess:
         return BackendSession(self, name).ledger()
 
     def refusing_url(self) -> str:
-        """Return a base URL on which every connection is refused, for as long as this process is open."""
+        """Return a base URL that refuses every connection while this process is open."""
         if self._refusing is None:
             self._refusing = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             self._refusing.bind(("127.0.0.1", 0))  # bound and not listening: no other process gets the port meanwhile
@@ -214,12 +237,15 @@ class BackendProcess:
         return self._process.poll() is None
 
     def stderr(self) -> str:
-        """Return what the backend has complained of so far; nothing, unless it is broken."""
+        """Return the backend's complaints on stderr so far; empty unless the backend has an internal error."""
         size = os.fstat(self._stderr.fileno()).st_size
         return os.pread(self._stderr.fileno(), min(size, 65536), max(0, size - 65536)).decode("utf-8", "replace")
 
     def call(self, method: str, path: str, value: object = None, *, seconds: float = 10.0) -> dict[str, Any]:
-        """Ask the control API; raises `BackendError` with its sentence when it refuses or is gone."""
+        """Call the control API; raises `BackendError` with a sentence if it refuses or has ended."""
+        __tracebackhide__ = True
+        import http.client
+
         connection = http.client.HTTPConnection(*self._address, timeout=seconds + 20)
         try:
             body = None if value is None else json.dumps(value, ensure_ascii=False).encode()

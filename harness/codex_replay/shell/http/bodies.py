@@ -1,4 +1,4 @@
-"""The bodies of answers as they pass: an event stream is logged event by event, any other body at its end."""
+"""Record the bodies of answers as they pass: an event stream is logged event by event, any other body at its end."""
 
 from __future__ import annotations
 
@@ -15,20 +15,18 @@ from codex_replay.shell.http.deferred import Deferred
 Redact = Callable[[bytes], bytes]
 PAUSE = 0.02  # seconds: in a body without chunks, a longer wait counts as the end of a chunk
 PART = 8 << 20  # bytes: a body that is not an event stream is logged in parts of this size
-#: Bytes: a compressed body that decodes to more than the first is decoded off the loop, beyond the second (unless told
-#: otherwise) it is left out. A body in one piece (a request, or a compressed body) is left out if it is longer than the third
-#: as sent.
+#: Bytes: a body or an event that is longer than the first, as sent or decoded, is decoded and redacted off the loop. A compressed
+#: body that decodes to more than the second (unless told otherwise) is left out, and a body in one piece (a request, or a
+#: compressed body) that is longer than the third as sent.
 AT_ONCE, MAX_DECODED, MAX_SENT = 1 << 20, 16 << 20, 64 << 20
 MAX_HEAD = 1 << 20  # bytes: after a longer head the connection is passed on, but not recorded
 _EVENT_END = re.compile(rb"\n\r?\n|\r\r")
 
 
 def decodes_to_more(raw: bytes, encoding: str | None, limit: int) -> bool:
-    """Return True if the decoded body is longer than the limit; decoding stops at the limit."""
+    """Return True if a compressed body is longer than the limit when decoded; decoding stops at the limit."""
     if (encoding or "").lower() in content_encoding.IDENTITY:
         return False
-    if limit == AT_ONCE and len(raw) > AT_ONCE:
-        return True
     try:
         content_encoding.decode(raw, encoding, limit)
     except content_encoding.TooLarge:
@@ -38,8 +36,13 @@ def decodes_to_more(raw: bytes, encoding: str | None, limit: int) -> bool:
     return False
 
 
+def takes_long(raw: bytes, encoding: str | None) -> bool:
+    """Return True if a body takes long to decode and to redact."""
+    return len(raw) > AT_ONCE or decodes_to_more(raw, encoding, AT_ONCE)
+
+
 class Watch(Protocol):
-    """The interface of a connection that a body needs."""
+    """The interface of the connection that a body uses."""
 
     @property
     def log(self) -> Log | Deferred:
@@ -47,17 +50,17 @@ class Watch(Protocol):
 
     @property
     def limit(self) -> int:
-        """The bytes that a decoded body, or an event, may have in the cassette."""
+        """The maximum bytes of a decoded body, or of an event, in the cassette."""
 
     @property
     def later(self) -> bool:
-        """True if secrets are redacted at the end of the recording, and not frame by frame."""
+        """True if the writer of the frames redacts them, and not this module."""
 
     @property
     def redact(self) -> Redact:
         """The redactor of bytes."""
 
-    def emit(self, sender: str, kind: str, build: Callable[[], Any], *, long: bool = False, **marks: Any) -> None:
+    def emit(self, sender: str, kind: str, build: Callable[[], Any], *, size: int = 0, long: bool = False, **marks: Any) -> None:
         """Log one frame."""
 
     def left_out(self, size: int, encoding: str | None) -> dict[str, Any]:
@@ -82,7 +85,7 @@ class EventBody:
         self._last = 0.0
 
     def feed(self, data: bytes) -> None:
-        """Take a piece of the body."""
+        """Take a chunk of the body."""
         now = self._watch.log.now()
         if not self._chunked and self._fed > self._logged and now - self._last > PAUSE:
             self._ends.append((self._fed, self._last))
@@ -119,7 +122,7 @@ class EventBody:
         self._watch.emit("server", "chunk", lambda: self._watch.left_out(size, None))
 
     def chunk_end(self) -> None:
-        """An HTTP chunk ends here: now it is known how its events share it."""
+        """Note the end of an HTTP chunk; it shows which events came in that chunk."""
         self._ends.append((self._fed, self._watch.log.now()))
         self._flush()
 
@@ -137,7 +140,9 @@ class EventBody:
             self._logged = end
             cuts = [[at - start, round(when, 6)] for at, when in self._ends if start < at < end]
             joined = self._chunked and end < self._fed and all(at != end for at, _ in self._ends)
-            self._watch.emit("server", "sse", _event(block, redact), cuts=cuts, joined=joined)
+            size = len(block.raw)
+            build = _event(block, redact)
+            self._watch.emit("server", "sse", build, size=size, long=size > AT_ONCE, cuts=cuts, joined=joined)
         self._ready = []
         self._ends = [(at, when) for at, when in self._ends if at > self._logged]
 
@@ -147,7 +152,7 @@ def _event(block: Block, redact: Redact | None) -> Callable[[], Any]:
 
 
 class WholeBody:
-    """Any other body: one frame at its end, or several of a long one."""
+    """Any other body: it becomes one frame at its end, or several frames if it is long."""
 
     def __init__(self, watch: Watch, chunked: bool, packed: str) -> None:
         self._watch = watch
@@ -183,5 +188,5 @@ class WholeBody:
         if size > MAX_SENT:
             self._watch.emit("server", "chunk", lambda: self._watch.left_out(size, self._packed))
             return
-        long = decodes_to_more(raw, self._packed, AT_ONCE)
-        self._watch.emit("server", "chunk", lambda: self._watch.body(raw, self._packed), long=long, cuts=cuts)
+        long = takes_long(raw, self._packed)
+        self._watch.emit("server", "chunk", lambda: self._watch.body(raw, self._packed), size=size, long=long, cuts=cuts)

@@ -1,8 +1,9 @@
-"""A log that keeps the order of its frames when one takes long to build: it is built in a thread, and the traffic continues.
+"""A log that keeps the order of its frames if one takes long to build: such a frame is built in a thread, and the traffic
+continues.
 
-A compressed body of some kilobytes may take seconds to be decoded and redacted. Until that is done, the frames after it wait
-here, and not their connections. All other frames are in the cassette before their bytes are passed on.
-"""
+A long body, or a compressed body of some kilobytes, may take seconds to be decoded and redacted. Until such a body is done, later
+frames wait here. The connections of these frames continue, as long as fewer than `ROOM` bytes wait. All other frames are in the
+cassette before their bytes are passed on."""
 
 from __future__ import annotations
 
@@ -14,14 +15,17 @@ from codex_replay.core.cassette.frames import Frame
 from codex_replay.shell.cassettes.record_log import Log
 
 Build = Callable[[], Frame]
+ROOM = 64 << 20  # bytes of waiting frames: with more, `full` is True
 
 
 class Deferred:
-    """Passes frames on to a `Log`; to be used from one thread."""
+    """Passes frames on to a `Log`; use it from only one thread."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._waiting: deque[Build] = deque()
+        self._waiting: deque[tuple[Build, int]] = deque()
+        self._size = 0  # bytes of the frames that wait or are being built
+        self._awaiting: list[Callable[[], object]] = []
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -33,19 +37,32 @@ class Deferred:
         """Note that some traffic is not recorded (`Log.partial`)."""
         self._log.partial()
 
-    def built(self, build: Build) -> None:
-        """Log the frame that `build` returns, at once if no frame before it is still being built."""
+    @property
+    def full(self) -> bool:
+        """True if so many bytes wait that no further traffic should be read."""
+        return self._size > ROOM
+
+    def when_room(self, call: Callable[[], object]) -> None:
+        """Call `call` once as soon as the log is not `full`; the call may come from any thread."""
+        with self._lock:
+            if self.full:
+                self._awaiting.append(call)
+                return
+        call()
+
+    def built(self, build: Build, size: int = 0) -> None:
+        """Log the frame of `size` bytes that `build` returns, at once if no frame before it is still being built."""
         with self._lock:
             busy = self._thread is not None
             if busy:
-                self._waiting.append(build)
+                self._wait(build, size)
         if not busy:
             self._log.built(build)
 
-    def later(self, build: Build) -> None:
-        """Log a frame that takes long to build, in a thread."""
+    def later(self, build: Build, size: int = 0) -> None:
+        """Log a frame of `size` bytes that takes long to build, in a thread."""
         with self._lock:
-            self._waiting.append(build)
+            self._wait(build, size)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="http-recorder-bodies", daemon=True)
                 self._thread.start()
@@ -56,11 +73,22 @@ class Deferred:
         if thread is not None:
             thread.join()
 
+    def _wait(self, build: Build, size: int) -> None:
+        self._waiting.append((build, size))
+        self._size += size
+
     def _work(self) -> None:
         while True:
             with self._lock:
                 if not self._waiting:
                     self._thread = None
                     return
-                build = self._waiting.popleft()
+                build, size = self._waiting.popleft()
             self._log.built(build)
+            del build  # a body is not kept until the next one comes
+            with self._lock:
+                self._size -= size
+                calls = [] if self.full else self._awaiting
+                self._awaiting = self._awaiting if self.full else []
+            for call in calls:
+                call()

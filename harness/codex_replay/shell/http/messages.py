@@ -1,8 +1,7 @@
-"""The messages of an upgraded connection as they pass: each is logged when it is whole, control frames included.
+"""Log the messages of an upgraded connection, including control frames, each as soon as it is complete.
 
-A reader of its own for each direction sees the bytes that are passed on unchanged: pings, close frames and compression are
-those of the two sides.
-"""
+A separate reader for each direction sees the bytes, which are passed on unchanged: pings, close frames and compression are those
+of the two sides."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Watch(bodies.Watch, Protocol):
-    """What the messages need of the connection that they are on."""
+    """The part of the connection that `Messages` uses."""
 
     def value(self, value: Any) -> Any:
         """Return a JSON value without its secrets."""
@@ -27,11 +26,12 @@ class Watch(bodies.Watch, Protocol):
         """Report a message that is not in the cassette."""
 
     def stop_looking(self, why: str) -> None:
-        """Pass on the rest unrecorded."""
+        """Pass the rest of the connection on without recording it."""
 
 
 class Messages:
-    """The two directions of the WebSocket that a 101 with `headers` began. Raises ValueError for an unknown extension."""
+    """The two directions of a WebSocket that began with a 101 response with `headers`. Raises ValueError for an unknown
+    extension."""
 
     def __init__(self, watch: Watch, headers: Headers) -> None:
         from codex_replay.core.wire.websocket import Decoder, compression  # few recordings have a WebSocket
@@ -48,7 +48,7 @@ class Messages:
         self.closed_by: str | None = None
 
     def feed(self, sender: str, data: bytes) -> None:
-        """Take what one side wrote, and log what is whole of it."""
+        """Take the bytes that one side wrote, and log the complete messages in them."""
         watch, decoder = self._watch, self._decoders[sender]
         now = watch.log.now()
         began = self._began.pop(sender, now)
@@ -65,7 +65,8 @@ class Messages:
         if message.kind == "close" and self.closed_by is None:
             self.closed_by = sender
         marks: dict[str, Any] = {"compressed": message.compressed, "fragments": list(message.fragments), "began": began}
-        self._watch.emit(sender, "ws", _payload(self._watch, message), long=len(message.data) > AT_ONCE, **marks)
+        size = len(message.data)
+        self._watch.emit(sender, "ws", _payload(self._watch, message), size=size, long=size > AT_ONCE, **marks)
 
 
 def _payload(watch: Watch, message: Message) -> Callable[[], Any]:

@@ -1,9 +1,12 @@
 """Play the recorded client of the http seam to a backend, and keep the answers as frames.
 
-A request goes out when every exchange that ended before it in the recording has ended live: exchanges that overlapped in the
-recording overlap again. If the recorded client disconnected during an answer, this one does so after as many chunks. Ids that
-the backend created replace the recorded ones in later requests. The recorder's `http_watch` observes the traffic, so the
-answers become the same frames as in a recording.
+A request is sent when every exchange that ended before it in the recording has also ended in the replay. Exchanges that
+overlapped in the recording therefore overlap again. If the recorded client disconnected during an answer, the player disconnects
+after the same number of chunks. In later requests, the ids of this backend replace the recorded ids. The recorder's `http_watch`
+observes the traffic, so the answers become frames in the same form as in a recording.
+
+A WebSocket message is sent when its connection has received as much as before this message in the recording. The message has the
+recorded fragments, and is compressed if the recorded message was and this backend accepted compression.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ import struct
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codex_replay.core.cassette import http_frames
+from codex_replay.core.cassette import http_frames, ws_frames
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.normalise.masking import Rules
 from codex_replay.core.redact.redactor import Redactor
@@ -29,12 +32,15 @@ from codex_replay.protocol import data_tables, versions
 from codex_replay.shell.http.upstream import Upstream
 from codex_replay.shell.http.watch import Watch
 
+if TYPE_CHECKING:
+    from codex_replay.core.wire.websocket import Encoder
+
 #: Once the backend has failed to answer, nothing more is waited for longer than this, in seconds.
 IMPATIENT = 0.5
 
 
 class Kept:
-    """Frames as they pass, redacted and timed: the log of a `Watch`."""
+    """Keeps the frames of a `Watch`, redacted and with times."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.frames: list[Frame] = []
@@ -48,7 +54,7 @@ class Kept:
         return time.monotonic() - self._start
 
     def partial(self) -> None:
-        """Take no note of traffic that is not recorded: the comparison shows what is missing."""
+        """Ignore the report of unrecorded traffic, because the comparison shows the missing frames."""
 
     def built(self, build: Callable[[], Frame]) -> None:
         """Keep the frame that `build` returns."""
@@ -67,6 +73,16 @@ class _Line:
         self.sock = sock
         self.watch = watch
         self.open = True
+        self._encoder: Encoder | None = None
+
+    def encoder(self, frames: Iterable[Frame]) -> Encoder | None:
+        """Return the encoder that the connection's 101 response agreed on; None if the connection has no such response."""
+        if self._encoder is None and self.watch.messages is not None:
+            from codex_replay.core.wire.websocket import Encoder, compression  # few recordings have a WebSocket
+
+            heads = [frame.payload for frame in frames if frame.kind == "response" and frame.payload["status"] == 101]
+            self._encoder = Encoder(True, compression(heads[-1]["headers"])[1])
+        return self._encoder
 
     def read(self) -> None:
         """Receive the available bytes."""
@@ -103,7 +119,7 @@ class _Line:
 
 
 class _ServerIds:
-    """The rules by which a matcher binds all that a backend made up, not uuids alone."""
+    """The rules by which a matcher binds all ids that a backend generated, and not only uuids."""
 
     def __init__(self, rules: Rules) -> None:
         self.mask = rules.mask
@@ -115,6 +131,8 @@ def _kind_of(frame: Frame) -> tuple[str, Any, Any]:
     payload = frame.payload
     if frame.kind == "response":
         return frame.kind, payload["status"], None
+    if frame.kind == "ws":
+        return frame.kind, None, ws_frames.name_of(payload)
     value = http_frames.sse_value(payload) if frame.kind == "sse" else None
     return frame.kind, payload.get("event") if type(payload) is dict else None, value.get("type") if type(value) is dict else None
 
@@ -127,9 +145,9 @@ def _redacted(frame: Frame, redactor: Redactor) -> Frame:
 class HttpPlayer:
     """Play a recorded client to the backend at `url`. Raises `ValueError` if `url` is not a valid URL.
 
-    `codex` is the version of the recording. `headers` take the place of recorded ones of the same name (credentials, which
-    recordings do not have). `seconds` is the time limit of an answer. `play` returns a sentence if one was not complete;
-    `frames` is what passed, and `recorded` what it is to be compared with.
+    `codex` is the version of the recording. `headers` replace recorded ones of the same name (for credentials, which recordings
+    do not contain). `seconds` is the time limit of an answer. `play` returns a sentence if an answer was not complete; `frames`
+    is the traffic, and `recorded` the frames to compare it with.
     """
 
     def __init__(
@@ -146,6 +164,8 @@ class HttpPlayer:
         self._kept: Kept | None = None
         self._lines: dict[int | None, _Line] = {}
         self._failure: str | None = None
+        self._heard: dict[int | None, list[Frame]] = defaultdict(list)  # recorded server frames whose ids are not bound yet
+        self._learnt: Counter[int | None] = Counter()  # how many live ones have been looked at
         self._matcher = Matcher(lambda: _ServerIds(Rules(data_tables.choose("normalise", codex)[0])), every=True)
         self.recorded: list[Frame] = []
 
@@ -166,17 +186,21 @@ class HttpPlayer:
         ends: Counter[int | None] = Counter()
         pieces: Counter[int | None] = Counter()
         title = ""
-        heard: dict[int | None, list[Frame]] = defaultdict(list)
-        learnt: Counter[int | None] = Counter()
         try:
             for frame in recorded:
                 if frame.kind == "request":
                     title = f"{frame.payload['method']} {frame.payload['path']} (frame {frame.n} of the recording)"
                     self._send(frame)
                     continue
+                if frame.kind == "ws" and frame.sender == "client":
+                    self._until(self._kept.pieces, pieces, frame.conn, title)
+                    self._learn(frame.conn)
+                    title = f"{ws_frames.name_of(frame.payload)} (frame {frame.n} of the recording)"
+                    self._send_message(frame, title)
+                    continue
                 pieces[frame.conn] += frame.sender == "server"
                 if frame.sender == "server":
-                    heard[frame.conn].append(frame)
+                    self._heard[frame.conn].append(frame)
                 if frame.kind == "close" and frame.conn in self._lines:
                     ends[frame.conn] += 1
                     if frame.sender == "client":
@@ -184,16 +208,15 @@ class HttpPlayer:
                         self._lines[frame.conn].leave(frame.payload)
                     else:
                         self._until(self._kept.ends, ends, frame.conn, title)
-                    message = [one for one in self.frames if one.conn == frame.conn and one.sender == "server"]
-                    self._learn(heard.pop(frame.conn, []), message[learnt[frame.conn] :])
-                    learnt[frame.conn] = len(message)
+                    self._learn(frame.conn)
+                    self._learnt[frame.conn] = len(self._answers(frame.conn))
         finally:
             for line in self._lines.values():
                 line.close()
         return self._failure
 
     def _literals(self, recorded: list[Frame]) -> dict[str, str]:
-        """Map the live credentials to the placeholders of the recorded ones, so that they compare as equal."""
+        """Map the live credentials to the placeholders of the recorded credentials, so that both count as equal."""
         found: dict[str, str] = {}
         for frame in recorded:
             for name, value in frame.payload["headers"] if frame.kind == "request" else ():
@@ -202,15 +225,21 @@ class HttpPlayer:
                     found[live.removeprefix("Bearer ")] = value.removeprefix("Bearer ")
         return found
 
-    def _learn(self, recorded: list[Frame], live: list[Frame]) -> None:
-        """Bind the ids of an answer to those of the recorded one, where both are the same kinds of frames."""
+    def _answers(self, conn: int | None) -> list[Frame]:
+        """Return the messages of the backend on a connection."""
+        return [frame for frame in self.frames if frame.conn == conn and frame.sender == "server"]
+
+    def _learn(self, conn: int | None) -> None:
+        """Bind the ids in the live frames to the ids in the recorded frames, if the frames are of the same kinds."""
+        recorded, live = self._heard.pop(conn, []), self._answers(conn)[self._learnt[conn] :]
+        self._learnt[conn] += len(recorded)
         for one, other in zip(recorded, live, strict=False):
             if _kind_of(one) != _kind_of(other):
                 return
             self._matcher.bind(one.payload, other.payload)
 
     def _live(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return a request with the live ids in the place of recorded ones."""
+        """Return a request in which live ids replace the recorded ids."""
         bindings = self._matcher.bindings
         body = http_frames.body_bytes(payload)
         if not bindings:
@@ -242,6 +271,24 @@ class HttpPlayer:
         except OSError:
             line.read()  # it was refused before it was complete: the answer is there to be read
 
+    def _send_message(self, frame: Frame, title: str) -> None:
+        """Send a message of the recorded client; without a connection that was upgraded, it fails with a sentence."""
+        line = self._lines.get(frame.conn)
+        if line is None or not line.open:
+            return  # the connection ended earlier than in the recording, which the comparison shows
+        encoder = line.encoder(self._answers(frame.conn))
+        if encoder is None:
+            self._failure = self._failure or f"{title} was not sent: the backend did not grant the WebSocket."
+            return
+        data = self._matcher.bindings.apply(ws_frames.data_of(frame.payload))
+        fragments = frame.extra.get("fragments", ())
+        compressed = bool(frame.extra.get("compressed"))
+        sent = encoder.message(ws_frames.kind_of(frame.payload), data, compressed=compressed, fragments=fragments)
+        try:
+            line.sock.sendall(line.watch.client(sent))
+        except OSError:
+            line.read()  # the backend has gone; what it said last is there to be read
+
     def _connect(self, conn: int) -> _Line:
         upstream = self._upstream
         sock: socket.socket = socket.create_connection((upstream.host, upstream.port), timeout=self._seconds)
@@ -253,7 +300,7 @@ class HttpPlayer:
         return _Line(sock, watch)
 
     def _until(self, live: Counter[int | None], wanted: Counter[int | None], conn: int | None, title: str) -> None:
-        """Read from all connections until as much has come on one of them as is wanted, or its time is over."""
+        """Read from all connections until one of them has received as much as wanted, or its time limit has passed."""
         line = self._lines[conn]
         limit = time.monotonic() + (self._seconds if self._failure is None else min(IMPATIENT, self._seconds))
         while line.open and live[conn] < wanted[conn]:

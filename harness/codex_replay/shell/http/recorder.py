@@ -1,13 +1,14 @@
-"""A transparent recorder in front of a Responses backend: bytes are passed on at once, and a `Watch` logs them on the way.
+"""A transparent recorder in front of a Responses backend: bytes are passed on at once, and a `Watch` logs them.
 
-It listens and ends; each connection is a `Relay`. Of a request only the target's base path and the Host are changed
-(`Upstream`); a response is passed on unchanged.
-"""
+This module listens and stops; each connection is a `Relay`. Only the base path of the target and the Host of a request are
+changed (`Upstream`); responses are passed on unchanged."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
+import resource
 import signal
 import socket
 import threading
@@ -23,16 +24,18 @@ from codex_replay.shell.http.relay import Relay
 from codex_replay.shell.http.upstream import Upstream
 from codex_replay.shell.http.watch import Watch
 
+FILES = 65536  # that may be open at once
 GRACE = 2.0  # seconds for open exchanges to end when the recording ends
 
 
 class HttpRecorder:
     """Listen at `listen` ("host:port", port 0 for a free port), pass all traffic on to `upstream`, and log it.
 
-    It listens from the beginning; `url` is where. Serve with `start` and `stop` (a thread of its own) or with `run` (until a
-    signal). The target of `log` must redact whole frames (`hidden.redacted`): they arrive with possible parts of a secret as
-    it was. A body that decodes to more than `limit` bytes is left out. Raises OSError when it cannot listen there, ValueError
-    when `listen` or `upstream` is no such thing.
+    The recorder listens at once; `url` is its address. Serve with `start` and `stop` (in a separate thread) or with `run`
+    (until a signal).
+    The target of `log` must redact whole frames (`hidden.redacted`), because frames arrive with parts of secrets in them. A body
+    that decodes to more than `limit` bytes is left out. Raises OSError if it cannot listen there, ValueError if `listen` or
+    `upstream` is invalid.
     """
 
     def __init__(
@@ -84,7 +87,7 @@ class HttpRecorder:
         self._loop.close()
 
     def _say_once(self, sentence: str) -> None:
-        """Report a warning that may apply to each connection only for the first one."""
+        """Report a warning that may apply to every connection only once."""
         if sentence not in self._said:
             self._said.add(sentence)
             self._write_out(sentence)
@@ -103,6 +106,7 @@ class HttpRecorder:
         return relay
 
     async def _serve(self, grace: float = GRACE) -> None:
+        _allow_many_files()
         server = await self._loop.create_server(lambda: self._relay().client, sock=self._socket)
         await self._ended.wait()
         server.close()
@@ -116,6 +120,18 @@ class HttpRecorder:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         await asyncio.sleep(0)  # transports that were aborted close their sockets now
+
+
+def _allow_many_files() -> None:
+    """Raise the limit of open files as far as allowed, because each connection needs two.
+
+    A program that was started earlier keeps its own limit.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _listening(listen: str) -> socket.socket:

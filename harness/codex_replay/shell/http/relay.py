@@ -1,9 +1,8 @@
-"""One connection through the recorder: log the bytes and events of one side (`Watch`) and repeat them on the other side.
+"""One connection through the recorder: log what one side sends (`Watch`), and repeat it on the other side.
 
-Strategy: one upstream connection for each client connection, so that whatever one side does to its connection (a half-close,
-a reset, silence) can be done to the other. Nothing is buffered but what a slow reader leaves, and then its writer is no longer
-read.
-"""
+Strategy: each client connection has one upstream connection, so that everything that one side does to its connection (a
+half-close, a reset, silence) can be done to the other. If one side reads slowly, its unread bytes are buffered, and no more bytes
+are read from the other side meanwhile."""
 
 from __future__ import annotations
 
@@ -11,17 +10,26 @@ import asyncio
 import contextlib
 import socket
 import struct
+import time
 from collections.abc import Callable
 from typing import Any, cast
 
+from codex_replay.shell.http.deferred import Deferred
 from codex_replay.shell.http.upstream import Upstream
 from codex_replay.shell.http.watch import Watch
 
 LIMIT = 262144  # bytes that may wait for the upstream connection to be made
+#: A connection is read in pieces of at most these sizes (bytes): the first, the least and the most. A full piece makes the next
+#: one twice as long. If it takes longer than `TURN` (seconds) to log, as many short events do, the next one is half as long, so
+#: that other connections get their turn.
+FIRST, LEAST, MOST, TURN = 4096, 1024, 65536, 0.01
+#: The reasons not to read from one side: the upstream connection is being made, the other side is slow to read, many long frames
+#: wait to be logged.
+CONNECTING, SLOW, FULL = "connecting", "slow", "full"
 
 
 class Relay:
-    """One client connection and its upstream connection (`context` is its TLS); `over` is called at their end."""
+    """One client connection and its upstream connection (`context` is its TLS); `over` is called when both have ended."""
 
     def __init__(
         self, watch: Watch, upstream: Upstream, context: Any, write_out: Callable[[str], None], over: Callable[[Relay], None]
@@ -36,7 +44,7 @@ class Relay:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """The client has connected: connect to the server."""
+        """Take a client's connection: connect to the server."""
         self._task = asyncio.ensure_future(self._connect())
 
     async def _connect(self) -> None:
@@ -51,13 +59,13 @@ class Relay:
             self._refuse()
 
     def reached(self) -> None:
-        """The server is connected: pass on the data that arrived meanwhile, before any new data."""
+        """Take the server's connection: pass on the data that arrived meanwhile, before any new data."""
         for data in self._waiting:
             self.server.write(data)
         self._waiting.clear()
         if self.watch.client_ended:
             self.server.end()
-        self.client.read_on()
+        self.client.read_on(CONNECTING)
 
     def _refuse(self) -> None:
         """If there is no server, reset the client after its first request, so that the recording has the request."""
@@ -66,7 +74,15 @@ class Relay:
             self.client.close(reset=True)
 
     def data(self, side: Side, data: bytes) -> None:
-        """Log the complete part of the bytes that one side wrote, and pass it on."""
+        """Log the complete part of the bytes that one side wrote, and pass it on; read no more while the log is full."""
+        self._pass_on(side, data)
+        log = self.watch.log
+        if isinstance(log, Deferred) and log.full:
+            side.hold_on(FULL)
+            loop = asyncio.get_running_loop()
+            log.when_room(lambda: loop.call_soon_threadsafe(side.read_on, FULL))
+
+    def _pass_on(self, side: Side, data: bytes) -> None:
         if side is self.server:
             self.watch.server(data)
             self.client.write(data)
@@ -81,7 +97,7 @@ class Relay:
             self._waiting.append(data)
             self._size += len(data)
             if self._size > LIMIT:
-                self.client.hold_on()
+                self.client.hold_on(CONNECTING)
 
     def _turn_away(self, why: str) -> None:
         """Refuse the client instead of passing its request on."""
@@ -94,7 +110,7 @@ class Relay:
         self.client.close()
 
     def ended_by(self, side: Side) -> None:
-        """One side has ended its direction in good order."""
+        """Take note that one side has properly ended its direction."""
         if side is self.client:
             self.watch.client_ended = True
             if self.server.connected:
@@ -134,17 +150,20 @@ class Relay:
             side.abort()
 
 
-class Side(asyncio.Protocol):
+class Side(asyncio.BufferedProtocol):
     """One end of a relay; `name` is "client" or "server"."""
 
     def __init__(self, relay: Relay, name: str) -> None:
         self.name = name
         self.connected = self.closed = False
+        self._buffer = memoryview(bytearray(MOST))
+        self._piece = FIRST
+        self._holds: set[str] = set()  # the reasons not to read
         self._relay = relay
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport; small writes leave at once."""
+        """Keep the transport; send small writes without delay."""
         self._transport = cast(asyncio.Transport, transport)
         self.connected = True
         sock = transport.get_extra_info("socket")
@@ -155,12 +174,21 @@ class Side(asyncio.Protocol):
         else:
             self._relay.reached()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return the buffer for the next bytes."""
+        return self._buffer[: self._piece]
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Log and pass on."""
-        self._relay.data(self, data)
+        began = time.monotonic()
+        self._relay.data(self, bytes(self._buffer[:nbytes]))
+        if time.monotonic() - began > TURN:
+            self._piece = max(LEAST, self._piece // 2)
+        elif nbytes == self._piece:
+            self._piece = min(MOST, self._piece * 2)
 
     def eof_received(self) -> bool:
-        """Pass on the end of one direction; keep the other open if possible."""
+        """Pass on the end of one direction; keep the other direction open if possible."""
         self._relay.ended_by(self)
         return self._transport is not None and self._transport.can_write_eof()
 
@@ -170,42 +198,45 @@ class Side(asyncio.Protocol):
         self._relay.finish(self)
 
     def pause_writing(self) -> None:
-        """This side is slow: read no more from the other."""
-        self._other().hold_on()
+        """Stop reading from the other side, because this side is slow."""
+        self._other().hold_on(SLOW)
 
     def resume_writing(self) -> None:
-        """This side has caught up."""
-        self._other().read_on()
+        """Read again from the other side, because this side has caught up."""
+        self._other().read_on(SLOW)
 
     def _other(self) -> Side:
         return self._relay.server if self is self._relay.client else self._relay.client
 
-    def hold_on(self) -> None:
-        """Stop reading."""
+    def hold_on(self, why: str) -> None:
+        """Stop reading, for one reason (`CONNECTING`, `SLOW`, `FULL`)."""
+        self._holds.add(why)
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
-    def read_on(self) -> None:
-        """Read again."""
-        if self._transport is not None and not self._transport.is_closing():
+    def read_on(self, why: str) -> None:
+        """Resume reading, unless another reason to stop is left."""
+        self._holds.discard(why)
+        if not self._holds and self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def write(self, data: bytes) -> None:
-        """Write, unless the connection is going."""
+        """Write, unless the connection is closing."""
         if data and self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     def end(self) -> None:
-        """End our direction; all of the connection where halves cannot be ended (TLS)."""
+        """End the outgoing direction, or the whole connection if one direction cannot be ended alone (TLS)."""
         if self._transport is None or self._transport.is_closing():
             return
         if self._transport.can_write_eof():
-            self._transport.write_eof()
+            with contextlib.suppress(OSError):  # the other end has reset it: `connection_lost` comes next
+                self._transport.write_eof()
         else:
             self._transport.close()
 
     def close(self, reset: bool = False) -> None:
-        """Close after the pending data are written; with `reset`, so that the other end sees a reset."""
+        """Close after the pending data is written; with `reset`, the other end sees a reset."""
         if self._transport is None or self._transport.is_closing():
             return
         if reset:
@@ -213,7 +244,7 @@ class Side(asyncio.Protocol):
         self._transport.close()
 
     def abort(self) -> None:
-        """Reset now, whatever is left to be written."""
+        """Reset now, and drop the data that is not yet written."""
         if self._transport is not None:
             self._linger()
             self._transport.abort()

@@ -1,4 +1,4 @@
-"""The server that HTTP requests go on to, by its base URL."""
+"""The server to which HTTP requests are passed on, by its base URL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from codex_replay.shell.http.watch import Pairs
+    from codex_replay.shell.http.client_requests import Pairs
 
 
 class Upstream:

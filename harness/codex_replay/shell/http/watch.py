@@ -1,12 +1,12 @@
-"""Turn the bytes of one HTTP connection into frames of the http seam; moves no bytes itself.
+"""Turn the bytes of one HTTP connection into frames of the http seam, without any I/O.
 
-Strategy: httptools parses both directions. A request is one frame, logged when it is whole. A response is its head, then its
-body as it comes (`http_bodies`), then how it ended. After an upgrade to a WebSocket each message is one frame (`messages`).
-Traffic after another upgrade, or that is not HTTP, is not recorded (it could not be redacted), and a warning reports that.
+Strategy: httptools parses both directions. A request is one frame, logged when it is complete. A response is logged as its head,
+then its body as it arrives (`http_bodies`), then the way in which it ended. After an upgrade to a WebSocket each message is one
+frame (`messages`). Traffic after another upgrade, or that is not HTTP, is not recorded, because it could not be redacted; a
+warning reports this.
 
-Order matters: `client` and `server` log what is whole before the caller passes it on, so that on one timeline nothing
-is before its cause.
-"""
+The order matters: `client` and `server` log complete frames before the caller passes them on, so that no frame comes before its
+cause on the timeline."""
 
 from __future__ import annotations
 
@@ -22,20 +22,16 @@ from codex_replay.core.redact import encoded_body
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.shell.cassettes.record_log import Log
-from codex_replay.shell.http.bodies import AT_ONCE, MAX_DECODED, MAX_HEAD, MAX_SENT, EventBody, WholeBody, decodes_to_more
+from codex_replay.shell.http.bodies import MAX_DECODED, MAX_HEAD, EventBody, WholeBody, decodes_to_more
+from codex_replay.shell.http.client_requests import Pairs, Requests
 from codex_replay.shell.http.deferred import Deferred
 from codex_replay.shell.http.messages import Messages
-from codex_replay.shell.http.offsets import Offsets, shortened
-
-Pairs = list[tuple[str, str]]
-#: Bytes of a chunked body that are kept, for what is left to pass on if it breaks off into other bytes.
-KEPT = 256 << 10
 
 
 class Watch:
     """The frames of connection number `conn`. `rewrite` returns the target and headers with which a request is passed on.
 
-    With `later` the bodies of answers are logged unredacted if their writer redacts them (`hidden`).
+    With `later`, the bodies of answers are logged unredacted, because their writer redacts them (`hidden`).
     """
 
     def __init__(
@@ -71,7 +67,7 @@ class Watch:
         self._responses = Responses(self)
 
     def client(self, data: bytes) -> bytes:
-        """Take what the client wrote; return what is to be written to the server for it, unless it is `refused` now."""
+        """Take bytes from the client; return the bytes to write to the server, unless the client is `refused` now."""
         if self.blind:
             return data
         if self.messages is not None:
@@ -80,7 +76,7 @@ class Watch:
         return self._requests.feed(data)
 
     def server(self, data: bytes) -> None:
-        """Take what the server wrote."""
+        """Take bytes from the server."""
         if self.blind:
             return
         if self.messages is not None:
@@ -89,7 +85,7 @@ class Watch:
             self._responses.feed(data)
 
     def upgrade(self, headers: Pairs, data: bytes) -> None:
-        """Go on with the messages of a WebSocket, of which the server has sent `data` already."""
+        """Continue with the messages of a WebSocket; `data` are bytes of the WebSocket that the server has already sent."""
         try:
             self.messages = Messages(self, headers)
         except ValueError as error:
@@ -99,21 +95,24 @@ class Watch:
             self.messages.feed("server", data)
 
     def disconnected(self, sender: str, how: str) -> None:
-        """One side's connection has ended ("end") or was reset: end the exchange that is open, if one is."""
+        """Take note that one side's connection has ended ("end") or was reset; end the open exchange, if any."""
         self._requests.broken_off()
         self._responses.broken_off(sender, how)
 
-    def emit(self, sender: str, kind: str, build: Callable[[], Any], *, long: bool = False, **marks: Any) -> None:
-        """Log one frame, its payload built where a failure ends the recording and not the traffic; `long` if that takes long."""
+    def emit(self, sender: str, kind: str, build: Callable[[], Any], *, size: int = 0, long: bool = False, **marks: Any) -> None:
+        """Log one frame, whose payload has some `size` bytes; if its payload cannot be built, the recording ends and the traffic
+        continues; `long` is True if building takes long."""
         extra = {name: value for name, value in marks.items() if value or (name == "messages" and value is not None)}
 
         def frame() -> Frame:
             return Frame(0, 0.0, "http", sender, kind, b"", build(), self.conn, extra=extra)
 
-        if long and isinstance(self.log, Deferred):
-            self.log.later(frame)
-        else:
+        if not isinstance(self.log, Deferred):
             self.log.built(frame)
+        elif long:
+            self.log.later(frame, size)
+        else:
+            self.log.built(frame, size)
 
     def left_out(self, size: int, encoding: str | None) -> dict[str, Any]:
         """Return the cassette entry for a body that is too long, and report it."""
@@ -123,7 +122,7 @@ class Watch:
         return {"omitted": size}
 
     def body(self, raw: bytes, encoding: str) -> dict[str, Any]:
-        """Return what is in the cassette for an answer's body."""
+        """Return the cassette entry for an answer's body."""
         if decodes_to_more(raw, encoding, self.limit):
             return self.left_out(len(raw), encoding)
         fields = encoded_body.fields(raw, encoding) if self.later else http_frames.body_fields(raw, encoding, self.redact)
@@ -143,7 +142,8 @@ class Watch:
         return payload
 
     def stop_looking(self, why: str) -> None:
-        """Pass on the rest of the connection unrecorded, and leave the footer out: the cassette is not the whole traffic."""
+        """Pass the rest of the connection on unrecorded, and leave the footer out, because the cassette does not have the whole
+        traffic."""
         if not self.blind:
             self.blind = True
             self.log.partial()
@@ -151,132 +151,6 @@ class Watch:
                 f"connection {self.conn}: {why}; the rest is passed on, but not recorded, so the cassette gets no footer: "
                 "tools report it as cut short."
             )
-
-
-class Requests:
-    """The client's direction: whole requests are logged, and rewritten with the target and headers of `rewrite`."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self._parser = httptools.HttpRequestParser(self)
-        self._out: list[bytes] = []
-        self._open = False
-        self._raw = bytearray()  # of the request that has begun, and of those that ended in the same piece
-        self._begun = self._ended = False
-
-    def feed(self, data: bytes) -> bytes:
-        """Take bytes; return those to be passed on, with all that is whole among them logged."""
-        if self._open and not self._chunked and 0 < (left := self._length - self._size) < len(data):
-            return self.feed(data[:left]) + self.feed(data[left:])  # the body, and what follows it
-        self._raw += data
-        self._ended = False
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            # The response shows whether it is granted; if not, the next request begins here.
-            self._parser = httptools.HttpRequestParser(self)
-            self._raw.clear()
-            rest = data[upgrade.args[0] :]
-            return self._take() + (self.feed(rest) if rest else b"")
-        except httptools.HttpParserError as error:
-            self._watch.stop_looking(f"the client does not speak HTTP ({error})")
-            return self._take() + bytes(self._raw[Offsets(self._raw).passed :])
-        if not self._begun or (self._open and not self._chunked):
-            self._raw.clear()  # all of it has been passed on
-        elif self._ended:
-            del self._raw[: Offsets(self._raw).ended]
-        elif self._open and len(self._raw) > KEPT:
-            self._raw[:] = shortened(self._raw)
-            if len(self._raw) > MAX_HEAD:
-                self._watch.stop_looking(f"a chunk size or the trailers of a request are longer than {MAX_HEAD >> 10} KB")
-                return self._take() + bytes(self._raw[Offsets(self._raw).passed :])
-        if self._begun and not self._open and len(self._raw) > MAX_HEAD and self._watch.refused is None:
-            self._watch.stop_looking(f"the head of a request is longer than {MAX_HEAD >> 10} KB")
-            return self._take() + bytes(self._raw)
-        return self._take()
-
-    def _take(self) -> bytes:
-        out = b"".join(self._out)
-        self._out.clear()
-        return out
-
-    def on_message_begin(self) -> None:
-        """Begin a request."""
-        self._begun = True
-        self._target = b""
-        self._headers: Pairs = []
-        self._body: list[bytes] = []
-        self._size = 0
-        self._logged = self._complete = False
-
-    def on_url(self, url: bytes) -> None:
-        """Take the target, which may come in pieces."""
-        self._target += url
-
-    def on_header(self, name: bytes, value: bytes | None) -> None:
-        """Take a header."""
-        self._headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
-
-    def on_headers_complete(self) -> None:
-        """Pass on the head."""
-        self._open = True
-        self._method = self._parser.get_method().decode("latin-1")
-        self._version = self._parser.get_http_version()
-        self._chunked = "chunked" in (http_frames.header(self._headers, "transfer-encoding") or "").lower()
-        self._length = int(http_frames.header(self._headers, "content-length") or 0)  # the parser takes nothing but digits
-        if self._watch.guard is not None and self._watch.refused is None:
-            self._watch.refused = self._watch.guard.refusal(self._headers, self._target.decode("latin-1"))
-        if self._watch.refused is not None:
-            self._open = False
-            return
-        self._watch.asked.append(self._method)
-        target, headers = self._watch.rewrite(self._target.decode("latin-1"), self._headers)
-        self._out.append(http_frames.head(f"{self._method} {target} HTTP/{self._version}", headers))
-
-    def on_body(self, body: bytes) -> None:
-        """Pass on a piece of the body."""
-        self._size += len(body)
-        if self._size > MAX_SENT:
-            self._body.clear()
-        else:
-            self._body.append(body)
-        self._out.append(b"%x\r\n%b\r\n" % (len(body), body) if self._chunked else body)
-
-    def on_message_complete(self) -> None:
-        """Log the request."""
-        if self._chunked:
-            self._out.append(b"0\r\n\r\n")
-        self._complete = True
-        self.log()
-        self._open = self._begun = False
-        self._ended = True
-
-    def log(self) -> None:
-        """Log the received part of the request, once."""
-        if not self._open or self._logged:
-            return
-        self._logged = True
-        body, size = b"".join(self._body), self._size
-        self._body = []
-        watch, method, version, headers = self._watch, self._method, self._version, self._headers
-        path = self._target.decode("latin-1")
-        encoding = http_frames.header(headers, "content-encoding")
-
-        def payload() -> dict[str, Any]:
-            if size > MAX_SENT or decodes_to_more(body, encoding, watch.limit):
-                bare = http_frames.request_payload(method, path, watch.headers(headers), b"", version)
-                last = {"version": bare.pop("version")} if "version" in bare else {}
-                return {**bare, **watch.left_out(size, encoding), **last}
-            request = http_frames.request_payload(method, path, watch.headers(headers), body, version, watch.redact)
-            return watch.looked_into(request, encoding)
-
-        long = decodes_to_more(body, encoding, AT_ONCE)
-        watch.emit("client", "request", payload, long=long, truncated=not self._complete)
-
-    def broken_off(self) -> None:
-        """The connection has ended: log a request that is not whole."""
-        self.log()
-        self._open = False
 
 
 class Responses:
@@ -290,7 +164,7 @@ class Responses:
         self._unread = 0  # bytes of a head that is not whole
 
     def feed(self, data: bytes) -> None:
-        """Take bytes and log what is whole among them."""
+        """Take bytes from the server, and log the complete parts."""
         asked = self._watch.asked
         while data and asked and asked[0] == "HEAD" and not self._in_body():
             # Such a response has the head of one with a body but no body, which the parser cannot know.
@@ -329,7 +203,7 @@ class Responses:
         self._headers: Pairs = []
 
     def on_status(self, reason: bytes) -> None:
-        """Take the reason phrase, which may come in pieces."""
+        """Take the reason phrase, which may come in parts."""
         self._reason += reason
 
     def on_header(self, name: bytes, value: bytes | None) -> None:
@@ -337,7 +211,7 @@ class Responses:
         self._headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Log the head, and know what the body will be."""
+        """Log the head, which determines the form of the body."""
         self._unread = 0
         watch, headers = self._watch, self._headers
         watch._requests.log()  # an answer before the end of its request
@@ -357,7 +231,7 @@ class Responses:
         self._until_close = not chunked and http_frames.header(headers, "content-length") is None
 
     def on_body(self, body: bytes) -> None:
-        """Log what is whole of the body."""
+        """Log the complete part of the body."""
         self._unread = 0
         if self._body is not None:
             self._body.feed(body)
@@ -368,7 +242,7 @@ class Responses:
             self._body.chunk_end()
 
     def on_message_complete(self) -> None:
-        """Log the rest of the body, and that the response ended."""
+        """Log the rest of the body, and the end of the response."""
         self._finish("server", "end")
 
     def _finish(self, sender: str, how: str) -> None:
@@ -381,7 +255,10 @@ class Responses:
         self._watch.emit(sender, "close", lambda: how)
 
     def broken_off(self, sender: str, how: str) -> None:
-        """The connection has ended: so has what is open on it, in good order only if the end of the connection is its end."""
+        """End the open response, because the connection has ended.
+
+        The end counts as regular only if the response is delimited by the end of the connection.
+        """
         if (messages := self._watch.messages) is not None and self._watch.asked:
             ended = how == "end" and messages.closed_by is not None
             if how == "end":

@@ -1,1 +1,1 @@
-"""Processes: programs under test, and programs that stand in for another."""
+"""Processes: programs under test, and programs that replace another program."""

@@ -1,8 +1,7 @@
-"""A server in the place of which we are: started as `subprocess.Popen` starts it, signalled and waited for.
+"""Start the server that this process replaces, as `subprocess.Popen` would; send it signals, and wait for its end.
 
-What is written out here is the little of `subprocess` that a tee needs. Loading `subprocess` takes as long as all else that a
-tap does at its start, and a run of a suite starts a hundred taps.
-"""
+This is the small part of `subprocess` that a tee needs. Importing `subprocess` takes as long as everything else that a tap does
+at its start, and a run of a suite starts a hundred taps."""
 
 from __future__ import annotations
 
@@ -21,11 +20,11 @@ IGNORED = ("SIGPIPE", "SIGXFZ", "SIGXFSZ")
 
 
 class Child:
-    """A started command; `returncode` is None until `poll` has seen its end, then as in `Popen`.
+    """A started command; `returncode` is None until `poll` has seen its end, then it has the same meaning as in `Popen`.
 
-    The command is found as the shell would find it, and has all our inheritable descriptors next to the two given. `prepare`
-    is called in the child before it becomes the command. Raises OSError if it cannot be started, ValueError for an invalid
-    command.
+    The command is found as the shell would find it, and inherits all inheritable descriptors in addition to the two given.
+    `prepare` is called in the child before it becomes the command. Raises OSError if it cannot be started, ValueError for an
+    invalid command.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class Child:
         prepare: Callable[[], object] | None = None,
     ) -> None:
         if not command or any("\0" in word for word in command):
-            raise ValueError("no command, or one with a null character")
+            raise ValueError("no command, or a command with a null character")
         if not command[0]:  # exec refuses it with an error that has no number; to a shell it is a command that it cannot find
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
         self.returncode: int | None = None
@@ -53,7 +52,7 @@ class Child:
             raise OSError(int(number), os.strerror(int(number)), command[0])
 
     def poll(self) -> int | None:
-        """Look whether the child has ended; return `returncode`."""
+        """Check whether the child has ended; return `returncode`."""
         if self.returncode is None:
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:

@@ -1,12 +1,11 @@
 """Run one command and make sure that none of its processes remains: `python -m codex_replay.shell.process.guard COMMAND...`.
 
-The command ends by itself, when this program gets a signal (TERM, INT, HUP), or when this program's stdin ends. Its stdin ends
-when the parent process has exited for any reason. Then all that the command has started is ended too, also what has
-its own session and the orphans of its parent: on Linux they come to this program (a "child subreaper", see
-prctl(2)), so that every started process is below it in the process tree. The exit status is the command's.
+The guard ends when the command exits by itself, when this program gets a signal (TERM, INT, HUP), or when this program's stdin
+ends. The command's stdin ends when the parent process has exited for any reason. All processes that the command has started are
+then ended, including orphans and processes with a separate session. On Linux, orphans become children of this program (a "child
+subreaper", see prctl(2)), so that every started process is below it in the process tree. The exit status is the command's.
 
-It runs in a process of its own, since it takes every orphan for its own.
-"""
+The guard is a separate process, because it becomes the parent of every orphan process."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def descendants(root: int) -> list[int]:
-    """Return all processes below `root`, as the system knows them now."""
+    """Return all processes below `root` that the system knows now."""
     parents = _parents()
     found, front = [], [root]
     while front:
@@ -51,7 +50,7 @@ def _parents() -> dict[int, int]:
 
 
 def sweep(root: int, seconds: float = 10.0) -> list[int]:
-    """Kill all below `root` until nothing is left there; return what would not go within `seconds`."""
+    """Kill all processes below `root` until none is left; return those that did not end within `seconds`."""
     deadline = time.monotonic() + seconds
     while left := descendants(root):
         for pid in left:
@@ -65,7 +64,7 @@ def sweep(root: int, seconds: float = 10.0) -> list[int]:
 
 
 def _reap(wanted: int | None) -> int | None:
-    """Take the status of every child that has ended; return that of `wanted` if it is among them."""
+    """Collect the status of every child that has ended; return the status of `wanted` if it is one of them."""
     status = None
     with contextlib.suppress(ChildProcessError):
         while True:

@@ -16,7 +16,7 @@ SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGW
 
 
 def leave_as(status: int) -> None:
-    """Exit as a child with this `Popen` status did: with its exit code, or by the same signal."""
+    """Exit in the same way as a child with this `Popen` status: with its exit code, or by the same signal."""
     if status >= 0:
         sys.exit(status)
     number = -status
@@ -30,9 +30,9 @@ def leave_as(status: int) -> None:
 
 
 def original_environment() -> dict[bytes, bytes] | None:
-    """Return the environment as this process was given it, or None where it cannot be known.
+    """Return the environment that this process was given, or None if it cannot be known.
 
-    Python itself may add LC_CTYPE (PEP 538), which a server started directly would not have.
+    Python itself may add LC_CTYPE (PEP 538), which a server that is started directly would not get.
     """
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -43,7 +43,7 @@ def original_environment() -> dict[bytes, bytes] | None:
 
 
 def open_standard_descriptors() -> None:
-    """Open the null device for 0, 1 or 2 if closed, so that no opened file gets such a number."""
+    """Open the null device for the descriptors 0, 1 and 2 if they are closed, so that no opened file gets such a number."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -52,7 +52,7 @@ def open_standard_descriptors() -> None:
 
 
 def close(descriptor: int) -> None:
-    """Close a descriptor; a standard one keeps its number, on the null device, so that no other file gets it."""
+    """Close a descriptor; a standard descriptor is redirected to the null device, so that no other file gets it."""
     if descriptor > 2:
         os.close(descriptor)
         return
@@ -62,9 +62,9 @@ def close(descriptor: int) -> None:
 
 
 def signal_pipe() -> int:
-    """Have the signals that we pass on, and the server's exit, written to a pipe; return its reading end.
+    """Let the numbers of the signals to pass on, and of the server's exit, be written to a pipe; return the reading end.
 
-    What the client had us ignore stays ignored, by us and by the server.
+    Signals that the client made us ignore stay ignored, by this process and by the server.
     """
     wake, write = os.pipe()
     os.set_blocking(wake, False)
@@ -79,14 +79,13 @@ def signal_pipe() -> int:
 
 
 def _nothing(_number: int, _frame: object) -> None:
-    """Handle a signal: its number is in the pipe already."""
+    """Handle a signal without any action, because its number is already in the pipe."""
 
 
 def die_with_parent() -> Callable[[], object] | None:
-    """On Linux, return what makes the started process be killed when this one is killed: kill -9 must leave no orphan.
+    """On Linux, return a function that makes the started process die when this process is killed: kill -9 must leave no orphan.
 
-    End of file alone would not do: the real app-server does not exit on it while an approval is pending
-    (REAL-94).
+    The end of its stdin is not enough: the real app-server does not exit then if an approval is pending (REAL-93).
     """
     if sys.platform != "linux":
         return None

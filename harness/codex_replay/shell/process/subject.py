@@ -1,11 +1,10 @@
 """A program under test: started in a separate process group, read by a thread, and always ended.
 
-Strategy. The child leads a new session, so that one signal reaches all it starts. One thread pumps stdout and stderr, one
-waits for the exit without reaping it: as long as the leader is a zombie its group id cannot be given to anybody else, so
-the group can be killed safely after the leader's death. What escapes the group (a grandchild with a session of its own)
-is found by a mark in its environment, where the system shows environments (Linux). Whatever still runs when the
-interpreter ends is killed.
-"""
+Strategy. The child leads a new session, so that one signal reaches all processes that it starts. One thread reads stdout and
+stderr; another waits for the exit without reaping the process. As long as the leader is a zombie, its group id cannot be given to
+another process, so the group can be killed safely after the leader's death. Processes that leave the group (a grandchild with a
+separate session) are found by a mark in their environment, if the system shows environments (Linux). Processes that are still
+running when the interpreter ends are killed."""
 
 from __future__ import annotations
 
@@ -44,8 +43,8 @@ class Disconnected(Exception):
 class Process:
     """One running program.
 
-    `on_stdout` is called from the pump thread with each piece of stdout, and with b"" once, at its end. `argv`, `env` and
-    `cwd` are those of the program; `env` is its whole environment. Raises `CannotStart`.
+    `on_stdout` is called from the reading thread with each chunk of stdout, and with b"" once, at its end. `argv`, `env` and
+    `cwd` are those of the program; `env` is its complete environment. Raises `CannotStart`.
     """
 
     def __init__(
@@ -142,7 +141,7 @@ class Process:
         self._settle(0.3)
 
     def write(self, data: bytes, timeout: float = 10.0) -> None:
-        """Write `data` to stdin; raises `Disconnected` when the program has closed it, or does not read for `timeout` seconds."""
+        """Write `data` to stdin; raises `Disconnected` if the program has closed it, or does not read for `timeout` seconds."""
         deadline = time.monotonic() + timeout
         view = memoryview(data)
         with self._write_lock, selectors.DefaultSelector() as selector:
@@ -170,16 +169,16 @@ class Process:
                 self._child.stdin.close()
 
     def close_stdout(self) -> None:
-        """Stop reading the program's stdout and close it: whatever the program writes from now on has no reader."""
+        """Stop reading the program's stdout and close it: nobody reads later output of the program."""
         if not self.output_ended.is_set():
             os.write(self._wake_write, _HANG_UP)
             self.output_ended.wait(5)
 
     def stderr_tail(self, lines: int = 10, since: int = 0) -> list[str]:
-        """Return the last `lines` lines of stderr so far, to be quoted: what a terminal might act on is escaped, except for tabs.
+        """Return the last `lines` lines of stderr so far, for a quotation: control characters are escaped, except tabs.
 
-        Lines before the byte `since` (`stderr_bytes` at that time) are left out.
-        After the exit, all of stderr is read first: the last words are the reason why the program ended.
+        Lines before the offset `since` (the value of `stderr_bytes` at that time) are left out. After the exit, all of stderr is
+        read first, because its last lines are the reason why the program ended.
         """
         if self.exited.is_set() and threading.current_thread() is not self._pump:
             self._pump.join(1)  # not forever: another process may keep the pipe open
@@ -195,11 +194,12 @@ class Process:
             return self._stderr_bytes
 
     def wait(self, timeout: float) -> int | None:
-        """Return the exit status (negative: the signal it died by), or None if it still runs after `timeout` seconds."""
+        """Return the exit status (negative: the signal that killed it), or None if it is still running after `timeout`
+        seconds."""
         return self.status if self.exited.wait(timeout) else None
 
     def _settle(self, grace: float) -> None:
-        """After the exit: wait until all output is read; after `grace` seconds end every process that keeps the pipe open."""
+        """After the exit, wait until all output is read; after `grace` seconds, end every process that keeps the pipe open."""
         if not self.output_ended.wait(grace):
             self._signal(signal.SIGKILL)
             self._kill_strays()
@@ -207,7 +207,8 @@ class Process:
                 self._wake()
 
     def stop(self, grace: float = 1.0) -> int | None:
-        """End the program and all it started: close stdin, TERM, after `grace` seconds KILL. Returns the exit status."""
+        """End the program and all processes that it started: close stdin, send TERM, and after `grace` seconds KILL. Returns the
+        exit status."""
         if self._stopped:
             return self.status
         self._stopped = True
@@ -243,7 +244,7 @@ class Process:
                 stream.close()
 
     def kill(self) -> None:
-        """Send KILL to the program and its group and wait for nothing; `stop` is still to be called."""
+        """Send KILL to the program and its group, without waiting; call `stop` afterwards."""
         self._signal(signal.SIGKILL)
 
     def _wake(self) -> None:
@@ -275,7 +276,7 @@ def _exists(pid: int) -> bool:
 
 
 def runs(pid: int) -> bool:
-    """Return True if a process runs; a zombie does not."""
+    """Return True if a process is running; a zombie is not."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0] != b"Z"

@@ -1,13 +1,12 @@
 """Handle signals at once, even while the main thread waits.
 
-Python runs its signal handlers in the main thread, between two instructions. A signal ends a wait (for a lock, for a line, for a
-process) only if the system gives it to the main thread while that thread waits. One that comes just before the wait begins, or
-that another thread gets, is answered when the wait is over: an interrupt would come after the timeout of the wait.
+Python runs its signal handlers in the main thread, between two instructions. A signal ends a wait (for a lock, a line, or a
+process) only if the system delivers it to the main thread while that thread waits. A signal that comes just before the wait
+begins, or that another thread gets, is handled only after the wait: an interrupt would come after the timeout of the wait.
 
-Strategy. Python writes the number of each signal that it gets to a pipe, whichever thread got it. A thread reads them and sends
-another signal, SIGURG, to the main thread itself until its handler has run there: it ends the wait, and all handlers that are due
-run with it. SIGURG does nothing by default, and the children of this process get it as it was.
-"""
+Strategy. Python writes the number of each signal to a pipe, whichever thread got the signal. A thread reads these numbers and
+sends another signal, SIGURG, to the main thread until its handler has run there. SIGURG ends the wait, and all pending handlers
+run with it. By default SIGURG does nothing, and the children of this process inherit its original action."""
 
 from __future__ import annotations
 
@@ -30,11 +29,11 @@ class _Waker:
         self._awake = False
 
     def answered(self, number: int, frame: object) -> None:
-        """Note that the main thread runs handlers: it is the handler of the signal that wakes."""
+        """Note that the main thread runs handlers; this is the handler of the signal that wakes it."""
         self._awake = True
 
     def run(self) -> None:
-        """Wake the main thread after each signal; never return."""
+        """Wake the main thread after each signal; never returns."""
         while data := os.read(self._numbers, 512):
             self._awake = not data.strip(bytes([_NUDGE]))  # our own comes through the pipe, too
             while not self._awake:
@@ -45,7 +44,7 @@ class _Waker:
 def answer_signals_at_once() -> None:
     """Run the signal handlers of this process without delay from now on. Call it in the main thread; a second call has no effect.
 
-    It leaves a process alone that has a use of its own for what this needs: for SIGURG, or for `signal.set_wakeup_fd`.
+    The call has no effect in a process that uses SIGURG or `signal.set_wakeup_fd` itself.
     """
     if signal.getsignal(_NUDGE) != signal.SIG_DFL:
         return

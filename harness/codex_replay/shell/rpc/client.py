@@ -1,11 +1,10 @@
-"""Drives an app-server over stdio, synchronously, and keeps a timeline of all that passed.
+"""Drives an app-server over stdio, synchronously, and keeps a timeline of all frames.
 
-Strategy. The pump thread cuts stdout into lines and puts each on the timeline under one lock; callers wait on the same
-lock for a frame that they describe. A wait takes the first matching frame that no earlier wait took, so that two equal
-notifications are two. Waiting ends at once when the server is gone; every failure is a sentence with the exit status, the
-last lines of stderr and the last frames. A server that floods its stdout is ended. A client line is put on the timeline before
-it is written, so that no answer can be before its question.
-"""
+Strategy. The reading thread cuts stdout into lines and puts each on the timeline under one lock; callers wait on the same lock
+for a frame that matches their condition. A wait takes the first matching frame that no earlier wait took, so that two equal
+notifications count as two. Waiting ends at once if the server has exited; every failure is a sentence with the exit status, the
+last lines of stderr and the last frames. A server that writes too much to its stdout is stopped. A client line is put on the
+timeline before it is written, so that no answer can come before its request."""
 
 from __future__ import annotations
 
@@ -50,8 +49,8 @@ class ErrorReply(SubjectFailure):
 class Client:
     """One conversation with one app-server.
 
-    `timeline` has every frame of both sides in the order of arrival, `t` in seconds since the start. `timeout` in
-    seconds is the default limit of a wait. `started` is the `time.monotonic` at which `t` was 0.
+    `timeline` has every frame of both sides in the order of arrival, `t` in seconds since the start. `timeout` in seconds is the
+    default limit of a wait. `started` is the value of `time.monotonic` at which `t` was 0.
     """
 
     def __init__(
@@ -95,11 +94,11 @@ class Client:
 
     def _stem_flood(self) -> None:
         if self._garbage > MOST_GARBAGE:
-            self._flood = f"It was stopped because {self._garbage} of its lines are not JSON objects."
+            self._flood = f"The server was stopped because {self._garbage} of its lines are not JSON objects."
         elif len(self.timeline) > MOST_LINES:
-            self._flood = f"It was stopped after {MOST_LINES} frames."
+            self._flood = f"The server was stopped after {MOST_LINES} frames."
         elif self._bytes > MOST_BYTES:
-            self._flood = f"It was stopped after it had written {self._bytes >> 20} MB."
+            self._flood = f"The server was stopped after it had written {self._bytes >> 20} MB."
         if self._flood:
             self._ended = True
             self.process.kill()
@@ -169,9 +168,9 @@ class Client:
     # -- waiting ---------------------------------------------------------------------------------------------------------
 
     def wait(self, what: str, matches: Callable[[Any], bool], timeout: float | None = None) -> Any:
-        """Take and return the first server message that `matches`; `what` is its name in the failure's sentence.
+        """Remove and return the first server message that `matches`; `what` is its name in an error message.
 
-        Raises `SubjectFailure` when the server ends without it, or after `timeout` seconds.
+        Raises `SubjectFailure` if the server ends without sending it, or after `timeout` seconds.
         """
         __tracebackhide__ = True
         limit = self.timeout if timeout is None else timeout
@@ -205,12 +204,12 @@ class Client:
         return f"The server {how} too early{last_words(self.process.stderr_tail(60))}\n{self.report_on(what)}"
 
     def reply_to(self, id: Any, timeout: float | None = None) -> Any:  # noqa: A002
-        """Take and return the reply to the client's request `id` (1, 1.0 and true are different ids)."""
+        """Remove and return the reply to the client's request `id` (1, 1.0 and true are different ids)."""
         __tracebackhide__ = True
         return self.wait(f"The reply to request {id!r}", lambda m: is_reply(m) and _same(m["id"], id), timeout)
 
     def notification(self, method: str, timeout: float | None = None, **params: Any) -> Any:
-        """Take the next notification `method` whose params have all of `params`; return its params."""
+        """Remove the next notification `method` whose params contain all of `params`; return its params."""
         __tracebackhide__ = True
 
         def matches(message: Any) -> bool:
@@ -223,7 +222,7 @@ class Client:
         return self.wait(f"The notification {method}{named}", matches, timeout).get("params")
 
     def server_request(self, method: str, timeout: float | None = None) -> Any:
-        """Take and return the server's next request `method`, to be answered with `reply`."""
+        """Remove and return the server's next request `method`, to be answered with `reply`."""
         __tracebackhide__ = True
         return self.wait(f"The server's request {method}", lambda m: kind(m) == "request" and m["method"] == method, timeout)
 
@@ -241,17 +240,21 @@ class Client:
 
     # -- ending ----------------------------------------------------------------------------------------------------------
 
-    def close(self, timeout: float | None = None) -> int:
-        """Close the server's stdin, read the rest of its output, and return its exit status.
-
-        Raises `SubjectFailure` when it has not ended after `timeout` seconds.
-        """
-        __tracebackhide__ = True
+    def end_input(self) -> None:
+        """End the server's stdin, without waiting for its end; a line without a line end counts as sent."""
         with self._changed:
             tail = self._sent.close()
             if tail:
                 self._add("client", tail)
         self.process.close_stdin()
+
+    def close(self, timeout: float | None = None) -> int:
+        """Close the server's stdin, read the rest of its output, and return its exit status.
+
+        Raises `SubjectFailure` if it has not exited after `timeout` seconds.
+        """
+        __tracebackhide__ = True
+        self.end_input()
         limit = self.timeout if timeout is None else timeout
         status = self.process.wait(limit)
         if status is None:
@@ -260,7 +263,7 @@ class Client:
         return status
 
     def stop(self) -> None:
-        """End the server and all it started, at once."""
+        """Stop the server and all processes that it started, at once."""
         self.process.stop()
 
     def report_on(self, what: str) -> str:
@@ -286,7 +289,7 @@ class Client:
 
 
 def describe(frame: Frame) -> str:
-    """Return one line for people: number, time, sender and what the frame is."""
+    """Return one line for people: number, time, sender and label of the frame."""
     return f"{frame.n:>4} {frame.t:8.3f} {'->' if frame.sender == 'client' else '<-'} {label(frame.value)}"
 
 

@@ -1,10 +1,11 @@
-"""Put messages of a case's own among those of an app-server, at a moment that the case chooses.
+"""Insert a case's own messages into the output of an app-server, or delay messages, at a point that the case chooses.
 
     python -m codex_replay.shell.rpc.inserting FILE -- COMMAND...
 
-FILE is JSON: `{"after": "...", "lines": ["{...}", ...]}`. The lines follow each line of the app-server that contains the text
-`after`; everything else passes unchanged. A case needs this for what a real app-server sends rarely, as an event of a thread that
-the client did not start.
+FILE is JSON: `{"after": "...", "lines": ["{...}", ...]}`. The inserted lines follow each line of the app-server that contains the
+text `after`; everything else passes unchanged. A case needs this for rare messages of a real app-server, such as an event of a
+thread that the client did not start. `{"delay": ["...", ...], "seconds": 0.5}` delays each line that contains one of the texts,
+and the lines after it. A client then has time to disconnect at this point.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 
 def pass_on(lines: Iterable[bytes], write: Callable[[bytes], object], after: bytes, inserted: bytes) -> None:
@@ -26,19 +28,29 @@ def pass_on(lines: Iterable[bytes], write: Callable[[bytes], object], after: byt
         write(line + inserted if after in line else line)
 
 
+def delayed(lines: Iterable[bytes], texts: list[bytes], wait: Callable[[], object]) -> Iterator[bytes]:
+    """Yield every line; call `wait` before a line that contains one of the texts."""
+    for line in lines:
+        if any(text in line for text in texts):
+            wait()
+        yield line
+
+
 def main(argv: list[str]) -> int:
-    """Be the command, with the lines of FILE among its own; return its status, or 2 if the arguments do not fit."""
+    """Run the command with the changes that FILE describes; return its status, or 2 for invalid arguments."""
     if len(argv) < 3 or argv[1] != "--":
         sys.stderr.write("Give a file and a command: python -m codex_replay.shell.rpc.inserting FILE -- COMMAND...\n")
         return 2
     given = json.loads(Path(argv[0]).read_bytes())
-    inserted = "".join(f"{line}\n" for line in given["lines"]).encode()
+    inserted = "".join(f"{line}\n" for line in given.get("lines", [])).encode()
+    texts = [text.encode() for text in given.get("delay", [])]
     child = subprocess.Popen(argv[2:], stdout=subprocess.PIPE)
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     assert child.stdout is not None
     with child.stdout as lines:
         try:
-            pass_on(lines, _write, given["after"].encode(), inserted)
+            late = delayed(lines, texts, lambda: time.sleep(given["seconds"]))
+            pass_on(late, _write, given.get("after", "").encode(), inserted)
         except BrokenPipeError:
             child.terminate()
     return child.wait() & 0xFF

@@ -1,14 +1,14 @@
-"""Plays the recorded client of a cassette to a server, waiting as a client would.
+"""Plays the recorded client of a cassette to a server, and wait like a real client.
 
-Before each client frame it waits for what stood before it in the recording: the responses, the server's requests and the
-notifications. Output whose pieces may come in other portions is not waited for piece by piece. Values that the live server
-made up (thread ids, request ids) replace the recorded ones in the sent frames; `/home/user`, which recordings have for
-a home directory, becomes the live one.
-"""
+Before each client frame, the player waits for the frames before it in the recording: the responses, the server's requests and the
+notifications. If output may come in other chunks, the player waits only for the first chunk of each item. Values that the live
+server generated (thread ids, request ids) replace the recorded ones in the sent frames; `/home/user`, the home directory in
+recordings, becomes the live one. What the recorded server repeated by chance is waited for once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -37,6 +37,9 @@ class Player:
         for recorded, live in places.items():
             self._matcher.bindings.pair_path(recorded, live)
         self._pieces = [rule["label"].removeprefix("rpc< ") for rule in table["deltas"]]
+        self._repeats = {rule["label"].removeprefix("rpc< "): rule["has"].encode() for rule in table["repeats"]}
+        self._last: Any = None  # the recorded frame of the server before this one: its label and its params
+        self._begun: set[tuple[str, str | None]] = set()  # kinds of pieces, and the items of which one has been waited for
         self._server_ids: dict[Any, Any] = {}  # recorded id of a server request -> live one
         self._never_asked: set[str] = set()  # recorded ids of server requests that the live server did not make
         self._asked: dict[str, str] = {}  # id of a request of the client's -> what it is
@@ -44,14 +47,17 @@ class Player:
         self._gave_up = False
         self._missed = 0  # frames in a row that did not come
 
-    def play(self, frames: Iterable[Frame]) -> str | None:
-        """Send every client frame in its turn; return a sentence if the server did not send an awaited message.
+    def play(self, frames: Iterable[Frame], reached: Mapping[int, Callable[[], None]] | None = None) -> str | None:
+        """Send every client frame in order; return a sentence if the server did not send an awaited message.
 
-        After the first such failure the time limits become shorter, and finally zero. The remaining frames are still sent, so
-        that the comparison shows every difference.
+        After the first missing message, the time limits become shorter, and finally zero. The remaining frames are still sent, so
+        that the comparison shows every difference. `reached` maps the number of a frame to a function that is called when all
+        frames before it have been sent or received.
         """
         failure: str | None = None
         for frame in frames:
+            if reached and frame.n in reached:
+                reached[frame.n]()
             if frame.seam != "rpc":
                 continue
             try:
@@ -76,17 +82,22 @@ class Player:
             recorded = frame.value["id"]
             raw = splice_id(raw, recorded, self._server_ids.get(_key(recorded), recorded))
         self._client.send(raw)
+        if not raw.endswith(b"\n"):
+            self._client.end_input()  # only the end of its input can have ended this line
 
     def _await(self, frame: Frame) -> None:
         value = frame.value
         sort = kind(value)
-        if sort == "other" or any(fnmatchcase(label(value), piece) for piece in self._pieces):
+        if sort == "other" or self._is_repeated(frame):
             return
+        if any(fnmatchcase(label(value), piece) for piece in self._pieces):
+            item = (label(value), _call(value))
+            if item in self._begun:
+                return
+            self._begun.add(item)
         timeout = self._client.timeout if not self._gave_up else BRIEF if self._missed < PATIENCE else 0.0
         try:
-            live = self._client.wait(
-                f"{label(value)} (frame {frame.n} of the recording)", lambda it: self._fits(value, it), timeout
-            )
+            live = self._wait(f"{label(value)} (frame {frame.n} of the recording)", value, timeout)
         except SubjectFailure:
             self._gave_up = True
             self._missed += 1
@@ -98,11 +109,37 @@ class Player:
         else:
             self._missed = 0
         self._matcher.bind(value, live)
+        self._bind_cursors(value.get("result"), live.get("result"))
         if sort == "request":
             self._server_ids[_key(value["id"])] = live["id"]
 
+    def _is_repeated(self, frame: Frame) -> bool:
+        """Return True for a frame that the server repeated by chance, as the version's table says."""
+        last, self._last = self._last, (label(frame.value), frame.value.get("params"))
+        has = self._repeats.get(self._last[0])
+        return has is not None and has in frame.raw and last == self._last
+
+    def _wait(self, what: str, recorded: Any, timeout: float) -> Any:
+        """Wait for the live frame of a recorded one.
+
+        Match two requests of one kind that may come in either order: by the ids of their calls.
+        """
+        if kind(recorded) == "request" and (call := _call(recorded)) is not None:
+            with contextlib.suppress(SubjectFailure):
+                return self._client.wait(what, lambda it: self._fits(recorded, it) and _call(it) == call, min(BRIEF, timeout))
+        return self._client.wait(what, lambda it: self._fits(recorded, it), timeout)
+
+    def _bind_cursors(self, recorded: Any, live: Any) -> None:
+        """Bind the cursors of further pages, because the client sends them back and they contain a time."""
+        if type(recorded) is not dict or type(live) is not dict:
+            return
+        for key, ours in recorded.items():
+            theirs = live.get(key)
+            if key.lower().endswith("cursor") and type(ours) is str and type(theirs) is str:
+                self._matcher.bindings.pair(ours, theirs)
+
     def _refusal(self, recorded: Any, error: Any) -> None:
-        """Keep what the live server refuses and the recorded one did not: that is why other frames do not come."""
+        """Note a request that only the live server refuses, because the refusal explains missing frames."""
         what = self._asked.get(repr(recorded["id"]), f"The request {recorded['id']!r}")
         result = recorded["result"]
         if type(result) is dict and ("thread" in result or "conversationId" in result):
@@ -111,7 +148,7 @@ class Player:
         self._refused.append(f"{what} was refused: {truncate(message if type(message) is str else dumps(error).decode(), 200)}.")
 
     def _fits(self, recorded: Any, live: Any) -> bool:
-        """Return True if a live frame is the one that is at this place: same reply, or same method, thread and turn."""
+        """Return True if a live frame is the expected one: the same reply, or the same method, thread and turn."""
         if is_reply(recorded):
             return is_reply(live) and _key(live["id"]) == _key(recorded["id"])
         if kind(live) != kind(recorded) or live["method"] != recorded["method"]:
@@ -127,11 +164,16 @@ class Player:
 _PLACES = (("threadId",), ("conversationId",), ("turnId",), ("turn", "id"), ("id",), ("item", "type"), ("msg", "item", "type"))
 
 
-def _at(message: dict[str, Any], path: tuple[str, ...]) -> Any:
+def _at(message: dict[str, Any], path: tuple[str, ...]) -> str | None:
     value: Any = message.get("params")
     for key in path:
         value = value.get(key) if type(value) is dict else None
     return value if type(value) is str else None
+
+
+def _call(message: dict[str, Any]) -> str | None:
+    """Return the id of the call or item that a message is about."""
+    return _at(message, ("callId",)) or _at(message, ("itemId",)) or _at(message, ("msg", "call_id"))
 
 
 def _key(request_id: Any) -> Any:

@@ -1,14 +1,13 @@
 """A transparent tee between a client and an app-server: every line is on disk before it is passed on.
 
-Strategy: one thread and one poll loop over two lanes (client to server, server to client), so that the order in which frames
-are logged is the order in which they went on. A line is held until it is whole, logged, and only then put in line to be
-written; a peer that does not read stops the reading on the other side of its lane, never the other lane. What waits is thus
-bounded by `LIMIT` and one line.
+Strategy: one thread and one poll loop over two lanes (client to server, server to client), so that frames are logged in the order
+in which they are passed on. A line is kept until it is complete, then logged, and only then queued for writing; if a peer does
+not read, its lane stops reading from the other side; the other lane continues. At most `LIMIT` bytes and one line are therefore
+queued.
 
-The descriptors that we share with the client (0 and 1) stay blocking, since their flags would be changed for the client too:
-they are written in pieces that poll() vouches for. What happens to one end is done to the other: end of file, a reader
-that is gone, a signal, an exit. If logging fails, the tee continues as a plain pipe (`Log`).
-"""
+The descriptors that we share with the client (0 and 1) stay blocking, because a change of their flags would also affect the
+client. The recorder writes to them in pieces of a size that poll() guarantees. Everything that happens at one end is repeated at
+the other: end of file, a disconnected reader, a signal, an exit. If logging fails, the tee continues as a plain pipe (`Log`)."""
 
 from __future__ import annotations
 
@@ -26,15 +25,15 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Log(Protocol):
-        """The receiver of each line while it is `on`: `record_log`, or a substitute."""
+        """The receiver of each line while `on` is True: `record_log`, or a substitute."""
 
         on: bool
 
         def line(self, sender: str, raw: bytes) -> None:
-            """Take down a line; when this returns it is kept."""
+            """Log a line; when this function returns, the line is stored."""
 
         def give_up(self, why: str) -> None:
-            """Take down nothing more."""
+            """Log no more lines."""
 
 else:
     import _signal as signal  # see `child`
@@ -45,7 +44,7 @@ LONGEST = 64 << 20  # bytes; a longer line is passed on, but no longer recorded
 
 
 class Lane:
-    """One direction: read from `source`, cut into lines, logged, and only then `waiting` to be written to `sink`.
+    """One direction: data is read from `source`, cut into lines, logged, and only then `waiting` to be written to `sink`.
 
     A descriptor is -1 once it is closed. `piece` is the number of bytes to write to `sink` when poll() reports it ready.
     """
@@ -80,7 +79,7 @@ class Lane:
         return True
 
     def take(self, data: bytes) -> None:
-        """Take bytes from the source: log and pass on each line that they complete, keep the rest."""
+        """Take bytes from the source: log and pass on each complete line, and keep the rest."""
         lines = self._splitter.feed(data)
         self._held = len(data) - data.rfind(b"\n") - 1 if lines else self._held + len(data)
         for line in lines:
@@ -92,13 +91,13 @@ class Lane:
             self._held = 0
 
     def pass_on(self, line: bytes) -> None:
-        """Log one line, then put it in line for the sink."""
+        """Log one line, then queue it for the sink."""
         self._log.line(self._sender, line)
         if self.sink >= 0:
             self.waiting += line
 
     def end(self) -> None:
-        """The source has ended: pass on an unterminated last line unchanged, and end the sink after it."""
+        """Handle the end of the source: pass an unterminated last line on unchanged, and then end the sink."""
         if self.source < 0:
             return
         tail = self._splitter.close()
@@ -109,7 +108,7 @@ class Lane:
         self._settle()
 
     def write(self) -> None:
-        """Write once to the sink; if its reader is gone, the source is closed too, so that its writer learns of it."""
+        """Write once to the sink; if its reader has disconnected, also close the source, so that its writer notices this."""
         try:
             del self.waiting[: os.write(self.sink, self.waiting[: self.piece])]
         except BlockingIOError:
@@ -119,7 +118,7 @@ class Lane:
         self._settle()
 
     def drop(self) -> None:
-        """Stop the lane, because its reader has disconnected."""
+        """Stop the lane after its reader has disconnected."""
         self.waiting.clear()
         self.end()
         self.waiting.clear()
@@ -134,7 +133,7 @@ class Lane:
 class Recorder:
     """Start an app-server behind this process's stdin and stdout, and log the traffic until the server exits.
 
-    It must run in the main thread, since it handles signals; it has the process to itself.
+    The recorder must run in the main thread, because it handles signals; the process must have no other task.
     """
 
     def __init__(self, command: Sequence[str], log: Log, env: Mapping[bytes, bytes] | None = None) -> None:
@@ -164,7 +163,7 @@ class Recorder:
         return ours_in, ours_out
 
     def run(self) -> int:
-        """Pass everything on until the server has exited and all it wrote is delivered; return its status as `Popen` does."""
+        """Pass everything on until the server has exited and all its output is delivered; return its status as `Popen` does."""
         while not self._finished():
             self._watch()
             for descriptor, events in self._poll.poll():
@@ -181,7 +180,10 @@ class Recorder:
         return self._hurry or (self.server.source < 0 and not self.server.waiting)
 
     def _watch(self) -> None:
-        """Register the current events with poll(). A sink is always watched: a closed reader is reported unasked."""
+        """Register the events that matter now with poll().
+
+        A sink is always watched, because poll() then reports a closed reader.
+        """
         wanted = {self._wake: select.POLLIN}
         for lane in (self.client, self.server):
             if lane.readable:
@@ -218,7 +220,8 @@ class Recorder:
                 self._hurry = True
 
     def _drain(self) -> None:
-        """After the server's exit all its output is in the pipe; other processes that keep the pipe open are not waited for."""
+        """Pass on the output that is in the pipe after the server's exit; do not wait for other processes that keep the pipe
+        open."""
         self.client.drop()
         while self.server.readable:
             if not self.server.read():

@@ -1,10 +1,9 @@
-"""The tap of a proxy's app-server: as `wire_tap`, each line with the time at which it passed.
+"""The tap of a proxy's app-server: like `wire_tap`, with the time of each line.
 
     python -m codex_replay.shell.rpc.timed_tap LEDGER [PIECE] -- COMMAND...
 
-`"t"` is in seconds since the epoch, so that the lines of several children and the requests that caused them stand on one
-timeline. The ledger is redacted of nothing and belongs into a test's own folder.
-"""
+`"t"` is in seconds since the epoch, so that the lines of several children and the requests that caused them are on one timeline.
+The ledger is not redacted, so it must be in the test's own folder."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TimedTap(wire_tap.Tap):
-    """A tap whose lines have times; each child has its own ledger, so its run is the first."""
+    """A tap whose lines have times. Each child has its own ledger, so the ledger contains only one run."""
 
     module = "codex_replay.shell.rpc.timed_tap"
 
@@ -33,7 +32,7 @@ class TimedTap(wire_tap.Tap):
 
 
 def main(argv: list[str]) -> None:
-    """Be the command, and take down what passes."""
+    """Become the command, and log its traffic."""
     wire_tap.main(argv, kind=TimedTap)
 
 

@@ -1,15 +1,13 @@
-"""A tee that keeps the raw lines of both sides, to check a client by what it wrote.
+"""A tee that keeps the raw lines of both sides, so that a test can check the client's bytes.
 
     python -m codex_replay.shell.rpc.wire_tap LEDGER [PIECE] -- COMMAND...
 
-With PIECE the client gets the server's output in chunks of so many bytes, each in its own write; otherwise line by line.
-Each line becomes one of LEDGER before it is passed on: `{"got": "..."}` from the client, `{"said": "..."}` from the server, and
-first of all `{"run": N, "pid": ..., "argv": [...]}`; `"of"` is the pid of the run whose line it is. Unlike a recording it is
-redacted of nothing, so it belongs into a test's own folder, where the credentials are made up. The recorder is
-`codex_replay.shell.rpc.recorder`'s: bytes, end of file, signals and exit status pass unchanged. A suite starts a hundred of
-these, so it
-imports as little as it can.
-"""
+With PIECE, the client gets the server's output in chunks of so many bytes, each in a separate write; without PIECE, it gets the
+output line by line. Each line is written to LEDGER before it is passed on: `{"got": "..."}` from the client, `{"said": "..."}`
+from the server, and first `{"run": N, "pid": ..., "argv": [...]}`; `"of"` is the pid of the run that the line belongs to. Unlike
+a recording, the ledger is not redacted, so it must be in the test's own folder, where all credentials are fictitious. The tap
+uses the recorder of `codex_replay.shell.rpc.recorder`: bytes, end of file, signals and exit status pass unchanged. A suite starts
+a hundred of these programs, so this module imports as little as it can."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Tap:
-    """Takes down lines in the place of the recorder's `Log`."""
+    """Logs lines in the place of the recorder's `Log`."""
 
     module = "codex_replay.shell.rpc.wire_tap"
 
@@ -58,7 +56,7 @@ class Tap:
 
 
 def main(argv: list[str], leave: Callable[[int], None] = leave_as, kind: type[Tap] = Tap) -> None:
-    """Be the command, and take down what passes with a tap of this kind."""
+    """Become the command, and log its traffic with a tap of this kind."""
     open_standard_descriptors()
     at = argv.index("--") if "--" in argv else len(argv)
     before, command = argv[:at], argv[at + 1 :]

@@ -16,9 +16,9 @@ Path = tuple[Step, ...]
 class Change(NamedTuple):
     """One change, described relative to its definition: rule id, and the old and the new side, for people and for programs.
 
-    `owner` is the definition (of the old side, "" for none) and `local` the path inside it: the same change seen at many
-    places is equal. `what` is the property, value or variant, and `detail` the data that a program needs to distinguish
-    whether a value is touched (see `drift_use`).
+    `owner` is the definition (of the old side, "" for none) and `local` the path inside it: the same change at several places
+    gives equal values. `what` is the property, value or variant, and `detail` the data from which a program finds out whether a
+    value is affected (see `drift_use`).
     """
 
     rule: str
@@ -40,7 +40,7 @@ class Here(NamedTuple):
     local: Path
 
     def at(self, step: Step) -> Here:
-        """Return the place one step further."""
+        """Return the position after one more step."""
         return Here(self.owner, (*self.local, step))
 
 

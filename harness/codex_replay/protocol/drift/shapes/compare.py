@@ -1,10 +1,9 @@
-"""Two schemas compared: which changes lead from the one to the other, and where.
+"""Compare two schemas: list the changes from the first to the second, with their places.
 
-Strategy: both are walked side by side from one pair of roots, so that only what can stand on the wire counts and names of
-definitions count nothing. The walk makes a graph: a pair of types is compared once, and points to the pairs below it, maybe
-to itself. From each root the changed pairs are then found breadth first, so the shortest path to a change comes first. The
-changes themselves are independent of the sender: `drift_rules` judges them.
-"""
+Strategy: both are walked side by side from one pair of roots. Therefore only values that can occur in a message matter, and names
+of definitions do not. The walk makes a graph: a pair of types is compared once, and refers to the pairs below it, possibly to
+itself. From each root, the changed pairs are then searched breadth first, so the shortest path to a change comes first. The
+changes themselves are independent of the sender: `drift_rules` judges them."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from codex_replay.protocol.drift.shapes.same import Same
 
 
 class Pair:
-    """Two types that are at the same places: what changed in them, and the pairs that are below them."""
+    """Two types at the same places: the changes between them, and the pairs below them."""
 
     __slots__ = ("changes", "edges", "here", "looked", "new", "old")
 
@@ -33,7 +32,7 @@ class Pair:
         self.looked = False
 
     def look(self, parts: Iterable[Part]) -> None:
-        """Take in what the comparison of the two types yields."""
+        """Record the result of the comparison of the two types."""
         self.looked = True
         for path, part in parts:
             if isinstance(part, Change):
@@ -47,7 +46,7 @@ Part = tuple[Path, Change | Pair]
 
 
 class Comparer:
-    """Compares schemas of two documents, each read by its `Reader`."""
+    """Compares schemas of two documents, each read by its own `Reader`."""
 
     def __init__(self, old: Reader, new: Reader) -> None:
         self._old = old
@@ -58,8 +57,7 @@ class Comparer:
     def compare(self, old: Any, new: Any, here: Here) -> list[Placed]:
         """Return the changes from the schema `old` to the schema `new`, with paths relative to it, shorter ones first.
 
-        A type with many paths is reported at the `PATHS` shortest ones, since a recursive one has
-        infinitely many.
+        If a type has many paths, only the `PATHS` shortest are reported, because a recursive type has infinitely many.
         """
         root = Pair(NOTHING, NOTHING, here)
         root.look(self._place(old, new, here))
@@ -97,7 +95,9 @@ class Comparer:
         return alive
 
     def _place(self, old: Any, new: Any, here: Here) -> Iterator[Part]:
-        """Compare two schemas at one place: what may be null belongs to the place, the rest to the pair of types there."""
+        """Compare two schemas at one place: a change of null belongs to the place, and all other changes belong to the pair of
+        types.
+        """
         if self._same.equal(old, new):
             return
         a, b = self._old.shape(old), self._new.shape(new)
@@ -133,7 +133,10 @@ class Comparer:
             yield from self._objects(a, b, here)
 
     def _types_of(self, a: Shape, b: Shape, here: Here) -> Iterator[Part]:
-        """Compare the JSON types; a type that only listed values or named variants have counts with those instead."""
+        """Compare the JSON types.
+
+        A type that has only listed values or named variants is compared by its values or variants instead.
+        """
         gone, new = (self._unnamed(x, y, r) for x, y, r in ((a, b, self._old), (b, a, self._new)))
         if gone and new:
             yield (), Change("type-changed", *here, before=_types(a), after=_types(b))

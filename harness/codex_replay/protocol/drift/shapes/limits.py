@@ -20,14 +20,14 @@ _REST = {
 
 
 def keys(a: Object, b: Object, here: Here) -> Iterator[Placed]:
-    """Compare whether keys that are not listed may be there, and whether they are a map."""
+    """Compare whether unlisted keys are allowed, and whether they form a map."""
     if a.extra != b.extra:
         listed = tuple(sorted({*a.properties, *b.properties}))
         yield (), Change(_REST[a.extra, b.extra], *here, "", a.extra, b.extra, listed)
 
 
 def numbers(a: Number, b: Number, here: Here) -> Iterator[Placed]:
-    """Compare two ranges of numbers, and whether only whole ones are in them."""
+    """Compare two ranges of numbers, and whether they contain only whole numbers."""
     if a.whole != b.whole:
         rule = "type-widened" if a.whole else "type-narrowed"
         yield (), Change(rule, *here, before="integer" if a.whole else "number", after="integer" if b.whole else "number")
@@ -71,5 +71,5 @@ def limits(a: Limits, b: Limits, here: Here) -> Iterator[Placed]:
 
 
 def _free(key: str) -> Any:
-    """Return the value of a limit that limits nothing."""
+    """Return the value with which a limit has no effect."""
     return 0 if key.startswith("min") else float("inf") if key.startswith("max") else False if key == "uniqueItems" else None

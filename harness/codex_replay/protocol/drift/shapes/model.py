@@ -1,8 +1,7 @@
 """The shape of a JSON schema: a normal form of the values that it allows, so that two schemas can be compared.
 
-A shape is a set of alternatives, by JSON type: null, constants, strings, numbers, arrays, objects. `drift_read` makes shapes
-of schemas, `drift_sets` joins and intersects them, `drift_shapes` compares them.
-"""
+A shape is a set of alternatives, by JSON type: null, constants, strings, numbers, arrays, objects. `drift_read` makes shapes from
+schemas, `drift_sets` joins and intersects them, `drift_shapes` compares them."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ SCALARS = ("boolean", "string", "number")
 
 
 class Number(NamedTuple):
-    """Numbers between `low` and `high`, both included; only whole ones if `whole`."""
+    """Numbers between `low` and `high`, both included; only whole numbers if `whole`."""
 
     whole: bool
     low: float
@@ -34,7 +33,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Object:
-    """Objects with `properties` (name -> schema), of which `required` are always there.
+    """Objects with `properties` (name -> schema), of which `required` are always present.
 
     `extra` is the rule for other keys: "open" (not restricted), "closed" (none), "map" (of schema `values`).
     """
@@ -49,10 +48,11 @@ class Object:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """The values that a schema admits. `constants` are JSON texts; `string` has the limits of strings, None if none is admitted.
+    """The values that a schema admits. `constants` are JSON texts; `string` has the limits of strings, None if no strings are
+    allowed.
 
-    `anything` means every JSON value; `unread` are keywords that are not understood here, with their JSON text.
-    `owner` is the definition in which the schema is, for people to read; nothing is decided by it.
+    `anything` means every JSON value; `unread` are unsupported keywords, with their JSON text. `owner` is the definition that
+    contains the schema, for people to read; it does not affect the comparison.
     """
 
     anything: bool = False
@@ -68,7 +68,7 @@ class Shape:
     _kinds: list[frozenset[str]] = field(default_factory=list, init=False, repr=False)
 
     def kinds(self) -> frozenset[str]:
-        """Return the JSON types that are admitted, null apart."""
+        """Return the JSON types that are allowed, without null."""
         if not self._kinds:
             found = {kind_of(text) for text in self.constants}
             found |= {kind for kind in ("boolean", "string", "number", "array") if self.free(kind)}
@@ -76,11 +76,11 @@ class Shape:
         return self._kinds[0]
 
     def only_null(self) -> bool:
-        """Return True if null is admitted and nothing else."""
+        """Return True if null is allowed and nothing else."""
         return self.null and not self.anything and not self.kinds()
 
     def free(self, kind: str) -> bool:
-        """Return True if values of the scalar `kind` are admitted that are not listed."""
+        """Return True if unlisted values of the scalar `kind` are allowed."""
         return getattr(self, kind) not in (None, False)
 
     def listed(self, kind: str) -> frozenset[str]:
@@ -98,5 +98,5 @@ def kind_of(text: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return the JSON text by which a constant is compared: 1 and true differ, the order of keys does not count."""
+    """Return the JSON text by which a constant is compared: 1 and true differ, the order of keys does not matter."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,9 +1,8 @@
 """Convert each schema to the shape of the values that it allows.
 
-Strategy: references are followed, so the name of a definition, the document it is in, and whether it is written inline
-make no difference. Unions are flattened (`oneOf` and `anyOf` alike, since each reads as "one of these"), ``allOf`` and keywords
-that are next to a union are intersected. Properties and items stay unread until they are asked for: types are recursive.
-"""
+Strategy: references are followed, so the name of a definition, its document, and whether it is written inline make no
+difference. Unions are flattened (`oneOf` and `anyOf` alike, because each is read as "one of these"). ``allOf`` and
+keywords next to a union are intersected. Properties and items are read only on demand, because types are recursive."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ _READ = {"$ref", "type", "enum", "const", "format", "allOf", *_UNIONS, *_OF_OBJE
 
 @dataclass(eq=False)
 class Reader:
-    """Read the schemas of one document, each once."""
+    """Reads the schemas of one document, each once."""
 
     document: dict[str, Any]
     _read: dict[int, tuple[Any, Shape]] = field(default_factory=dict)
@@ -72,7 +71,7 @@ class Reader:
         if node is False:
             return NOTHING
         if not isinstance(node, dict):
-            raise BundleError(f"The bundle has {text_of(node)[:60]} in the place of a schema.")
+            raise BundleError(f"The bundle has {text_of(node)[:60]} where a schema is expected.")
         if "$ref" in node:
             reference = node["$ref"]
             if reference in above:  # a definition that is nothing but itself
@@ -92,7 +91,7 @@ class Reader:
         return reduce(both, parts)
 
     def tags(self, each: Object) -> dict[str, str]:
-        """Return the required properties of `each` that admit one constant only, with its JSON text."""
+        """Return the required properties of `each` that allow only one constant, with its JSON text."""
         if id(each) in self._tags:
             return self._tags[id(each)]
         found = self._tags[id(each)] = {}
@@ -108,8 +107,8 @@ class Reader:
 class Readers:
     """Return the reader of each document of one bundle.
 
-    Codex writes a file a type, and most of them repeat the same definitions. Documents that agree in all that they share
-    are read as one, so that each definition is read and compared once.
+    Codex writes one file per type, and most files repeat the same definitions. Documents that agree in all shared definitions are
+    read as one, so that each definition is read and compared once.
     """
 
     def __init__(self) -> None:
@@ -134,7 +133,7 @@ class Readers:
 
 
 def _base(node: dict[str, Any]) -> Shape:
-    """Return what the keywords of `node` itself admit, its unions and references left out."""
+    """Return the shape that the keywords of `node` itself allow, without its unions and references."""
     keys = node.keys() - _SILENT
     unread = tuple((key, text_of(node[key])) for key in sorted(keys - _READ))
     if "enum" in node or "const" in node:

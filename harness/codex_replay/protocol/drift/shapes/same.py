@@ -1,4 +1,4 @@
-"""Find the equal parts of two schema documents: those need not be read or compared.
+"""Find the equal parts of two schema documents, which need not be read or compared.
 
 Two schemas are equal if their texts are equal and everything that they refer to is equal, also in cycles.
 """
@@ -30,7 +30,8 @@ class Same:
         return self._known[reference]
 
     def _look(self, reference: str) -> None:
-        """Go down from `reference` until something differs, which makes all on the way there differ; or else nothing does."""
+        """Search below `reference` for a difference: if there is one, all definitions on the way differ; otherwise all of them
+        are equal."""
         if not self._listed(reference):
             self._known[reference] = False
             return

@@ -1,8 +1,7 @@
 """Join and intersect shapes: a union of schemas, and schemas that must all match.
 
-Both are approximations, with the same error on both sides of a comparison: of two arrays, for example, it is lost which
-items went with which limits.
-"""
+Both operations are approximations, with the same error on both sides of a comparison: for two arrays, for example, the result no
+longer shows which items had which limits."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from codex_replay.protocol.drift.shapes.model import ANYTHING, SCALARS, Array, E
 
 
 def either(a: Shape, b: Shape) -> Shape:
-    """Return what `a` or `b` admits."""
+    """Return the shape that allows every value of `a` and every value of `b`."""
     if a.anything or b.anything:
         return replace(ANYTHING, unread=a.unread + b.unread)
     boolean = a.boolean or b.boolean
@@ -49,7 +48,7 @@ def _joined(a: Array, b: Array) -> Array:
 
 
 def both(a: Shape, b: Shape) -> Shape:
-    """Return what `a` and `b` admit alike."""
+    """Return the shape that allows only the values that `a` and `b` share."""
     unread = a.unread + b.unread
     if a.anything or b.anything:
         kept = b if a.anything else a
@@ -84,7 +83,7 @@ def _merged(a: Array, b: Array) -> Array:
 
 
 def _merged_objects(a: Object, b: Object) -> Object:
-    """Return objects that have the properties of both: what serde's `flatten` makes of a struct and an enum."""
+    """Return objects that have the properties of both, as serde's `flatten` makes them from a struct and an enum."""
     properties = {**a.properties}
     for name, node in b.properties.items():
         other = properties.get(name, True)

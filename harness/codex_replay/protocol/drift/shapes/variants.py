@@ -14,7 +14,7 @@ Label = frozenset[tuple[str, str]]
 
 
 def label(reader: Reader, each: Object) -> Label:
-    """Return what names a variant of a union: its constants, or the one key that an externally tagged variant has."""
+    """Return the name of a variant of a union: its constants, or the one key of an externally tagged variant."""
     tags = reader.tags(each)
     if tags:
         return frozenset(tags.items())
@@ -24,13 +24,13 @@ def label(reader: Reader, each: Object) -> Label:
 
 
 def signs(reader: Reader, each: Object) -> tuple[Any, ...]:
-    """Return by what a value of this variant is known: the step into it, or ("has", its required keys)."""
+    """Return the marks of a value of this variant: the step into the value, or ("has", its required keys)."""
     tags = reader.tags(each)
     return ("is", tuple(sorted(tags.items()))) if tags else ("has", tuple(sorted(each.required or each.properties)))
 
 
 def title(reader: Reader, each: Object) -> str:
-    """Return what a variant is called in a report: its name, or its properties."""
+    """Return the title of a variant in a report: its name, or its properties."""
     if named := sorted(label(reader, each)):
         return ", ".join(f"{name}={value.strip(chr(34))}" if value else name for name, value in named)
     return "{" + ", ".join(sorted(each.properties)) + "}"
@@ -60,7 +60,7 @@ def match(
 
 
 def _labels(old: tuple[Object, ...], new: tuple[Object, ...], reader: Reader, other: Reader) -> dict[int, Label]:
-    """Return by what each variant is known: the constants that all of them have, or else all that it has itself."""
+    """Return the label of each variant: the constants that all variants have, otherwise all constants of the variant."""
     full = {id(each): label(reader, each) for each in old} | {id(each): label(other, each) for each in new}
     named = [frozenset(name for name, _ in label) for label in full.values() if label]
     shared = frozenset.intersection(*named) if named else frozenset()
@@ -73,7 +73,7 @@ def _labels(old: tuple[Object, ...], new: tuple[Object, ...], reader: Reader, ot
 
 
 def _likeness(a: Object, b: Object) -> float:
-    """Return how alike the properties of two objects are, 0 to 1."""
+    """Return how similar the properties of two objects are, from 0 to 1."""
     if not a.properties and not b.properties:
         return 1.0
     return len(a.properties.keys() & b.properties.keys()) / len(a.properties.keys() | b.properties.keys())

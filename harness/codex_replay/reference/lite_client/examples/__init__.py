@@ -1,4 +1,4 @@
-"""The minimal test scripts of LITE-69, under their names; each is run as a module and reads the LITE_ environment.
+"""The minimal test scripts of LITE-69, under their names; each runs as a module and reads the LITE_ variables.
 
 python -m codex_replay.reference.lite_client.examples.test_request
 """
@@ -40,7 +40,7 @@ def connect(*specs: dict[str, Any]) -> Client:
 
 
 def run(script: Callable[[], int]) -> None:
-    """Run a script and end with its exit status; a problem is a sentence and status 1."""
+    """Run a script and exit with its status; on a problem, print a sentence and exit with status 1."""
     try:
         status = script()
     except Problem as problem:

@@ -39,7 +39,7 @@ def cases() -> Iterator[tuple[str, int, list[Item], list[Item]]]:
 
 
 def main() -> int:
-    """Return 0 when every case has the status that was observed."""
+    """Return 0 if every case has the status that was observed earlier."""
     different = 0
     for name, observed, tools, conversation in cases():
         try:

@@ -1,4 +1,4 @@
-"""A function tool and its follow-up: the model asks for a sum, we add, the model speaks."""
+"""A function tool and its follow-up: the model asks for a sum, the script adds, the model answers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from codex_replay.reference.lite_client.tools import output_item
 
 
 def main() -> int:
-    """Return 0 when the model called `add` and then spoke."""
+    """Return 0 if the model called `add` and then answered."""
     client = connect(ADD)
     conversation = [user_message("What is 2 + 3? Use the add tool.")]
     first = client.ask(conversation)
     if not first.calls:
-        print(f"The model called nothing, but said: {first.text}")
+        print(f"The model called no tool, but answered: {first.text}")
         return 1
     for call in first.calls:
         given = json.loads(call["arguments"])

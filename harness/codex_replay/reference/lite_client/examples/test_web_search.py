@@ -1,4 +1,4 @@
-"""Web search, which the backend does itself: its events go by, and the text comes after."""
+"""A web search, which the backend runs itself: the events of the search come first, then the text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Watching(Client):
     """A client that prints the progress of a search."""
 
     def events(self, answer: transport.Answer) -> Iterator[tuple[str, str]]:
-        """Yield the events unchanged, and print those of a search."""
+        """Yield the events unchanged, and print the events of a search."""
         for name, data in sse.events(answer.chunks()):
             item = json.loads(data).get("item", {})
             if name.startswith("response.web_search_call."):
@@ -25,7 +25,7 @@ class Watching(Client):
 
 
 def main() -> int:
-    """Return 0 when the model searched and then spoke."""
+    """Return 0 if the model searched and then answered."""
     plain = connect(WEB_SEARCH)
     client = Watching(plain.settings, plain.auth, plain.tools)
     answer = client.ask([user_message("Use web search to find out what the weather is in Oslo.")])

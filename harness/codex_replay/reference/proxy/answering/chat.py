@@ -14,7 +14,7 @@ from codex_replay.reference.proxy.wire import sse
 
 
 class ChatAnswer:
-    """Collects the parts of an answer; `feed` returns the bytes to stream for each of them; `whole` returns the complete answer
+    """Collects the parts of an answer: `feed` returns the bytes to stream for each part, `whole` returns the complete answer
     without streaming.
     """
 

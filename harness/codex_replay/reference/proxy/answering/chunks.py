@@ -17,13 +17,13 @@ from codex_replay.reference.proxy.settings import OBSIDIAN_XML
 
 
 class Text(NamedTuple):
-    """Some text of the answer."""
+    """A part of the answer's text."""
 
     text: str
 
 
 class Call(NamedTuple):
-    """A call of a tool of the client's; `arguments` is JSON text."""
+    """A call of one of the client's tools; `arguments` is JSON text."""
 
     id: str
     name: str
@@ -44,7 +44,7 @@ Piece = Text | Call | Break | Done
 
 
 async def answer_chunks(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[Piece]:
-    """The answer in pieces, the calls found in its text where there are tools to call. Raises `ProxyError`."""
+    """Yield the parts of the answer; if the client has tools, search the text for calls. Raises `ProxyError`."""
     sort = _Sorter(asked, mode, exchange.markup)
     sent: dict[str, list[str]] = {}
     item: str | None = None
@@ -68,7 +68,7 @@ async def answer_chunks(exchange: Exchange, asked: Asked, mode: str) -> AsyncIte
 
 
 def _unsaid(sent: list[str], event: Delta | AgentMessage) -> str:
-    """Return the new text of an event: a delta, or the part of a whole message that its deltas have not contained."""
+    """Return the new text of an event: a delta, or the rest of a whole message that its deltas did not contain."""
     new = event.text
     if isinstance(event, AgentMessage):
         so_far = "".join(sent)
@@ -78,7 +78,7 @@ def _unsaid(sent: list[str], event: Delta | AgentMessage) -> str:
 
 
 class _Sorter:
-    """Divides one message after the other into texts and calls."""
+    """Splits each message into texts and calls."""
 
     def __init__(self, asked: Asked, mode: str, markup: Mapping[str, str] | None) -> None:
         self._markup = markup

@@ -1,8 +1,7 @@
-"""Find calls in a markup that the environment declares (`PROXY_TOOL_CALLS`), as it comes, in chunks of any size.
+"""Find calls in a markup that the environment declares (`PROXY_TOOL_CALLS`), as the text arrives, in chunks of any size.
 
-A JSON content ends where its JSON ends, so that markup in a string is text; other content ends at the closing markup. A block
-that is no call is text, unchanged. A block that the end of the stream cuts off is dropped.
-"""
+A JSON content ends where its JSON ends, so that markup inside a string stays text; other content ends at the closing markup. A
+block that is not a call is text, unchanged. A block that is cut off by the end of the stream is dropped."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ _ELEMENT = re.compile(r"\s*<([\w.-]+)>(.*?)</\1>\s*", re.S)
 
 
 class DialectParser:
-    """`feed` it text, then `close` it, as `ToolCallParser`; `markup` has open, close, content, name and arguments."""
+    """Call `feed` with text, then `close`, as with `ToolCallParser`; `markup` has open, close, content, name and arguments."""
 
     def __init__(self, markup: Mapping[str, str]) -> None:
         self._markup = markup
@@ -25,7 +24,7 @@ class DialectParser:
         self._rest = ""
 
     def feed(self, text: str) -> list[Piece]:
-        """Take the next part of the stream; return the parts of the answer that are certain now."""
+        """Take the next part of the stream; return the parts of the answer that are final."""
         self._rest += text
         out: list[Piece] = []
         while True:
@@ -52,7 +51,7 @@ class DialectParser:
             self._rest = self._rest[end:]
 
     def _end(self) -> int:
-        """Return where the block at the start ends; -1 if more must come."""
+        """Return where the block at the start ends; -1 if more text is needed."""
         begin = len(self._open)
         if self._markup["content"] == "json":
             text = self._rest[begin:]

@@ -1,8 +1,7 @@
-"""Translate the app-server's notifications into events of a request, in both dialects.
+"""Translate the app-server's notifications into the events of a request, for v1 and v2.
 
-v1 is read from `codex/event/*` alone and v2 from `item/*`, `turn/*` and `error`: the server sends most things twice, and a reader
-of both would get them twice too. Only usage is taken from every source, and the last value counts.
-"""
+v1 is read only from `codex/event/*`, and v2 from `item/*`, `turn/*` and `error`: the server sends most things twice, so a reader
+of both dialects would get most events twice. Only usage is taken from every source, and the last value counts."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ Params = dict[str, Any]
 
 
 class Delta(NamedTuple):
-    """A piece of the agent message `item`."""
+    """A part of the agent message `item`."""
 
     item: str
     text: str
@@ -31,7 +30,8 @@ class AgentMessage(NamedTuple):
 
 
 class Native(NamedTuple):
-    """The model has called a tool as a tool; `request` is the id of the server's request that asks for the output, if it has."""
+    """The model has called a tool natively; `request` is the id of the server's request that asks for the output, if there is
+    one."""
 
     call_id: str
     name: str
@@ -40,7 +40,7 @@ class Native(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Tokens spent on the whole conversation so far."""
+    """The tokens used in the whole conversation so far."""
 
     input: int
     cached: int
@@ -50,7 +50,7 @@ class Usage(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """The turn cannot go on."""
+    """The turn has failed."""
 
     error: ProxyError
 
@@ -66,7 +66,7 @@ class Ended(NamedTuple):
 
 
 class Item(NamedTuple):
-    """An item has been added to the conversation; `call` means that its output must follow, and with it another reply."""
+    """An item has been added to the conversation; `call` is True if its output, and then another reply, must follow."""
 
     call: bool
 
@@ -77,8 +77,8 @@ Event = Delta | AgentMessage | Native | Usage | Failed | Began | Ended | Item
 class Replies:
     """Detect the end of the last reply of a turn: it has no call, and its usage has been reported.
 
-    0.92 sometimes sends all of an answer except the end of its turn: about 128 frames at once lose the next one, and an
-    interrupt of such a turn is not answered either. A client that waits for the end hangs.
+    0.92 sometimes sends a whole answer except the end of its turn: if it sends about 128 frames at once, the next frame is lost;
+    the server then does not answer an interrupt of that turn either. A client that waits for the end hangs.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Replies:
         self.through = False
 
     def saw(self, event: Event | None) -> None:
-        """Process the next event. Usage is reported more than once; only the first after an item ends a reply."""
+        """Process the next event. Usage is reported more than once; only the first report after an item ends a reply."""
         if isinstance(event, Item | Native):
             self._items.append(isinstance(event, Native) or event.call)
             self.through = False
@@ -186,7 +186,7 @@ NAMES = (
 
 
 def _usage(info: Any, total: str) -> Usage | None:
-    """The tokens under `total`, in either spelling; None when nothing is known yet."""
+    """Return the tokens under `total`, in either spelling; None if they are not known yet."""
     found = info.get(total) if isinstance(info, dict) else None
     if not isinstance(found, dict):
         return None

@@ -1,7 +1,6 @@
 """The answer in the shape of the Responses API, whole or as its events.
 
-The events are made in any case and the whole answer is the response of the last one, so that the two cannot differ.
-"""
+Both forms come from the same events: the whole answer is the response in the last event, so the two forms cannot differ."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ Event = dict[str, Any]
 
 
 class ResponsesAnswer:
-    """Collects the parts of an answer; `feed` returns the bytes to stream for each of them; `whole` returns the complete answer
+    """Collects the parts of an answer; `feed` returns the bytes to stream for each part, `whole` returns the complete answer
     without streaming.
     """
 
@@ -37,7 +36,7 @@ class ResponsesAnswer:
         yield self._event("response.in_progress", response=self._response)
 
     def feed(self, piece: Piece) -> Iterable[bytes]:
-        """Take a piece, and give the events that it makes."""
+        """Take a part of the answer, and return the events for it."""
         if isinstance(piece, Text):
             if self._message is None:
                 yield from self._open_message()
@@ -116,7 +115,7 @@ def _part(text: str) -> dict[str, Any]:
 
 
 def _empty(asked: Asked) -> dict[str, Any]:
-    """The response before its first item: it repeats the request, as in the API."""
+    """Return the response before its first item: it repeats the request's settings, as the API does."""
     body = asked.body
     tools = [{"type": "function", "parameters": None, "strict": None, **_flat(tool)} for tool in asked.tools.definitions]
     choice = {"type": "function", "name": asked.tools.forced} if asked.tools.forced else asked.tools.choice

@@ -1,9 +1,9 @@
-"""Find `<tool_call>{...}</tool_call>` in the output of a model, as it comes, in chunks of any size.
+"""Find `<tool_call>{...}</tool_call>` in the output of a model, as it arrives, in chunks of any size.
 
-Strategy: a state machine that reads each character once, and releases text as soon as it cannot be markup. A call ends
-where its JSON ends, not at the closing tag: that tag may be inside a string, be missing, or be there twice. A tag in a code
-block or a code span is not a call. What cannot be a call is text, unchanged; only what the end of the stream cut off is
-swallowed.
+Strategy: a state machine that reads each character once, and releases text as soon as it cannot be markup. A call ends where its
+JSON ends, not at the closing tag: the tag may be inside a string, be missing, or be repeated. A tag in a code block or a code
+span is not a call. Everything that cannot be a call is text, unchanged; only a block that the end of the stream cut off is
+dropped.
 
     text -> lead (after the opening tag) -> object (until its braces close) -> tail (until the closing tag) -> after -> text
 """
@@ -31,7 +31,7 @@ Piece = str | ToolCall
 
 
 class ToolCallParser:
-    """`feed` it text, then `close` it; each returns the texts and the calls that are certain by now, in order."""
+    """Call `feed` with text, then `close`; each returns the texts and the calls that are final, in order."""
 
     def __init__(self) -> None:
         self._rest = ""  # not yet understood; short, save within an object
@@ -49,7 +49,7 @@ class ToolCallParser:
         self._depth, self._quoted, self._array = 0, False, False
 
     def feed(self, text: str) -> list[Piece]:
-        """Take the next piece of the stream."""
+        """Take the next chunk of the stream."""
         self._rest += text
         return self._run()
 
@@ -80,7 +80,7 @@ class ToolCallParser:
     # -- text ------------------------------------------------------------------------------------------------------------
 
     def _write_out(self, text: str) -> None:
-        """Give text to the client; white space between calls waits until more than that follows."""
+        """Pass text to the client; white space between calls is held back until other text follows."""
         if self._bare:
             text = self._gap + text
             self._gap = ""
@@ -94,7 +94,7 @@ class ToolCallParser:
             self._out.append(text)
 
     def _text(self) -> bool:
-        """Pass text on up to a tag; return whether there is more to do."""
+        """Pass text on up to a tag; return True if there is more to do."""
         rest, at, message = self._rest, 0, 0
         while (match := SPECIAL.search(rest, at)) is not None:
             here = match.start()
@@ -125,7 +125,7 @@ class ToolCallParser:
         return False
 
     def _mark(self, run: str) -> None:
-        """A run of back-ticks or tildes: a fence at the start of a line, a code span elsewhere."""
+        """Handle a run of backticks or tildes: a fence at the start of a line, a code span elsewhere."""
         if len(run) >= 3 and not self._line.strip() and len(self._line) <= 3:
             if not self._fence:
                 self._fence = run
@@ -149,7 +149,7 @@ class ToolCallParser:
     # -- a block ---------------------------------------------------------------------------------------------------------
 
     def _lead(self) -> bool:
-        """Skip what models put before the object: space, a bracket, a fence, the tag again."""
+        """Skip what models write before the object: white space, a bracket, a fence, the tag again."""
         match = LEAD.match(self._rest)
         assert match is not None
         after = self._rest[match.end() :]
@@ -166,7 +166,7 @@ class ToolCallParser:
         return True
 
     def _object_state(self) -> bool:
-        """Go on to where the braces close."""
+        """Read characters until the braces close."""
         rest, at = self._rest, 0
         while True:
             match = (IN_STRING if self._quoted else IN_OBJECT).search(rest, at)
@@ -195,7 +195,7 @@ class ToolCallParser:
         return False
 
     def _broken(self, rest: str, at: int) -> bool:
-        """Handle a `<` that JSON does not allow: if it starts the closing tag, this block is text; otherwise continue."""
+        """Handle a `<` that JSON does not allow here: if it starts the closing tag, this block is text; otherwise continue."""
         if _begins(rest[at:], CLOSE):
             self._keep(rest[:at], rest[at:])
             return False
@@ -218,7 +218,8 @@ class ToolCallParser:
         return True
 
     def _split(self) -> bool:
-        """A string that did not end has swallowed the closing tag: the block is text up to there, the rest is read again."""
+        """Handle a string without an end that contains the closing tag: the block is text up to the tag, and the rest is read
+        again."""
         raw = "".join(self._block)
         if CLOSE not in raw:
             return False
@@ -264,7 +265,7 @@ class ToolCallParser:
         return True
 
     def _settle(self) -> bool:
-        """End the block: emit its calls, or its text if it has none. Return True if it had calls."""
+        """End the block: emit its calls, or its text if it has no calls. Return True if the block had calls."""
         found, text = self._found, "".join(self._block)
         self._found, self._block = [], []
         if not found:
@@ -276,17 +277,17 @@ class ToolCallParser:
         return True
 
     def _give_back(self) -> None:
-        """The block is not a call: its text, unchanged."""
+        """Emit the text of a block that is not a call, unchanged."""
         self._found = []
         self._settle()
         self._state = self._text
 
 
 def _cut_off(text: str, tag: str) -> bool:
-    """Return True if the stream ended within `tag`: `text` is a long enough beginning of `tag` that it can be nothing else."""
+    """Return True if the stream ended inside `tag`: `text` is a beginning of `tag`, and too long for other text."""
     return len(text) >= len(SURELY_MARKUP) and tag.startswith(text)
 
 
 def _begins(text: str, tag: str) -> bool:
-    """Return True if `text` is a beginning of `tag`, but not all of it."""
+    """Return True if `text` is a proper beginning of `tag`."""
     return len(text) < len(tag) and tag.startswith(text)

@@ -1,8 +1,8 @@
 """Make an example that satisfies a JSON schema.
 
-Strategy: the schema is walked with the references that are open, so that a recursive one ends. The example is the smallest one:
-the required properties (the first few others where none is required), the first branch that can be built.
-"""
+Strategy: the walk through the schema carries the references that are open, so that it ends for a recursive schema. The example is
+the smallest possible value: the required properties (the first few others if none is required), the first branch that can be
+built."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def resolve(schema: Any, root: Any) -> Any:
 
 
 def example_for_schema(schema: Any) -> Any:
-    """A value that the schema allows; an empty object if it allows anything, or if no value can be found."""
+    """Return a value that the schema allows; an empty object if it allows anything, or if no value can be found."""
     if not isinstance(schema, dict) or not schema:
         return {}
     try:
@@ -133,7 +133,7 @@ def _first(branches: list[Any], rest: Schema, root: Any, open_refs: tuple[str, .
 
 
 def _merged(schema: Any, more: Any) -> Any:
-    """Both schemas in one, as far as possible."""
+    """Return one schema with the constraints of both, as far as possible."""
     if not isinstance(schema, dict) or not isinstance(more, dict):
         return False if schema is False or more is False else (more if isinstance(more, dict) else schema)
     result = {**schema, **more}

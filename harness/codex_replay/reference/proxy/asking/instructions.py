@@ -1,7 +1,7 @@
-"""The developer instructions: how the model is to call the client's tools (PAY-34 to PAY-54).
+"""The developer instructions, which tell the model how to call the client's tools (PAY-34 to PAY-54).
 
-The fixed lines are the contract, to the character. The list of tools, the parameters and the examples follow from the schemas.
-"""
+The fixed lines are the contract, character by character. The list of tools, the parameters and the examples are generated from
+the schemas."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ If no tool is needed, respond with plain text."""
 
 
 def tool_instructions(tools: Tools) -> str:
-    """Return the whole text for these tools; empty without tools."""
+    """Return the complete text for these tools; empty without tools."""
     if not tools.definitions:
         return ""
     schemas = [f"- {function['name']}: {text(schema_of(function))}" for function in tools.functions]
@@ -48,7 +48,7 @@ def tool_instructions(tools: Tools) -> str:
 
 
 def choice_lines(tools: Tools) -> list[str]:
-    """The lines that apply only to some requests: the choice of a tool, and strict tools."""
+    """Return the lines that apply only to some requests: the choice of a tool, and strict tools."""
     lines = []
     if tools.choice == "none":
         lines.append("Tool choice is none: never emit <tool_call>.")
@@ -62,7 +62,10 @@ def choice_lines(tools: Tools) -> list[str]:
 
 
 def native_choice(tools: Tools) -> list[str]:
-    """The same wishes for a model that has the tools as tools (works-on-0.92): Codex itself always asks with `auto`."""
+    """Return the lines on the tool choice for a model that gets the tools natively (works-on-0.92).
+
+    Codex itself always sends the choice `auto`.
+    """
     if tools.definitions and tools.choice == "required":
         return ["You MUST call at least one of the client's tools."]
     return [f'You MUST call the tool "{tools.forced}".'] if tools.choice == "forced" else []
@@ -74,12 +77,12 @@ def joined(parts: Iterable[str]) -> str | None:
 
 
 def example_call(name: str, schema: Any) -> str:
-    """A call of the tool as the model is to write it, with arguments that the schema allows."""
+    """Return a call of the tool as the model should write it, with arguments that the schema allows."""
     return call_markup(name, text(example_for_schema(schema)))
 
 
 def call_markup(name: str, arguments: str) -> str:
-    """A call in the form that the instructions ask for, and that obsidian-xml answers have."""
+    """Return a call in the form that the instructions ask for, which is also the form in obsidian-xml answers."""
     return "<tool_call>" + text({"name": name, "arguments": arguments}) + "</tool_call>"
 
 

@@ -22,7 +22,7 @@ WORDS = {"title": 5, "summary": 40}
 
 
 def intercepted(asked: Asked) -> str | None:
-    """The local answer to a request for a title or a summary; None for another request, or one with tools."""
+    """Return the local answer to a request for a title or a summary; None for any other request, or for one with tools."""
     if asked.tools.definitions or asked.schema is not None or len(asked.items) != 1:
         return None
     message = asked.items[0].value
@@ -35,7 +35,7 @@ def intercepted(asked: Asked) -> str | None:
 
 
 def _first_words(said: str, most: int) -> str:
-    """The beginning of what the request is about: what follows its first line."""
+    """Return the beginning of the chat's text: the text after the first line of the request."""
     about = said.partition("\n")[2].strip()
     words = [word for line in about.splitlines() for word in LABEL.sub("", line).split()]
     return " ".join(words[:most]).strip(" \"'.,:;")

@@ -1,6 +1,6 @@
-"""The names of models: the names that a client may request, and the names for the app-server (PAY-08 to PAY-13).
+"""The names of models: the names that clients may request, and the names for the app-server (PAY-08 to PAY-13).
 
-An alias stands for a model with an effort: `gpt-5.2-codev-l` is `gpt-5.2` at `low`. Other names pass unchanged.
+An alias stands for a model with an effort: `gpt-5.2-codev-l` is `gpt-5.2` at `low`. Other names are not changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ALIASES: dict[str, tuple[str, str]] = {
 
 
 class Model(NamedTuple):
-    """`requested` goes back to the client, `effective` to the app-server; `effort` is what the alias implies."""
+    """`requested` is returned to the client, `effective` is sent to the app-server; `effort` is the effort of the alias."""
 
     requested: str
     effective: str
@@ -24,7 +24,7 @@ class Model(NamedTuple):
 
 
 def normalize_model(requested: str) -> Model:
-    """Resolve a model's name; spaces around it do not count, and an alias may be written in any case."""
+    """Resolve a model's name; spaces around it are ignored, and an alias may be written in any case."""
     name = requested.strip()
     effective, effort = ALIASES.get(name.lower(), (name, None))
     return Model(requested, effective, effort)

@@ -1,8 +1,7 @@
-"""A request in one form for both endpoints: items, instructions, tools and the settings.
+"""A request in the same form for both endpoints: items, instructions, tools and settings.
 
-What a client sent as messages and calls becomes lines of text (`[user] ...`, `[function_call ...]`), images standing between
-them; HAND-40 requires it, and notes that it cannot be undone.
-"""
+Messages and calls from the client become lines of text (`[user] ...`, `[function_call ...]`), with images between them; HAND-40
+requires this, and notes that it cannot be undone."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ class Transcript:
         self._lines: list[str] = []
 
     def line(self, text: str) -> None:
-        """Add a line (or a text of several)."""
+        """Add a line, or a text of several lines."""
         self._lines.append(text)
 
     def image(self, role: str, url: str) -> None:
@@ -67,7 +66,7 @@ class Transcript:
         self._items.append(Item("image", url))
 
     def items(self) -> tuple[Item, ...]:
-        """All items; there is always one."""
+        """Return all items; there is at least one."""
         self._flush()
         return tuple(self._items) or (Item("text", ""),)
 
@@ -247,7 +246,7 @@ def _output(call_id: str, output: Any, where: str, transcript: Transcript) -> No
 
 
 def _text_of(content: Any, where: str) -> str:
-    """The text of a system message, which has no images."""
+    """Return the text of a system message, which has no images."""
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(_part_text(part, where) for part in _parts(content, where))
@@ -255,7 +254,7 @@ def _text_of(content: Any, where: str) -> str:
 
 def _parts(content: Any, where: str) -> list[dict[str, Any]]:
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
-        raise bad_request(f"The content of {where} is neither a string nor a list of parts.", f"{where}.content")
+        raise bad_request(f"The content of {where} must be a string or a list of parts.", f"{where}.content")
     return content
 
 
@@ -275,7 +274,7 @@ def _url(part: dict[str, Any], where: str) -> str:
 
 
 def _schema(shape: Any) -> Any:
-    """The JSON schema of a response format: chat has it under `json_schema`, responses next to the type."""
+    """Return the JSON schema of a response format: chat has it under `json_schema`, responses next to the type."""
     if not isinstance(shape, dict) or shape.get("type") != "json_schema":
         return None
     inner = shape.get("json_schema")

@@ -1,4 +1,4 @@
-"""Write a tool's parameters as lines for the model; a recursive schema ends where it comes back to itself."""
+"""Write a tool's parameters as lines for the model; a recursive schema ends where it would repeat itself."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from codex_replay.reference.proxy.asking.examples import Schema, resolve
 
 
 def summarize_schema_parameters(schema: Any) -> list[str]:
-    """Return a line for each parameter, nested ones under their path: name, type, whether required, allowed values,
-    description.
-    """
+    """Return a line for each parameter (nested ones by path): name, type, whether required, allowed values, description."""
     return _lines(schema, schema, "", ()) or ["none"]
 
 

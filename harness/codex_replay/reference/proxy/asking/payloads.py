@@ -1,8 +1,7 @@
 """The payloads for the app-server: the three calls of PAY-01, and the two calls that 0.92 understands.
 
-A field that the document shows as null is sent as null; one that it includes only with a value is left out
-otherwise. The doubled spellings are written side by side, so that they cannot differ.
-"""
+A field that the document shows as null is sent as null; a field that it shows only with a value is left out if it has no value.
+The two spellings of a field are written in one place, so their values cannot differ."""
 
 from __future__ import annotations
 
@@ -23,12 +22,12 @@ def developer_instructions(asked: Asked, settings: Settings) -> str | None:
 
 
 def base_instructions(asked: Asked, settings: Settings) -> str | None:
-    """The system messages of a chat, when they are not ignored."""
+    """Return the system messages of a chat, unless they are ignored."""
     return joined(asked.system) if asked.endpoint == "chat" and not settings.ignore_system else None
 
 
 def in_text(settings: Settings) -> bool:
-    """Return True if the instructions describe the tools to the model, instead of separate tool definitions."""
+    """Return True if only the instructions describe the tools to the model, without tool definitions."""
     return settings.as_specified or settings.omit_manifest
 
 
@@ -48,7 +47,7 @@ def _opening(asked: Asked, settings: Settings) -> Params:
 
 
 def new_conversation(asked: Asked, settings: Settings) -> Params:
-    """`newConversation`; PAY-21 to PAY-33, and HAND-25 for `dynamicTools`."""
+    """Return the params of `newConversation`: PAY-21 to PAY-33, and HAND-25 for `dynamicTools`."""
     params: Params = {
         **_opening(asked, settings),
         "compactPrompt": None,
@@ -62,7 +61,7 @@ def new_conversation(asked: Asked, settings: Settings) -> Params:
 
 
 def send_user_turn(conversation: str, asked: Asked, settings: Settings) -> Params:
-    """`sendUserTurn`; PAY-55 to PAY-71."""
+    """Return the params of `sendUserTurn`: PAY-55 to PAY-71."""
     params: Params = {
         "conversationId": conversation,
         "items": v1_items(asked),
@@ -85,7 +84,7 @@ def send_user_turn(conversation: str, asked: Asked, settings: Settings) -> Param
 
 
 def send_user_message(conversation: str, asked: Asked, settings: Settings) -> Params:
-    """`sendUserMessage`; PAY-72 to PAY-88."""
+    """Return the params of `sendUserMessage`: PAY-72 to PAY-88."""
     params: Params = {"conversationId": conversation, "items": v1_items(asked)}
     params["includeUsage"] = params["include_usage"] = asked.include_usage
     params["stream"] = asked.stream
@@ -101,7 +100,7 @@ def send_user_message(conversation: str, asked: Asked, settings: Settings) -> Pa
 
 
 def v1_items(asked: Asked) -> list[Params]:
-    """The items in v1's form, their content under `data`."""
+    """Return the items in v1's form, with their content under `data`."""
     keys = {"text": "text", "image": "image_url"}
     return [{"type": item.kind, "data": {keys[item.kind]: item.value}} for item in asked.items]
 
@@ -116,8 +115,9 @@ def _manifest(asked: Asked, settings: Settings) -> Params:
 
 
 def thread_start(asked: Asked, settings: Settings) -> Params:
-    """Return the params of `thread/start`, the only call in which 0.92 accepts tools. Raw events are on, so that all calls of a
-    reply are known.
+    """Return the params of `thread/start`, the only call in which 0.92 accepts tools.
+
+    Raw events are requested, so that the proxy sees all calls of a reply.
     """
     params: Params = {
         **_opening(asked, settings),
@@ -133,7 +133,7 @@ def thread_start(asked: Asked, settings: Settings) -> Params:
 
 
 def turn_start(thread: str, asked: Asked) -> Params:
-    """`turn/start`: the only place where 0.92 takes a schema of the answer."""
+    """Return the params of `turn/start`, the only call in which 0.92 accepts a schema of the answer."""
     keys = {"text": "text", "image": "url"}
     params: Params = {"threadId": thread, "input": [{"type": item.kind, keys[item.kind]: item.value} for item in asked.items]}
     if asked.effort:

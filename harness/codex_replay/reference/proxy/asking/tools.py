@@ -1,8 +1,7 @@
-"""The client's tools in the shapes that are needed: definitions for the payloads, dynamic tools, and the choice among them.
+"""The client's tools in the required forms: definitions for the payloads, dynamic tools, and the choice among them.
 
 A function tool comes nested (chat: `{"type":"function","function":{...}}`) or flat (responses: `{"type":"function","name":...}`).
-Other tools do not exist here: they are refused, because no program would run them.
-"""
+Other kinds of tools are refused, because no program would run them."""
 
 from __future__ import annotations
 
@@ -14,8 +13,9 @@ NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 class Tools(NamedTuple):
-    """The function tools of a request: `definitions` in the nested form, otherwise unchanged; `choice` is none, auto, required,
-    or the name of the `forced` tool.
+    """The function tools of a request: `definitions` have the nested form and are otherwise unchanged.
+
+    `choice` is none, auto, required, or the name of the `forced` tool.
     """
 
     definitions: tuple[dict[str, Any], ...] = ()
@@ -35,7 +35,7 @@ class Tools(NamedTuple):
 
     @property
     def strict(self) -> list[str]:
-        """The names of the tools whose schema is to be kept exactly."""
+        """Return the names of the tools whose schema must be followed exactly."""
         return [function["name"] for function in self.functions if function.get("strict") is True]
 
     def dynamic(self) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def _choice(choice: Any, names: list[str]) -> tuple[str, str | None]:
         return "auto", None
     if isinstance(choice, str):
         if choice not in ("none", "auto", "required"):
-            raise bad_request(f"tool_choice {choice!r} is none of none, auto, required.", "tool_choice")
+            raise bad_request(f"tool_choice {choice!r} is not none, auto or required.", "tool_choice")
         return choice, None
     if isinstance(choice, dict) and choice.get("type") == "function":
         inner = choice.get("function")
@@ -102,4 +102,4 @@ def _choice(choice: Any, names: list[str]) -> tuple[str, str | None]:
         if name not in names:
             raise bad_request(f"tool_choice names {name!r}, which is not among the tools.", "tool_choice")
         return "forced", name
-    raise bad_request("tool_choice is neither a word nor a function.", "tool_choice")
+    raise bad_request("tool_choice must be a string or a function object.", "tool_choice")

@@ -1,1 +1,1 @@
-"""The seams of the reference proxy: HTTP, SSE, JSON text, its app-server processes."""
+"""The seams of the reference proxy: HTTP, SSE, JSON text, app-server processes."""

@@ -32,9 +32,9 @@ CHUNK = 1 << 16
 
 
 def no_tool(why: str, experimental: bool) -> dict[str, Any]:
-    """Return the reply to a request for a tool's output: that it was not run, and why.
+    """Return the reply to a request for a tool's output: the reply states that the tool was not run, and the reason.
 
-    The versions that have the capability take a list of contents, earlier ones a text.
+    Versions with the capability require a list of contents; earlier versions require a text.
     """
     output = {"contentItems": [{"type": "inputText", "text": why}]} if experimental else {"output": why}
     return {**output, "success": False}
@@ -52,7 +52,7 @@ Inbox = asyncio.Queue[Message | None]
 
 
 class AppServer:
-    """A running app-server. `users` counts the requests that use it; a `retired` one gets no more of them."""
+    """A running app-server. `users` counts the requests that use it; a `retired` server gets no new requests."""
 
     def __init__(self, process: asyncio.subprocess.Process, settings: Settings) -> None:
         self._process = process
@@ -90,11 +90,12 @@ class AppServer:
     # -- out -------------------------------------------------------------------------------------------------------------
 
     async def request(self, method: str, params: Any, then: Callable[[Any], None] | None = None) -> Any:
-        """Ask, and return the result. `then` gets it first, before the next line of the server is read. Raises `ProxyError`."""
+        """Send a request, and return the result. `then` gets the result first, before the next line of the server is read. Raises
+        `ProxyError`."""
         return await self.answer_of(method, await self.ask(method, params, then))
 
     async def ask(self, method: str, params: Any, then: Callable[[Any], None] | None = None) -> asyncio.Future[Any]:
-        """Send a request, and return what will have its result. Raises `ProxyError`."""
+        """Send a request, and return the future of its result. Raises `ProxyError`."""
         number, self._next = self._next, self._next + 1
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = (future, then)
@@ -110,7 +111,8 @@ class AppServer:
     async def answer_of(self, method: str, future: asyncio.Future[Any]) -> Any:
         """Wait for the result of a request. After the time limit, retire the server. Raises `ProxyError`."""
         try:
-            return await asyncio.wait_for(future, self._timeout)
+            async with asyncio.timeout(self._timeout):
+                return await future
         except TimeoutError:
             self.retired = True
             raise too_slow(f"The app-server did not answer {method} within {self._timeout:g} s.") from None
@@ -141,7 +143,7 @@ class AppServer:
     # -- in --------------------------------------------------------------------------------------------------------------
 
     def open_inbox(self, thread: str) -> Inbox:
-        """Keep the messages for this thread from now on. None in the inbox means that the server has ended."""
+        """Keep the messages for this thread from now on. The value None in the inbox means that the server has ended."""
         inbox: Inbox = asyncio.Queue()
         self._inboxes[thread] = inbox
         if self.dead:
@@ -149,7 +151,7 @@ class AppServer:
         return inbox
 
     def close_inbox(self, thread: str) -> None:
-        """Drop what comes for this thread from now on."""
+        """Drop the messages for this thread from now on."""
         self._inboxes.pop(thread, None)
 
     async def _read(self) -> None:
@@ -175,7 +177,7 @@ class AppServer:
         try:
             message = loads(line)
         except (ValueError, RecursionError):
-            print(f"The app-server said what is not JSON: {line[:200]!r}", file=sys.stderr)
+            print(f"The app-server sent a line that is not JSON: {line[:200]!r}", file=sys.stderr)
             return
         if not isinstance(message, dict):
             return
@@ -199,7 +201,7 @@ class AppServer:
             elif asked.method in ANSWERS:
                 await self.reply(asked.id, ANSWERS[asked.method])
             else:
-                error = {"code": -32601, "message": f"{asked.method} is not known here."}
+                error = {"code": -32601, "message": f"{asked.method} is not a method that this proxy knows."}
                 await self._send({"jsonrpc": "2.0", "id": asked.id, "error": error})
 
     def _answered(self, message: dict[str, Any]) -> None:
@@ -219,19 +221,21 @@ class AppServer:
     # -- the end ---------------------------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """End the program: by the end of its input if it goes, else by force."""
+        """End the program: close its stdin, and kill it if it does not exit."""
         self.retired = True
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            await asyncio.wait_for(self._process.wait(), GRACE)
+            async with asyncio.timeout(GRACE):
+                await self._process.wait()
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()
         # a child of the server may keep the pipe open
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._reader, GRACE)
+            async with asyncio.timeout(GRACE):
+                await self._reader
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 await self._process.stdin.wait_closed()

@@ -1,8 +1,7 @@
-"""A small HTTP/1.1 server: requests with bodies in, answers whole or in chunks out; httptools reads, asyncio carries.
+"""A small HTTP/1.1 server: requests with bodies in, answers out, whole or in chunks; httptools parses, asyncio does the I/O.
 
-Strategy: one task a request, and it is cancelled when its client goes away. Requests that come ahead of their turn wait. A client
-of HTTP/1.0 gets a stream that ends with the connection.
-"""
+Strategy: each request has one task, which is cancelled when the client disconnects. Requests that arrive before the previous
+answer is complete wait. A client of HTTP/1.0 gets a stream that ends when the connection closes."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ class Disconnected(Exception):
 
 
 class Request:
-    """A request as it came: method, path, headers (names in lower case), body."""
+    """A request as it arrived: method, path, headers (names in lower case), body."""
 
     def __init__(self) -> None:
         self.method = ""
@@ -42,7 +41,7 @@ class Request:
 
 
 class Answer:
-    """Writes the answer to one request: `send` it whole, or `start` it, `write` its pieces and `end` it."""
+    """Writes the answer to one request: `send` it whole, or `start` it, `write` its chunks and `end` it."""
 
     def __init__(self, connection: Connection, request: Request) -> None:
         self._connection, self._request = connection, request
@@ -65,12 +64,12 @@ class Answer:
         await self._connection.write(b"")
 
     async def write(self, data: bytes) -> None:
-        """Send a piece of the stream; waits for a client that reads slowly. Raises `Disconnected`."""
+        """Send a chunk of the stream; wait for a client that reads slowly. Raises `Disconnected`."""
         if data:
             await self._connection.write(b"%x\r\n%s\r\n" % (len(data), data) if self._request.chunked else data)
 
     async def end(self) -> None:
-        """End the stream in good order."""
+        """End the stream properly."""
         if self._request.chunked:
             await self._connection.write(b"0\r\n\r\n")
 
@@ -104,7 +103,7 @@ class Connection(asyncio.Protocol):
     # -- asyncio's side --------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client has come."""
+        """Take note of a new client."""
         self._transport = transport
         self._connections.add(self)
 
@@ -118,21 +117,21 @@ class Connection(asyncio.Protocol):
             self._fault(400)
 
     def eof_received(self) -> bool:
-        """The client has closed its side, so the answer has no reader."""
+        """Take note that the client has closed its side, so nobody reads the answer."""
         self.abandon()
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The client has disconnected."""
+        """Take note that the client has disconnected."""
         self._connections.discard(self)
         self.abandon()
 
     def pause_writing(self) -> None:
-        """The client reads slowly."""
+        """Take note that the client reads slowly."""
         self._may_write.clear()
 
     def resume_writing(self) -> None:
-        """The client has read enough."""
+        """Take note that the client has read enough."""
         self._may_write.set()
 
     # -- httptools' side -------------------------------------------------------------------------------------------------
@@ -143,7 +142,7 @@ class Connection(asyncio.Protocol):
         self._url = b""
 
     def on_url(self, url: bytes) -> None:
-        """A piece of the target."""
+        """Take a part of the target."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -151,7 +150,7 @@ class Connection(asyncio.Protocol):
         self._request.headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
 
     def on_headers_complete(self) -> None:
-        """All headers are there."""
+        """Take note that all headers are complete."""
         self._request.method = self._parser.get_method().decode("latin-1")
         self._request.path = _path(self._url)
         self._request.chunked = self._parser.get_http_version() == "1.1"
@@ -162,7 +161,7 @@ class Connection(asyncio.Protocol):
             self.buffer(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """Take a part of the body."""
         self._size += len(body)
         if self._size <= MAX_BODY:
             self._body.append(body)
@@ -170,7 +169,7 @@ class Connection(asyncio.Protocol):
             self._request.fault = 413
 
     def on_message_complete(self) -> None:
-        """The request is complete."""
+        """Take note that the request is complete."""
         self._request.body = b"".join(self._body)
         self._waiting.append(self._request)
         self._next()
@@ -178,12 +177,12 @@ class Connection(asyncio.Protocol):
     # -- ours ------------------------------------------------------------------------------------------------------------
 
     def buffer(self, data: bytes) -> None:
-        """Send, without waiting for anything."""
+        """Send without waiting."""
         if not self._gone:
             self._transport.write(data)
 
     async def write(self, data: bytes) -> None:
-        """Send, and wait until the client has read enough of it. Raises `Disconnected`."""
+        """Send, and wait until the client has read enough of the data. Raises `Disconnected`."""
         self.buffer(data)
         await self._may_write.wait()
         if self._gone:
@@ -235,7 +234,7 @@ class Connection(asyncio.Protocol):
 
 
 def _path(target: bytes) -> str:
-    """The path of a request's target, also of a whole URL; other forms are invalid."""
+    """Return the path in a request's target, which may be a whole URL; other forms are invalid."""
     try:
         found = httptools.parse_url(target).path or b""
     except httptools.HttpParserInvalidURLError:
@@ -244,6 +243,6 @@ def _path(target: bytes) -> str:
 
 
 def _request_id(request: Request) -> str:
-    """The client's own id when it can be in a header, else a new one."""
+    """Return the client's own id if it can be in a header, otherwise a new one."""
     given = request.headers.get("x-request-id", "")
     return given if 0 < len(given) <= 128 and given.isascii() and given.isprintable() else "req_" + os.urandom(12).hex()

@@ -1,8 +1,7 @@
-"""JSON in and out. Three readers need three kinds of care.
+"""Read and write JSON. The three readers of this text need different precautions.
 
-The app-server drops a line that it cannot parse, silently, and half a surrogate pair is such a thing: it is replaced. An HTTP
-client gets ASCII: U+2028 cuts no line then, and half a pair survives as the escape it was.
-"""
+The app-server silently drops a line that it cannot parse. Half a surrogate pair makes a line unreadable, so it is replaced. An
+HTTP client gets ASCII: so U+2028 does not split a line, and half a surrogate pair stays an escape."""
 
 from __future__ import annotations
 

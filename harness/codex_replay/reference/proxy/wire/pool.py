@@ -1,4 +1,4 @@
-"""The app-servers that run: as many as the settings allow, started when they are needed, replaced when they have ended."""
+"""The running app-servers: as many as the settings allow, started on demand, replaced when they have ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def acquire(self) -> AppServer:
-        """Return a ready server; `release` it afterwards. Raises `ProxyError` if no server can be started."""
+        """Return a ready server; call `release` with it afterwards. Raises `ProxyError` if no server can be started."""
         async with self._starting:
             self._sweep()
             fit = [server for server in self._servers if not server.retired]
@@ -32,7 +32,7 @@ class Pool:
             return server
 
     def release(self, server: AppServer) -> None:
-        """Give a server back."""
+        """Take a server back."""
         server.users -= 1
         self._sweep()
 

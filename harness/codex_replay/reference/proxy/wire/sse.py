@@ -1,4 +1,4 @@
-"""Server-sent events, encoded. The data is ASCII JSON, so that no reader of lines can cut it in the wrong place."""
+"""Server-sent events, encoded. The data is ASCII JSON, so that no line reader can cut it in the wrong place."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ DONE = b"data: [DONE]\n\n"
 
 
 def data(value: Any) -> bytes:
-    """An event without a name, as chat completions have them."""
+    """Return an event without a name, as in chat completions."""
     return b"data: " + for_client(value) + b"\n\n"
 
 
 def event(value: dict[str, Any]) -> bytes:
-    """An event named by its `type`, as the Responses API has them."""
+    """Return an event that is named by its `type`, as in the Responses API."""
     return b"event: " + str(value["type"]).encode() + b"\n" + data(value)

@@ -26,7 +26,7 @@ class ToolCall(NamedTuple):
 
 
 def read_call(source: str) -> ToolCall | None:
-    """Read one object with `name` and `arguments`; None when it is not a call."""
+    """Read one object with `name` and `arguments`; None if it is not a call."""
     found = _members(source)
     if found is None and (slip := UNESCAPED.fullmatch(source)) is not None:
         found = _members(slip[1] + slip[2] + slip[3])
@@ -42,7 +42,7 @@ def read_call(source: str) -> ToolCall | None:
 
 
 def _members(source: str) -> dict[str, tuple[str, Any]] | None:
-    """Each member's text and value, the last of equal names; None when the text is not a JSON object."""
+    """Return the text and the value of each member (the last one of equal names); None if the text is not a JSON object."""
     found: dict[str, tuple[str, Any]] = {}
     at = _skip(source, 0)
     if source[at : at + 1] != "{":

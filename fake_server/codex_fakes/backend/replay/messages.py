@@ -1,49 +1,39 @@
-"""Recorded WebSocket messages as answers: to a WebSocket client frame by frame, to an HTTP client as an event stream, and back.
+"""Use recorded WebSocket messages as answers: frame by frame for a WebSocket client, as an event stream for an HTTP client; and
+use recorded event streams for WebSocket clients.
 
-Unusual messages (fragments, a message without compression) are replayed as recorded. A conversion to the other transport has
-the same events, without what that transport lacks (close frames, binary messages, the bounds of HTTP chunks); the ledger has
-`converted` for it.
-"""
+Unusual messages (fragments, a message without compression) are replayed as recorded. A conversion to the other transport has the
+same events, without the parts that this transport lacks (close frames, binary messages, the boundaries of HTTP chunks); the
+ledger marks it as `converted`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from codex_fakes.backend.exchange import Exchange, MessageExchange
+from codex_fakes.backend.replay.pace import Pace
 from codex_replay.core.cassette import http_frames, ws_frames
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.replay.http_match import Recorded
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.core.wire.sse import encode
 
+#: The most bytes that stand for a message that the recording does not have.
+_BROKEN = 1 << 16
 STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
-Wait = Callable[[float], Awaitable[None]]
 
 
-def pacing(exchange: Exchange, one: Recorded, pace: float) -> Wait:
-    """Return what waits until a recorded time; without waiting where the pace is 0."""
-    clock = asyncio.get_running_loop().time
-    start, origin = clock(), one.request.t
-
-    async def wait(until: float) -> None:
-        if pace and (rest := start + (until - origin) / pace - clock()) > 0:
-            await exchange.wait_for(asyncio.sleep(rest))
-
-    return wait
-
-
-async def play_messages(exchange: MessageExchange, one: Recorded, pace: float) -> str:
+async def play_messages(exchange: MessageExchange, one: Recorded, pace: Pace) -> str:
     """Send the recorded messages of the server; return how the answer ended: "end", "cut" or "reset"."""
-    wait, bindings = pacing(exchange, one, pace), one.track.matcher.bindings
+    wait, bindings = pace.waits(exchange, one), one.track.matcher.bindings
     for frame in one.answer:
         kind = ws_frames.kind_of(frame.payload)
         if frame.kind != "ws" or kind == "pong":  # a ping of this client has its own answer
             continue
         await wait(frame.t)
         if kind == "lost":
-            exchange.send(exchange.encoder.broken_deflate())
+            size = min(max(frame.payload.get("omitted", 0), 1), _BROKEN)
+            exchange.send(exchange.encoder.broken_deflate(b"\xff" * size))
             continue
         data = bindings.apply(ws_frames.data_of(frame.payload))
         exchange.note(ws_frames.value_of(frame.payload) if not bindings else ws_frames.value_of(ws_frames.payload(kind, data)))
@@ -66,9 +56,9 @@ async def play_messages(exchange: MessageExchange, one: Recorded, pace: float) -
     return str(close.payload)
 
 
-async def play_as_messages(exchange: MessageExchange, one: Recorded, pace: float) -> str:
+async def play_as_messages(exchange: MessageExchange, one: Recorded, pace: Pace) -> str:
     """Send a recorded answer over HTTP as messages: its events, or its error."""
-    wait, bindings = pacing(exchange, one, pace), one.track.matcher.bindings
+    wait, bindings = pace.waits(exchange, one), one.track.matcher.bindings
     head = next((frame for frame in reversed(one.answer) if frame.kind == "response"), None)
     body = [frame for frame in one.answer if frame.kind in ("sse", "chunk")]
     if head is not None and head.payload["status"] != 200:
@@ -90,9 +80,9 @@ async def play_as_messages(exchange: MessageExchange, one: Recorded, pace: float
     return how
 
 
-async def play_as_events(exchange: Exchange, one: Recorded, pace: float) -> str:
-    """Send recorded messages over HTTP as an event stream, or as the error that they are."""
-    wait, bindings = pacing(exchange, one, pace), one.track.matcher.bindings
+async def play_as_events(exchange: Exchange, one: Recorded, pace: Pace) -> str:
+    """Send recorded messages over HTTP as an event stream, or as an HTTP error."""
+    wait, bindings = pace.waits(exchange, one), one.track.matcher.bindings
     begun = False
     for frame in one.answer:
         value = ws_frames.value_of(frame.payload) if frame.kind == "ws" else None

@@ -1,15 +1,11 @@
 """Answer from recordings: find the recorded exchange by the content of a request, and send its answer byte for byte.
 
-A session that plays recordings answers from them first. What goes out is what was recorded: heads, bodies, the bounds of HTTP
-chunks, streams that were cut or reset; only ids that the live client made up take the place of the recorded ones, and a
-content-length is the length of the sent bytes. If the recorded client disconnected during an answer, the answer stays open until
-the live client disconnects.
-"""
+A session with recordings answers from them first."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,14 +13,14 @@ from typing import Any
 from codex_fakes.backend.exchange import Exchange, MessageExchange, Request
 from codex_fakes.backend.handshakes import Handshake
 from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.replay.http import play
+from codex_fakes.backend.replay.pace import Pace
 from codex_fakes.backend.rules.auth import Asked
 from codex_fakes.backend.rules.table import Violation, check
 from codex_fakes.backend.rules.tokens import Tokens
 from codex_replay.core.cassette import http_frames
-from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.normalise.normaliser import Rules
 from codex_replay.core.replay.http_match import HttpMiss, HttpPlayer, HttpTrack, Recorded, message_payload
-from codex_replay.core.replay.match import Bindings
 from codex_replay.core.replay.match_on import BadMatchOn
 from codex_replay.core.replay.pace import pace_of
 from codex_replay.core.text.error_text import error_text
@@ -32,8 +28,7 @@ from codex_replay.core.wire import content_encoding
 from codex_replay.protocol import data_tables
 from codex_replay.shell.cassettes.file import CassetteError, CassetteReader, cassettes_in
 
-KEYS = ("path", "by", "over", "pace")
-Piece = tuple[float, bytes]
+KEYS = ("path", "by", "over", "pace", "hold")
 
 
 class BadReplay(ValueError):
@@ -41,9 +36,9 @@ class BadReplay(ValueError):
 
 
 class Replay:
-    """The recordings of one session, the way to choose them, and their pace (0: without any waiting)."""
+    """The recordings of one session, the way to choose them, and their pace."""
 
-    def __init__(self, player: HttpPlayer, pace: float, notes: Sequence[str] = ()) -> None:
+    def __init__(self, player: HttpPlayer, pace: Pace, notes: Sequence[str] = ()) -> None:
         self.player = player
         self.pace = pace
         #: Sentences about recordings that were cut short, or that are of a version without tables.
@@ -53,10 +48,12 @@ class Replay:
         self.upgrades = any(one.track.upgraded for one in player.exchanges)
 
     def grants(self, mode: str, request: Request, path: str, query: str) -> Handshake | None:
-        """Return how a handshake is granted; None if the recording refuses it or does not have it: it is answered as a request.
+        """Return how a handshake is accepted.
 
-        A client that connects more often than the recorded client is granted each further connection too. With `mode` "on" a
-        recording of HTTP grants the handshake, and its events are sent as messages.
+        Returns None if the recording refuses it or does not have it: the handshake is then answered like a request.
+
+        If a client connects more often than the recorded client, each further connection is accepted, too. With `mode` "on", an
+        HTTP recording accepts the handshake, and its events are sent as messages.
         """
         payload = http_frames.request_payload(request.method, f"{path}?{query}" if query else path, request.headers, b"")
         found = self.player.find(request.conn, payload)
@@ -73,7 +70,7 @@ class Replay:
     async def answer_message(
         self, exchange: MessageExchange, entry: Entry, tokens: Tokens, off: Sequence[str], path: str, body: dict[str, Any]
     ) -> Violation | None:
-        """Answer a WebSocket message from the recordings; return why it is not answered, as `answer` does."""
+        """Answer a WebSocket message from the recordings; return the reason if it is not answered, as `answer` does."""
         request = exchange.request
         payload = message_payload(path, [list(pair) for pair in request.headers], body)
         found = self.player.find(request.conn, payload)
@@ -87,7 +84,7 @@ class Replay:
         if (violation := self.violation(one, Asked(path, request.header, entry.body or b"", tokens), off)) is not None:
             return violation
         self.player.use(request.conn, one, payload)
-        from codex_fakes.backend.replay_messages import play_as_messages, play_messages
+        from codex_fakes.backend.replay.messages import play_as_messages, play_messages
 
         entry.answer, entry.status = "cassette", 200
         entry.recorded = {"cassette": one.track.name, "frame": one.request.n, **({"converted": True} if other else {})}
@@ -104,7 +101,8 @@ class Replay:
     async def answer(
         self, exchange: Exchange, entry: Entry, tokens: Tokens, off: Sequence[str], path: str, query: str
     ) -> Violation | None:
-        """Answer a request from the recordings; return why it is not answered: a broken rule, or a miss (rule "miss")."""
+        """Answer a request from the recordings; return the reason if it is not answered: a broken rule, or a miss (rule
+        "miss")."""
         request = exchange.request
         target = f"{path}?{query}" if query else path
         headers = request.headers
@@ -127,7 +125,7 @@ class Replay:
         entry.answer = "cassette"
         entry.recorded = {"cassette": found.track.name, "frame": found.request.n}
         if other is not None:
-            from codex_fakes.backend.replay_messages import play_as_events
+            from codex_fakes.backend.replay.messages import play_as_events
 
             self.player.converted(other)
             entry.recorded["converted"], entry.status = True, 200
@@ -138,7 +136,7 @@ class Replay:
         return None
 
     def violation(self, one: Recorded, asked: Asked, off: Sequence[str]) -> Violation | None:
-        """Return the rule that a live request breaks and the recorded one kept: the rules apply with and without a cassette."""
+        """Return the rule that a live request breaks and the recorded one obeyed: the rules apply with and without a cassette."""
         found = check(asked, off)
         return found if isinstance(found, Violation) and found.rule != self._rule_of(one, asked.mode, off) else None
 
@@ -166,8 +164,12 @@ def _decoded(raw: bytes, encoding: str | None) -> bytes:
     return raw if plain is None else plain
 
 
-def make_replay(value: Mapping[str, Any]) -> Replay:
-    """Load what a session is to play: `path` (a file or folder, or a list), `by`, `over`, `pace`; raises `BadReplay`."""
+def make_replay(value: Mapping[str, Any], gate: Callable[[str], asyncio.Event]) -> Replay:
+    """Load the recordings of a session: `path` (a file or folder, or a list), `by`, `over`, `pace`, `hold`; raises `BadReplay`.
+
+    `hold` lists frames of one recording, by number: before frame 43 the answer stops at the gate "frame 43". `gate` returns the
+    gate of a name.
+    """
     for key in value:
         if key not in KEYS:
             raise BadReplay(f'"{key}" is not a key for recordings. The keys are {", ".join(KEYS)}.')
@@ -181,6 +183,9 @@ def make_replay(value: Mapping[str, Any]) -> Replay:
     pace = pace_of(str(value.get("pace", "fast")))
     if pace is None:
         raise BadReplay(f"The pace is {value['pace']!r}; it must be fast, recorded, or a number with an x, such as 2x.")
+    hold = value.get("hold", [])
+    if not isinstance(hold, list) or not all(type(number) is int for number in hold):
+        raise BadReplay('"hold" must be a list of numbers of frames, such as [43].')
     notes: list[str] = []
     try:
         tracks = [track for path in paths for track in _tracks(Path(path), notes)]
@@ -190,7 +195,9 @@ def make_replay(value: Mapping[str, Any]) -> Replay:
         player = HttpPlayer(tracks, value.get("by", "content"), over)
     except BadMatchOn as error:
         raise BadReplay(str(error)) from None
-    return Replay(player, pace, notes)
+    if hold and len(tracks) > 1:
+        raise BadReplay('"hold" names frames of one recording; "path" has several.')
+    return Replay(player, Pace(pace, {number: gate(f"frame {number}") for number in hold}), notes)
 
 
 def _tracks(path: Path, notes: list[str]) -> list[HttpTrack]:
@@ -220,99 +227,3 @@ def _tracks(path: Path, notes: list[str]) -> list[HttpTrack]:
     if not tracks:
         raise BadReplay(f"{path} has no recorded http request; record one with codex-replay record --upstream.")
     return tracks
-
-
-async def play(exchange: Exchange, one: Recorded, pace: float) -> str:
-    """Send a recorded answer again; return how it ended: "end", "cut" or "reset"."""
-    bindings = one.track.matcher.bindings
-    clock = asyncio.get_running_loop().time
-    start, origin = clock(), one.request.t
-
-    async def wait(until: float) -> None:
-        if pace and (rest := start + (until - origin) / pace - clock()) > 0:
-            await exchange.wait_for(asyncio.sleep(rest))
-
-    heads = [frame for frame in one.answer if frame.kind == "response"]
-    body = [frame for frame in one.answer if frame.kind != "response"]
-    for frame in heads[:-1]:
-        if frame.payload["status"] != 100 or (exchange.request.header("expect") or "").lower() != "100-continue":
-            await wait(frame.t)  # this client already got leave to send its body
-            exchange.write_bytes(http_frames.response_head(frame.payload))
-    chunked = False
-    if heads:
-        pieces = _spliced(http_frames.body_chunks(body), bindings)
-        head = _head(heads[-1], pieces, one, exchange.request.method)
-        chunked = "chunked" in (http_frames.header(head["headers"], "transfer-encoding") or "").lower()
-        await wait(heads[-1].t)
-        exchange.write_bytes(http_frames.response_head(head))
-        for until, piece in pieces:
-            await wait(until)
-            exchange.write_bytes(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked and piece else piece)
-            await exchange.drain()
-    if one.close is not None:
-        await wait(one.close.t)
-    return await _finish(exchange, one, heads[-1].payload if heads else None, chunked)
-
-
-def _spliced(pieces: list[Piece], bindings: Bindings) -> list[Piece]:
-    """Replace the recorded ids in a body by live ids; an id may be split across chunks, and the chunk boundaries stay."""
-    if not bindings:
-        return pieces
-    whole = b"".join(piece for _, piece in pieces)
-    live = bindings.apply(whole)
-    if live == whole:
-        return pieces
-    if len(live) != len(whole):
-        alone = [(when, bindings.apply(piece)) for when, piece in pieces]
-        if b"".join(piece for _, piece in alone) == live:
-            return alone
-    found, at = [], 0
-    for i, (when, piece) in enumerate(pieces):
-        end = len(live) if i == len(pieces) - 1 else min(at + len(piece), len(live))
-        found.append((when, live[at:end]))
-        at = end
-    return found
-
-
-def _head(frame: Frame, pieces: list[Piece], one: Recorded, method: str) -> dict[str, Any]:
-    """Return the payload of a head, with ids spliced in and the length that a whole body now has."""
-    payload: dict[str, Any] = frame.payload
-    bindings = one.track.matcher.bindings
-    size = str(sum(len(piece) for _, piece in pieces))
-    whole = one.close is not None and one.close.payload == "end" and method != "HEAD" and payload["status"] != 304
-    headers = []
-    for name, value in payload["headers"]:
-        if whole and name.lower() == "content-length":
-            headers.append([name, size])
-        else:
-            headers.append([name, bindings.apply(value.encode("latin-1", "replace")).decode("latin-1") if bindings else value])
-    return {**payload, "headers": headers}
-
-
-async def _finish(exchange: Exchange, one: Recorded, head: Mapping[str, Any] | None, chunked: bool) -> str:
-    """End an answer as it ended when it was recorded."""
-    close = one.close
-    if close is not None and close.sender == "client":
-        await exchange.wait_for(asyncio.Event().wait())
-    how = str(close.payload) if close is not None else "cut"
-    if how == "reset":
-        await exchange.sent()
-        exchange.reset()
-    elif how != "end" or head is None:
-        exchange.cut()
-    else:
-        if chunked:
-            exchange.write_bytes(b"0\r\n\r\n")
-        exchange.ended = True
-        if not (exchange.keep_alive and _stays_open(head, exchange.request.method)):
-            exchange.connection.close()
-    return how
-
-
-def _stays_open(head: Mapping[str, Any], method: str) -> bool:
-    """Return True if a connection continues after a response: its body has its own end, and no header closes the connection."""
-    headers = head["headers"]
-    if "close" in (http_frames.header(headers, "connection") or "").lower() or head.get("version", "1.1") != "1.1":
-        return False
-    delimited = any(http_frames.header(headers, name) is not None for name in ("content-length", "transfer-encoding"))
-    return delimited or method == "HEAD" or head["status"] in (204, 304)

@@ -1,0 +1,40 @@
+"""The times of the parts of a recorded answer: at the recorded pace, and not before the frames that they wait for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codex_fakes.backend.exchange import Exchange
+    from codex_replay.core.replay.http_match import Recorded
+
+Wait = Callable[[float], Awaitable[None]]
+
+
+class Pace:
+    """The pace of one session's recordings.
+
+    `speed` is a factor of the recorded speed, 0 for no waiting. `held` maps the number of a recorded frame to a gate: an answer
+    stops before that frame until the gate is released.
+    """
+
+    def __init__(self, speed: float, held: Mapping[int, asyncio.Event]) -> None:
+        self._speed = speed
+        self._held = held
+
+    def waits(self, exchange: Exchange, one: Recorded) -> Wait:
+        """Return a function that waits for a recorded time of an answer, in seconds since the recording began."""
+        clock = asyncio.get_running_loop().time
+        start, origin = clock(), one.request.t
+        frames = [*one.answer, *([one.close] if one.close is not None else [])]
+        gates = [(frame.t, self._held[frame.n]) for frame in frames if frame.n in self._held]
+
+        async def wait(until: float) -> None:
+            while gates and gates[0][0] <= until:
+                await exchange.wait_for(gates.pop(0)[1].wait())
+            if self._speed and (rest := start + (until - origin) / self._speed - clock()) > 0:
+                await exchange.wait_for(asyncio.sleep(rest))
+
+        return wait

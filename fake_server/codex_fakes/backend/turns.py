@@ -1,0 +1,67 @@
+"""Let requests and answers take turns, so that no number of them keeps another client waiting.
+
+The event loop looks for new data once in each of its rounds, and a new request needs several rounds. Without a limit, a round
+with a thousand streams that have something to send has a thousand steps. So a request begins, and an answer goes on, only in its
+turn, and one round of the loop has `MOST` turns: half of them for requests, half for answers, if enough of both wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+#: Turns in one round of the event loop, and the bytes that an answer may make or write in one turn, about.
+MOST, STEP = 16, 32 * 1024
+
+_Waiting = deque["asyncio.Future[None]"]
+
+
+class Turns:
+    """The turns of one process."""
+
+    def __init__(self) -> None:
+        self._requests: _Waiting = deque()
+        self._answers: _Waiting = deque()
+        self._room = MOST  # turns that are left in this round
+        self._newest = self._called = False
+
+    async def begin(self) -> None:
+        """Wait for the turn of a new request: the newest and the oldest come alternately, so a thousand requests that come at
+        once delay no later one."""
+        if self._room and not self._requests:
+            self._room -= 1
+            if not self._room:
+                self._call()
+        else:
+            await self._turn(self._requests)
+
+    async def go_on(self) -> None:
+        """Wait for the next turn of an answer, which is never at once; they come in the order in which they were asked for."""
+        await self._turn(self._answers)
+
+    async def _turn(self, waiting: _Waiting) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        waiting.append(turn)
+        self._call()
+        await turn
+
+    def _call(self) -> None:
+        if not self._called:
+            self._called = True
+            asyncio.get_running_loop().call_soon(self._round)
+
+    def _round(self) -> None:
+        """Give the turns of the next round."""
+        requests, answers = self._requests, self._answers
+        self._room = MOST
+        while self._room and (requests or answers):
+            if answers and (self._room % 2 or not requests):
+                turn = answers.popleft()
+            else:
+                turn = requests.pop() if self._newest else requests.popleft()
+                self._newest = not self._newest
+            if not turn.done():  # a client that has left needs none
+                turn.set_result(None)
+                self._room -= 1
+        self._called = False
+        if self._room < MOST:
+            self._call()

@@ -1,0 +1,263 @@
+"""One upgraded connection: `GET {base}/responses`; a `response.create` message is a request.
+
+Strategy: a message is converted to a full HTTP request, and `WebSocketExchange` turns the answer to that request
+into messages, so that one script, one set of rules and one ledger serve both transports. An increment (`previous_response_id`) is
+combined with this connection's last request and its answer (`increments`). This module is imported at the first upgrade, because
+its library takes 30 ms.
+
+Sources: the measured behaviour of Codex 0.169.0 (handshake, prewarm, increments, faults); the documents of the API's WebSocket
+mode (the last response of a connection can be continued; a failed response cannot).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from codex_fakes.backend.answers import dump, refuse
+from codex_fakes.backend.complaints import complain, describe
+from codex_fakes.backend.exchange import Disconnected, Exchange, Request
+from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.play import play
+from codex_fakes.backend.rules.auth import Asked
+from codex_fakes.backend.rules.table import Violation, check
+from codex_fakes.backend.sessions import Session
+from codex_fakes.backend.websocket.exchange import WebSocketExchange
+from codex_replay.core.replay.increments import OWN, Increments, comparable, items
+from codex_replay.core.wire.client_json import read
+from codex_replay.core.wire.json_text import NotJson
+from codex_replay.core.wire.websocket import Decoder, Encoder, Message
+from codex_replay.protocol.script.script import Turn
+
+Answer = Callable[[Exchange, Session, Entry, str, str], Awaitable[None]]
+#: Messages of one connection that may wait for their answer before reading is paused.
+MOST_WAITING = 16
+#: The method of a message in the ledger.
+METHOD = "WEBSOCKET"
+
+
+#: The first bytes of a message of Codex.
+_BEGIN = b'{"type":"response.create",'
+
+
+def _written(data: bytes, value: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
+    """Return the full request as JSON: the bytes of the message without its `type` if possible, otherwise the encoded `body`."""
+    if data.startswith(_BEGIN) and "stream" in value and [key for key in OWN if key in value] == ["type"]:
+        return b"{" + data[len(_BEGIN) :]
+    return dump(body)
+
+
+class Channel:
+    """One upgraded connection: it answers messages in order, and pings at any time."""
+
+    def __init__(self, exchange: Exchange, session: Session, path: str, answer: Answer, deflate: Any) -> None:
+        self._exchange = exchange
+        self._session = session
+        self._path = path
+        self._answer = answer
+        limits = session.limits
+        self._idle = limits.idle
+        self._decoder = Decoder(True, deflate, limits.body)
+        self.encoder = Encoder(False, deflate)
+        self._waiting: deque[Message] = deque()
+        self._came = asyncio.Event()
+        self.increments = Increments()
+        self._kept = 0  # bytes of the request that can be continued
+        self.continues = False  # True if the request is kept, so that its answer can be continued
+        self.over = False
+
+    def send(self, data: bytes) -> None:
+        """Send frames, unless the connection has ended."""
+        if not self.over:
+            self._exchange.write_bytes(data)
+
+    def close(self, code: int, why: str = "") -> None:
+        """Send a close frame and close the connection."""
+        self.send(self.encoder.close(code, why.encode()))
+        self.over = True
+        self._exchange.connection.close()
+
+    def _feed(self, data: bytes) -> None:
+        """Take bytes from the client: pongs are sent at once, messages are queued."""
+        for message in self._decoder.feed(data):
+            if message.kind == "ping":
+                self.send(self.encoder.message("pong", message.data))
+            elif message.kind != "pong":
+                if not self._exchange.take(len(message.data)):
+                    self.close(1013, "The messages of all clients together are too long at the moment.")
+                    break
+                self._waiting.append(message)
+            self._came.set()
+            if message.kind == "close":  # no frame after a close frame counts, not even a ping (RFC 6455, section 5.5.1)
+                self._exchange.connection.upgraded(None)
+                return
+        if self._decoder.broken is not None and not self.over:
+            code = 1007 if "UTF-8" in self._decoder.broken else 1002
+            self.close(code, self._decoder.broken)
+        self._exchange.connection.reading(len(self._waiting) < MOST_WAITING)
+        if self.over:
+            self._came.set()
+
+    async def run(self) -> None:
+        """Answer messages until one side ends the connection."""
+        connection = self._exchange.connection
+        connection.upgraded(self._feed)
+        while not self.over:
+            if not self._waiting:
+                await self._next()
+                continue
+            message = self._waiting.popleft()
+            connection.reading(len(self._waiting) < MOST_WAITING)
+            await self._one(message)
+            self._exchange.connection.give_back(len(message.data))
+            self._exchange.size -= len(message.data)
+
+    def release(self) -> None:
+        """Drop the references to this object, because compression takes much memory and the garbage collector runs rarely."""
+        self.over = True
+        self._exchange.connection.upgraded(None)
+        self._decoder.close()
+        self.encoder.deflate = None
+        self._waiting.clear()
+
+    async def _next(self) -> None:
+        """Wait for the next message; close a connection that is idle for too long."""
+        self._came.clear()
+        try:
+            async with asyncio.timeout(self._idle):
+                await self._exchange.wait_for(self._came.wait())
+        except TimeoutError:
+            self.close(1000, "idle")
+
+    async def _one(self, message: Message) -> None:
+        if message.kind == "close":
+            self.send(self.encoder.close(message.code))
+            self.over = True
+            self._exchange.connection.close()
+        elif message.kind == "lost":
+            self.close(1009 if "too long" in message.why else 1007, message.why)
+        elif message.kind != "text":
+            self.close(1003, "Send requests as text messages.")
+        else:
+            await self._request(message.data)
+
+    async def _request(self, data: bytes) -> None:
+        """Convert one message of the client to an HTTP request, and answer it."""
+        request = Request(self._exchange.request.conn)
+        shown = self._exchange.request
+        request.method, request.target, request.version = METHOD, shown.target, "websocket"
+        request.headers, request.head_size, request.body = shown.headers, shown.head_size, data
+        exchange = WebSocketExchange(self, self._exchange.connection, request)
+        session = self._session
+        entry = session.enter(request)
+        entry.body = data
+        try:
+            await self._judge(exchange, entry, data)
+            entry.close("end")
+        except (asyncio.CancelledError, Disconnected):
+            entry.close("gone")
+            raise
+        except Exception as error:
+            entry.answer, entry.sentence = "broken", f"The backend itself failed: {describe(error)}."
+            entry.close("reset")
+            complain(
+                f"The backend failed to answer a message: {describe(error)}. This is a bug of codex-replay: please report it."
+            )
+            self.close(1011, "The backend itself failed.")
+
+    async def _judge(self, exchange: WebSocketExchange, entry: Entry, data: bytes) -> None:
+        try:
+            value = read(data)
+        except NotJson as error:
+            refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The message is not JSON: {error}."))
+            return
+        if not isinstance(value, dict) or value.get("type") != "response.create":
+            text = 'A message must be an object with "type": "response.create".'
+            refuse(exchange, entry, Violation("message-type", 400, "invalid_value", text, "type"))
+            return
+        await self._create(exchange, entry, value)
+
+    async def _create(self, exchange: WebSocketExchange, entry: Entry, value: dict[str, Any]) -> None:
+        session = self._session
+        previous = value.get("previous_response_id")
+        entry.websocket = {"generate": value.get("generate") is not False, "previous_response_id": previous}
+        body = self.increments.full(value)
+        entry.body = _written(entry.body or b"", value, body)
+        if previous is None:
+            exchange.request.value = body  # it is within the bounds of a message
+        if (violation := self._unfit(body, len(entry.body))) is not None and session.replay is None:
+            self._begin(None, 0)
+            refuse(exchange, entry, violation)
+            return
+        if previous is not None:
+            entry.websocket["sent_items"] = len(items(value))
+        self._begin(body, len(entry.body))
+        if session.replay is not None and await self._replayed(exchange, entry, body, value):
+            return
+        if violation is not None:
+            self._begin(None, 0)
+            refuse(exchange, entry, violation)
+        elif value.get("generate") is False:
+            await self._prewarm(exchange, entry, body)
+        else:
+            await self._answer(exchange, session, entry, self._path, "")
+
+    async def _replayed(self, exchange: WebSocketExchange, entry: Entry, body: dict[str, Any], value: dict[str, Any]) -> bool:
+        """Answer from the recordings; return False if the script or a prewarm must answer."""
+        replay, session = self._session.replay, self._session
+        assert replay is not None
+        off = session.script.rules_off if session.script is not None else ()
+        unanswered = await replay.answer_message(exchange, entry, session.tokens, off, self._path, comparable(body, value))
+        if unanswered is None:
+            return True
+        if value.get("generate") is False and not replay.upgrades:
+            return False  # a recording of HTTP has none
+        if session.script is not None and unanswered.rule == "miss":
+            entry.missed = unanswered.message
+            return False
+        self._begin(None, 0)
+        refuse(exchange, entry, unanswered)
+        if unanswered.rule == "miss":
+            entry.answer, entry.sentence = "miss", unanswered.message
+        return True
+
+    def _unfit(self, body: Mapping[str, Any], size: int) -> Violation | None:
+        """Return the error of a full request, before the rules for all requests apply, or None."""
+        if size > self._session.limits.body:
+            text = f"The full request of this increment is longer than {self._session.limits.body} bytes."
+            return Violation("body-size", 413, "body_too_large", text)
+        previous = body.get("previous_response_id")
+        if previous is None or (isinstance(previous, str) and self._session.responses.get(previous) is not None):
+            return None  # in full, or stored, as over HTTP
+        sentence = f"Previous response with id '{previous}' not found."
+        return Violation("previous-response", 400, "previous_response_not_found", sentence, "previous_response_id")
+
+    def _begin(self, body: Mapping[str, Any] | None, size: int) -> None:
+        """Keep a request so that it can be continued.
+
+        The bytes of the request count; if all clients together keep too many bytes, the request is dropped and cannot be
+        continued.
+        """
+        connection = self._exchange.connection
+        connection.give_back(self._kept)
+        self._kept = size
+        if not connection.take(size):
+            connection.give_back(size)
+            body, self._kept = None, 0
+        self.increments.begin(body)
+        self.continues = body is not None
+
+    async def _prewarm(self, exchange: WebSocketExchange, entry: Entry, body: dict[str, Any]) -> None:
+        """Answer a request without generation (a prewarm); it uses no turn."""
+        session = self._session
+        off = session.script.rules_off if session.script is not None else ()
+        found = check(Asked(self._path, exchange.request.header, entry.body or b"", session.tokens), off)
+        if isinstance(found, Violation):
+            refuse(exchange, entry, found)
+            return
+        entry.answer = "prewarm"
+        session.prewarms += 1  # of all connections: the ids of two runs are equal
+        turn = session.websocket.prewarm or Turn(usage={"input_tokens": 0, "output_tokens": 0})
+        await play(exchange, session, entry, turn, f"p{session.prewarms}", {**body, "stream": True})

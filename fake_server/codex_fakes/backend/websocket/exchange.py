@@ -1,0 +1,170 @@
+"""The answer to one message of a WebSocket: the events of a stream are sent as messages, and a refusal as an `error` message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from codex_fakes.backend.answers import dump
+from codex_fakes.backend.exchange import Framed, Framing, Headers, MessageExchange, Request
+from codex_replay.core.wire.json_text import compact
+from codex_replay.core.wire.sse import Decoder as EventDecoder
+from codex_replay.core.wire.websocket import Decoder, Encoder
+
+if TYPE_CHECKING:
+    from codex_fakes.backend.exchange import Wire
+    from codex_replay.core.replay.increments import Increments
+
+
+#: The events that make up the response which a client's next message may continue.
+CONTINUED = (b"response.output_item.done", b"response.completed", b"response.incomplete")
+
+
+def messages(events: Iterable[Mapping[str, Any]]) -> bytes:
+    """Frame the events of a stream as text messages."""
+    encoder = Encoder(False)
+    return b"".join(encoder.message("text", compact(event).encode("utf-8", "surrogatepass")) for event in events)
+
+
+def read_messages(framed: Iterable[bytes]) -> Iterator[Any]:
+    """Yield the events of `messages`."""
+    decoder = Decoder(False)
+    for piece in framed:
+        yield from (json.loads(message.data) for message in decoder.feed(piece))
+
+
+class Channel(Protocol):
+    """The part of a connection that an answer needs."""
+
+    encoder: Encoder
+    increments: Increments
+    #: True if the request is kept, so that its answer can be continued.
+    continues: bool
+    over: bool
+
+    def send(self, data: bytes) -> None:
+        """Send frames, unless the connection is over."""
+
+    def close(self, code: int, why: str = "") -> None:
+        """Send a close frame and close the connection."""
+
+
+class WebSocketExchange(MessageExchange):
+    """One message of the client and the answer to it: the events of a stream are sent as messages, and a refusal as an `error`
+    message.
+    """
+
+    def __init__(self, channel: Channel, connection: Wire, request: Request) -> None:
+        super().__init__(connection, request)
+        self._channel = channel
+        self.encoder = channel.encoder
+        self._events = EventDecoder()
+        self.size = 0  # the channel counts its messages
+
+    def respond(self, status: int, headers: Headers, body: bytes) -> None:
+        """Send an error message with the status and the error that HTTP would have."""
+        self.begun = self.ended = True
+        try:
+            error = json.loads(body)["error"]
+        except (ValueError, TypeError, KeyError):
+            error = {"message": body.decode("utf-8", "replace"), "type": "invalid_request_error", "param": None, "code": None}
+        kept = {name: value for name, value in headers if name.lower() not in ("content-type", "content-length")}
+        message = {"type": "error", "status": status, "error": error, **({"headers": kept} if kept else {})}
+        self._send(dump(message))
+
+    @property
+    def framing(self) -> Framing | None:
+        """The framing of a complete stream: as messages, unless compression makes each message depend on the earlier messages."""
+        return messages if self.encoder.deflate is None else None
+
+    async def stream_framed(self, status: int, headers: Headers, framed: Framed) -> None:
+        """Send a whole answer that was framed as messages."""
+        self.begun = True
+        if self._channel.continues:
+            self._channel.increments.take_later(lambda: read_messages(framed.chunks()))
+        for i, piece in enumerate(framed.chunks()):
+            if i:
+                await self.drain()
+            self._channel.send(piece)
+        self.end()
+        await self.drain()
+
+    def start(self, status: int, headers: Headers) -> None:
+        """Begin an answer; nothing is sent before its first event."""
+        self.begun = True
+
+    def write(self, pieces: Iterable[bytes]) -> None:
+        """Send the events in these pieces of a stream."""
+        frames = []
+        for piece in pieces:
+            for block in self._events.feed(piece):
+                if block.data is None:
+                    continue
+                if block.event in CONTINUED:
+                    self.note(json.loads(block.data))
+                frames.append(self.encoder.message("text", block.data))
+        self._channel.send(b"".join(frames))
+
+    def write_bytes(self, data: bytes) -> None:
+        """Send a piece of a stream."""
+        self.write([data])
+
+    def note(self, event: Any) -> None:
+        """Remember the response that the client receives: its next message may continue it."""
+        if self._channel.continues:
+            self._channel.increments.take_event(event)
+
+    def send(self, data: bytes) -> None:
+        """Send frames."""
+        self._channel.send(data)
+
+    def finish(self) -> None:
+        """Close the connection after the pending bytes, a close frame included."""
+        self._channel.over = True
+        self.connection.close()
+
+    def _send(self, data: bytes) -> None:
+        encoder = self._channel.encoder
+        self._channel.send(encoder.message("text", data))
+
+    def end(self) -> None:
+        """End the answer; the connection stays open for the next answer."""
+        self.ended = True
+
+    def cut(self) -> None:
+        """Close the connection without a close frame."""
+        self._channel.over = True
+        super().cut()
+
+    def reset(self) -> None:
+        """Reset the connection."""
+        self._channel.over = True
+        super().reset()
+
+    def fail(self, name: str) -> None:
+        """Apply a fault that exists only for a WebSocket (`codex_fakes.model.faults.Message`)."""
+        channel = self._channel
+        if name.startswith("close_"):
+            channel.close(int(name.removeprefix("close_")))
+        elif name == "binary":
+            channel.send(channel.encoder.message("binary", b"\x00\x01"))
+        elif name == "text":
+            channel.send(channel.encoder.message("text", b"this is not JSON"))
+        elif name == "deflate":
+            channel.send(channel.encoder.broken_deflate())
+        else:
+            message = ERRORS[name]
+            error = {"type": "invalid_request_error", "code": name, "message": message, "param": None}
+            self._send(dump({"type": "error", "status": 400, "error": error}))
+            self.ended = True
+            if name == "websocket_connection_limit_reached":
+                channel.close(1000)
+
+
+#: code -> message of the errors that only a WebSocket has.
+ERRORS = {
+    "websocket_connection_limit_reached": "Responses websocket connection limit reached (60 minutes). "
+    "Create a new websocket connection to continue.",
+    "previous_response_not_found": "Previous response not found.",
+}

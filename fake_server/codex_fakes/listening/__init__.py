@@ -1,0 +1,1 @@
+"""`fake-codex app-server --listen`: the app-server over WebSocket."""

@@ -1,0 +1,56 @@
+"""A connection on which the frames of a client wait until its handshake is answered.
+
+The library reads what follows a request at once: a ping got its pong before the 101, and a client that had also ended its
+direction made it fail with a traceback.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from websockets.asyncio.server import ServerConnection
+
+_END = b"\r\n\r\n"
+
+
+class Patient(ServerConnection):
+    """A server's connection whose client may send frames, and end its direction, with the handshake."""
+
+    _tail = b""  # of the head, until it is whole
+    _early: bytes | None = None  # what came after the head, while it is not answered
+    _ended = False  # whether the client has ended its direction meanwhile
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; those behind the head wait for its answer."""
+        if self._early is not None:
+            self._early += data
+            return
+        if not self._is_asked():
+            seen = self._tail + data
+            size = seen.find(_END) + len(_END) - len(self._tail)
+            self._tail = seen[1 - len(_END) :]
+            if _END in seen and size < len(data):
+                super().data_received(data[:size])
+                data = data[size:]
+                if self._is_asked():
+                    self._early = data
+                    return
+        super().data_received(data)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """Take the end of the client's direction."""
+        self._ended = self._is_asked() and self.response is None
+        return self._ended or super().eof_received()
+
+    def _is_asked(self) -> bool:
+        return self.request is not None
+
+    async def handshake(self, *hooks: Any, **options: Any) -> None:
+        """Answer the handshake, and then take what came with it."""
+        await super().handshake(*hooks, **options)
+        early, self._early = self._early, None
+        if early:
+            self.data_received(early)
+        if self._ended:
+            super().eof_received()
+            self.transport.close()

@@ -1,0 +1,89 @@
+"""Find the settings of a configuration that the real server refuses, with its error messages.
+
+forms.json ("settings") has the type of each key: a type of `form`, a list of words, or an object (`struct` with its `members`,
+`map` for a table of such tables). The server reads keys in their alphabetical order.
+"""
+
+from __future__ import annotations
+
+from codex_fakes.scripted.state.form import one_of, unlike, wrong_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any
+
+_NO_WORD = "invalid type: unit variant, expected string only"
+#: The members of an MCP server that the other transport has.
+_FOREIGN = {
+    "stdio": ("url", "bearer_token_env_var", "bearer_token", "http_headers", "env_http_headers"),
+    "streamable_http": ("args", "env", "env_vars", "cwd", "bearer_token"),
+}
+
+
+class WrongSetting:
+    """A setting that is refused: the `message`, the `path` that the server names, and the `place` of the value."""
+
+    def __init__(self, message: str, path: tuple[str, ...], place: tuple[str, ...] | None = None) -> None:
+        self.message, self.path, self.place = message, path, place or path
+
+    @property
+    def text(self) -> str:
+        """The error for a configuration that does not come from a file."""
+        return f"{self.message}\nin `{'.'.join(self.path)}`\n"
+
+    @property
+    def in_file(self) -> str:
+        """The error for a value in config.toml, which begins with the place of the value."""
+        return "wanted string or table" if self.message == _NO_WORD else self.message
+
+
+def wrong_setting(config: Mapping[str, Any], kinds: Mapping[str, Any], at: tuple[str, ...] = ()) -> WrongSetting | None:
+    """Return the first key of a configuration with a value of a wrong type, or None."""
+    for key in sorted(config.keys() & kinds.keys()):
+        if config[key] is not None and (wrong := _wrong(config[key], kinds[key], (*at, key))) is not None:
+            return wrong
+    return None
+
+
+def _wrong(value: Any, kind: Any, at: tuple[str, ...]) -> WrongSetting | None:
+    if type(kind) is not dict:
+        words = _no_word(value, kind) if type(kind) is list else wrong_value(value, kind, {})
+        return None if words is None else WrongSetting(words, at)
+    if "map" in kind:
+        if type(value) is not dict:
+            return WrongSetting(unlike(value, "a map"), at)
+        inner = (_wrong(value[name], kind["map"], (*at, name)) for name in sorted(value))
+        return next((wrong for wrong in inner if wrong is not None), None)
+    if type(value) is not dict:
+        return None if type(value) is list and "each" not in kind else WrongSetting(unlike(value, f"struct {kind['struct']}"), at)
+    if "each" in kind:
+        for name in sorted(value):
+            if (words := wrong_value(value[name], kind["each"], {})) is not None:
+                return WrongSetting(words, at, (*at, name))
+        return None
+    if (wrong := wrong_setting(value, kind["members"], at)) is not None:
+        return wrong
+    for name in kind.get("required", ()):
+        if name not in value:
+            return WrongSetting(f"missing field `{name}`", at)
+    words = _no_transport(value) if kind["struct"] == "RawMcpServerConfig" else None
+    return None if words is None else WrongSetting(words, at)
+
+
+def _no_transport(server: Mapping[str, Any]) -> str | None:
+    """Check an MCP server: a command or a URL, with the members that belong to it."""
+    transport = "stdio" if "command" in server else "streamable_http" if "url" in server else None
+    if transport is None:
+        return "invalid transport"
+    return next((f"{name} is not supported for {transport}" for name in _FOREIGN[transport] if name in server), None)
+
+
+def _no_word(value: Any, words: Collection[str]) -> str | None:
+    """Check a setting with few values, which TOML may also write as a table of one key."""
+    if type(value) is dict and len(value) == 1:
+        (value,) = value
+        return unlike(None, "unit") if value in words else f"unknown variant `{value}`, {one_of(words)}"
+    if type(value) is not str:
+        return _NO_WORD
+    return None if value in words else f"unknown variant `{value}`, {one_of(words)}"

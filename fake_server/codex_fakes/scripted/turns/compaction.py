@@ -1,0 +1,165 @@
+"""Compaction: once the context is nearly full, the model summarises it, and the summary replaces the history.
+
+The real server compacts before the first request of a turn, and between two requests. The client gets no item for a compaction,
+only the token counts, `context_compacted` and a warning. Order and texts are those of the real binary."""
+
+from __future__ import annotations
+
+from codex_fakes.scripted.state.thread import beginning
+from codex_fakes.scripted.state.waits import Gate, Pause, Sleep
+from codex_fakes.scripted.turns.estimate import context_tokens, used_tokens
+from codex_fakes.scripted.turns.request import answered, body_of, is_prefix, message
+from codex_replay.protocol.turn.frames import add_usage, failure
+from codex_replay.protocol.turn.stream import Sampling
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any, Protocol
+
+    from codex_fakes.scripted.state.model import Model
+    from codex_fakes.scripted.state.settings import Settings
+    from codex_fakes.scripted.state.thread import Thread
+
+    Run = Generator[Any, None, None]
+
+    class Turn(Protocol):
+        """The turn in which the history is compacted."""
+
+        kind: str
+        settings: Settings
+        model: Model
+        table: dict[str, Any]
+
+        @property
+        def thread(self) -> Thread:
+            """Return its thread."""
+
+        def about(self) -> dict[str, str]:
+            """Return the thread and the turn of a request."""
+
+        def sentence(self, key: str, /, **values: Any) -> str:
+            """Return a text of the table."""
+
+        def take_limits(self, given: dict[str, Any]) -> None:
+            """Store the rate limits of an answer."""
+
+        def report_usage(self) -> None:
+            """Report the token counts."""
+
+        def reconnecting(self, failed: dict[str, Any], n: int, limit: int) -> None:
+            """Report that a stream is retried."""
+
+        def fail(self, failed: dict[str, Any], ends: bool = True) -> None:
+            """Report an error."""
+
+
+_USER_TOKENS = 20_000  # of the user's messages that are kept, the latest first
+
+
+def is_full(turn: Turn) -> bool:
+    """Return True if the context must be compacted before the next request."""
+    limit = turn.settings.compaction_limit()
+    return limit is not None and used_tokens(turn.thread) >= limit
+
+
+def compact(turn: Turn) -> Run:
+    """Replace the history by a summary of the model; after an error the history is not changed, and the turn continues."""
+    thread, settings = turn.thread, turn.settings
+    prompt = message("user", "input_text", settings.compact_prompt or turn.sentence("compact-prompt"))
+    before, trimmed, retried = list(thread.history), 0, 0
+    requests, streams = settings.retries()
+    requested = 0
+    while True:
+        body = {**body_of(thread, settings, None, turn.kind), "input": [*answered(before), prompt]}
+        reply = turn.model.ask({**body, "tools": [], "parallel_tool_calls": False}, turn.about(), settings.url())
+        yield from thread.gap("model")
+        for what, how in reply.before:
+            yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered)
+        sampling = Sampling(turn.table["model"], turn.table.get("searches"))
+        if reply.failure is None:
+            turn.take_limits(reply.limits)
+            yield from _read(turn, reply.acts, sampling)
+            if sampling.end is not None and "completed" in sampling.end:
+                break
+        cause = reply.failure or {"url": settings.url(), **(sampling.end or {})}
+        failed = failure(turn.table["errors"], {"text": "", **cause})
+        if "request" in failed["retry"] and requested < requests:
+            requested += 1
+        elif failed.get("full") and _trim(before):
+            trimmed, retried = trimmed + 1, 0
+        elif not failed.get("full") and retried < streams:
+            retried += 1
+            turn.reconnecting(failed, retried, streams)
+            yield Pause()
+        else:
+            turn.fail(failed, ends=False)
+            return
+    if sampling.usage is not None:
+        thread.set_usage(add_usage(thread.total, sampling.usage), sampling.usage, settings.window())
+    turn.report_usage()
+    if trimmed:
+        thread.emit("background", {"message": turn.sentence("compact-trimmed", count=trimmed)})
+    _replace(turn)
+    thread.set_estimate(context_tokens(thread, settings), settings.window())
+    turn.report_usage()
+    thread.emit("context-compacted")
+    thread.emit("warning", {"message": turn.sentence("compacted")})
+
+
+def _read(turn: Turn, acts: list[Any], sampling: Sampling) -> Run:
+    """Read a reply without reporting its items."""
+    thread = turn.thread
+    done = 0
+    for act in acts:
+        if type(act) is not tuple:
+            sampling.receive(act)
+            thread.history += [item for item in sampling.history[done:] if item["type"] != "other"]
+            done = len(sampling.history)
+            if sampling.end is not None:
+                break
+            continue
+        what, how = act
+        if what == "end":
+            if how == "idle":
+                yield Sleep(turn.settings.idle_seconds())
+            sampling.close(how)
+            break
+        yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered)
+    sampling.close()
+
+
+def _trim(items: list[dict[str, Any]]) -> bool:
+    """Remove the oldest item; return False if only one is left. An unsent item that opens a thread stands for two items."""
+    if len(items) < 2:
+        return False
+    if items[0]["type"] == "unsent" and items[0]["opens"]:
+        items[0] = {**items[0], "opens": False}
+    else:
+        del items[0]
+    return True
+
+
+def _replace(turn: Turn) -> None:
+    """Replace the history by the opening, the user's messages and the summary."""
+    thread = turn.thread
+    last = next((item for item in reversed(thread.history) if item.get("role") == "assistant"), None)
+    text = "".join(part.get("text", "") for part in last["content"]) if last is not None else ""
+    users, left = [], _USER_TOKENS
+    for words in reversed([_message_text(item) for item in thread.history if item.get("role") == "user"]):
+        if is_prefix(words) and not words.startswith("<turn_aborted>"):
+            continue
+        if words.startswith(turn.sentence("compact-summary", text="").rstrip("\n")):
+            continue
+        left -= (len(words.encode("utf-8", "surrogatepass")) + 3) // 4
+        if left < 0:
+            break
+        users.append(message("user", "input_text", words))
+    opening = beginning(turn.settings)
+    summary = message("user", "input_text", turn.sentence("compact-summary", text=text))
+    thread.history[:] = [*opening, *reversed(users), summary]
+    thread.lead = len(opening)
+
+
+def _message_text(item: dict[str, Any]) -> str:
+    return "".join(part.get("text", "") for part in item["content"] if part.get("text") not in ("<image>", "</image>"))

@@ -1,0 +1,50 @@
+"""`codex-replay connect`: an app-server over WebSocket, as a program on stdio."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+
+import click
+
+from codex_replay.cli.io.console import Unable, sentences
+from codex_replay.shell.rpc.bridge import SCHEMES, CannotConnect, Started, bridge, connected
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, required=True, metavar="URL | -- CMD [ARGS]...")
+@sentences
+def command(words: tuple[str, ...]) -> None:
+    """Use an app-server that speaks WebSocket as a program on stdio.
+
+    URL is ws://HOST:PORT, wss://HOST or unix://PATH of a server that runs. If CMD is given, it is started with the additional
+    arguments `--listen ws://127.0.0.1:PORT`, and ended when stdin ends. Each line of stdin is sent as a message; each message is
+    printed as a line.
+
+    Exit status: 0 stdin ended, 1 the server closed the connection, 2 could not run.
+    """
+    signal.signal(signal.SIGTERM, _leave)
+    try:
+        if words[0].startswith(SCHEMES):
+            if len(words) > 1:
+                raise Unable(f"After {words[0]} no argument is expected; remove {words[1]!r}.")
+            status = _pass(words[0])
+        else:
+            with Started(words) as server:
+                status = _pass(server.url)
+    except CannotConnect as error:
+        raise Unable(str(error)) from None
+    raise SystemExit(status)
+
+
+def _pass(url: str) -> int:
+    with open(1, "wb", closefd=False) as out:
+        whole = bridge(connected(url), 0, out)
+    if whole:
+        return 0
+    click.echo("The app-server closed the connection.", err=True)
+    return 1
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)  # the server that was started ends, too

@@ -1,0 +1,78 @@
+"""The hint in a message about a mistake in a script: the intended word, or the correct form of a value."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable
+    from typing import Any
+
+#: Words of the Responses API, and of other scripts, that people write -> ours.
+_OURS = {
+    "message": "text",
+    "output_text": "text",
+    "content": "text",
+    "tool_call": "function_call",
+    "parameters": "arguments",
+    "input": "arguments",
+    "comment": "about",
+    "responses": "turns",
+    "replies": "turns",
+}
+
+
+def ours(word: str, words: Container[str]) -> str:
+    """Return a question with the script's word for this word of the API; empty if `words` has no such word."""
+    return f' (did you mean "{_OURS[word]}"?)' if word in _OURS and _OURS[word] in words else ""
+
+
+def near(word: str, words: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return a question with the most similar known word; empty if no word is as similar as `cutoff` (1: equal)."""
+    import difflib  # only for a mistake: it would cost every start
+
+    # "itmes" is as near to "times" as to "items": people rarely mistype the first letter.
+    found = sorted(difflib.get_close_matches(word, list(words), cutoff=cutoff), key=lambda each: each[:1] != word[:1])
+    return f' (did you mean "{found[0]}"?)' if found else ""
+
+
+def listed(words: Any) -> str:
+    """Return words with commas."""
+    return ", ".join(words)
+
+
+def named(value: object) -> str:
+    """Return the kind of a value, or the value itself if it is short."""
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    shown = str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
+    from codex_replay.core.text.truncate import truncate
+
+    return truncate(shown, 60)
+
+
+def rewritten(value: object, test: Callable[[Any], bool]) -> str:
+    """Return a sentence with the correct form of a value that `test` refuses; empty if there is no such form."""
+    if isinstance(value, str):
+        return " Remove the quotes." if any(test(each) for each in _unquoted(value)) else ""
+    if isinstance(value, dict | list):
+        if test([value]):
+            return " Put it into a list."
+        return " Write the JSON as a string." if test("x") else ""
+    return " Write it in quotes." if value is not None and test(named(value)) else ""
+
+
+def _unquoted(text: str) -> list[Any]:
+    """Return the values, other than a string, that the author of a text may have meant."""
+    if text in ("true", "false"):
+        return [text == "true"]
+    try:
+        return [int(text)]
+    except ValueError:
+        try:
+            return [float(text)]
+        except ValueError:
+            return []

@@ -1,0 +1,113 @@
+"""Clients that speak WebSocket (LITE_TRANSPORT=websocket). Source: docs/lite-client.md, "WebSocket"; docs/websocket.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from codex_replay.plugin.lite_client.fixture import LiteClient, Run
+from suites.lite_client.expected import ADD, CHATGPT, always, call, outputs, then, user_texts
+from suites.lite_protocol import FIXED
+
+pytestmark = pytest.mark.lite_websocket
+
+SOURCE = "docs/lite-client.md"
+OVER = {"LITE_TRANSPORT": "websocket"}
+
+
+def script(*turns: object, **settings: Any) -> dict[str, Any]:
+    """Return a script with a WebSocket."""
+    return {"websocket": {"mode": "on", **settings}, "turns": list(turns)}
+
+
+def methods(run: Run) -> list[str]:
+    """Return the method of each request to the model: GET is a handshake, WEBSOCKET a message."""
+    return [request.method for request in run.turns]
+
+
+@pytest.mark.spec("websocket-used", source=SOURCE, says="a message response.create on LITE_BASE_URL/responses, upgraded")
+def test_a_prompt_is_a_message(lite_client: LiteClient) -> None:
+    """The prompt is sent as a message after one handshake, and not over HTTP."""
+    run = lite_client("Hello there", script=script("Hi."), env=OVER)
+    assert run.text() == "Hi."
+    assert methods(run) == ["GET", "WEBSOCKET"]
+    assert user_texts(run.turns[1]) == ["Hello there"]
+
+
+@pytest.mark.spec("websocket-handshake-headers", source=SOURCE, says="the handshake has the headers of a request")
+def test_the_handshake_has_the_headers(lite_client: LiteClient) -> None:
+    """The handshake has the login, the originator, the user agent and the session."""
+    run = lite_client(script=script("Hi."), auth=CHATGPT, env=OVER)
+    assert run.text() == "Hi."
+    handshake = run.turns[0]
+    assert handshake.header("authorization") == "Bearer access-1"
+    assert handshake.header("chatgpt-account-id") == "account-1"
+    for name in ("originator", "user-agent", "session_id"):
+        assert handshake.header(name), f"expected the header {name} in the handshake, got none"
+
+
+@pytest.mark.spec("websocket-message-fields", source=SOURCE, says="the message is the body of a request over HTTP, with a type")
+def test_the_message_is_the_body(lite_client: LiteClient) -> None:
+    """The message has the fields of the body with their fixed values."""
+    run = lite_client(script=script("Hi."), env=OVER)
+    assert run.text() == "Hi."
+    body = run.turns[1].body
+    assert {name: body.get(name) for name in FIXED} == FIXED
+    assert body["prompt_cache_key"] == run.turns[0].header("session_id")
+
+
+@pytest.mark.spec("websocket-follow-up", source=SOURCE, says="the output of a call is sent in full or as an increment")
+def test_a_tool_call_is_answered(lite_client: LiteClient) -> None:
+    """The message after a call continues the conversation with the call and its output, on the same connection."""
+    run = lite_client(script=script(*then(call())), tools=ADD, env=OVER)
+    assert run.text() == "done"
+    assert methods(run) == ["GET", "WEBSOCKET", "WEBSOCKET"]
+    assert outputs(run.turns[2]) == {"call_1": "5"}
+    assert user_texts(run.turns[2]) == ["Hello"]
+
+
+@pytest.mark.spec("websocket-fallback", source=SOURCE, says="426: use HTTP")
+def test_a_backend_without_websocket_is_asked_over_http(lite_client: LiteClient) -> None:
+    """After 426 the client sends the same request, and all later requests, over HTTP."""
+    run = lite_client(script=script(*then(call()), handshakes="http_426"), tools=ADD, env=OVER)
+    assert run.text() == "done"
+    assert methods(run)[-2:] == ["POST", "POST"]
+    assert "WEBSOCKET" not in methods(run)
+
+
+@pytest.mark.spec("websocket-refresh", source=SOURCE, says="a 401 at the handshake: refresh, and connect again")
+def test_an_expired_login_is_refreshed(lite_client: LiteClient) -> None:
+    """A handshake that is refused with 401 is repeated with new tokens."""
+    auth = {"access_token": "access-1", "refresh_token": "refresh-1", "account_id": "account-1", "access": "expired"}
+    run = lite_client(script={**script("Hi."), "auth": {"mode": "chatgpt", **auth}}, auth=CHATGPT, env=OVER)
+    assert run.text() == "Hi."
+    assert len(run.refreshes) == 1
+    assert run.turns[-1].method == "WEBSOCKET"
+
+
+@pytest.mark.parametrize("status", [400, 429, 500])
+@pytest.mark.spec("websocket-error-message", source=SOURCE, says="stderr: the status of an error message, or its error.message")
+def test_an_error_message_is_a_failure(lite_client: LiteClient, status: int) -> None:
+    """An error message ends the request; the client reports its status or its message."""
+    error = {"code": "no_luck", "message": "No luck today."}
+    stderr = lite_client(script=script(*always(status=status, error=error)), env=OVER).failure()
+    assert str(status) in stderr or "No luck today." in stderr
+
+
+@pytest.mark.parametrize("fault", ["cut", "reset", "ws_close_1000", "ws_close_1011", "ws_binary", "missing_completed"])
+@pytest.mark.spec("websocket-broken", source=SOURCE, says="a WebSocket that ends before response.completed is a failure")
+def test_a_response_that_breaks_off(lite_client: LiteClient, fault: str) -> None:
+    """A connection that ends before `response.completed` is a failure, even if text has arrived."""
+    lite_client(script=script(*always(items=["half a text"], fault=fault)), env={**OVER, "LITE_TIMEOUT": "0.5"}).failure()
+
+
+@pytest.mark.parametrize("fault", ["ws_bad_json", "unknown_event"])
+@pytest.mark.spec("websocket-ignored", source=SOURCE, says="an invalid message is ignored, or is a failure")
+def test_a_message_that_cannot_be_understood(lite_client: LiteClient, fault: str) -> None:
+    """The client ignores an invalid message, as Codex does, or fails; it never shows a part of the text as the answer."""
+    run = lite_client(script=script(*always(items=["The whole text."], fault=fault)), env=OVER)
+    if run.status == 0:
+        assert run.text() == "The whole text."
+    else:
+        run.failure()

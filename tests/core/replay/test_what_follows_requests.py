@@ -1,0 +1,179 @@
+"""Frames that no turn causes: those of an idle thread, of a process, of a thread that the server opened, and of no thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.normalise.normaliser import Rules
+from codex_replay.core.replay.causality import Methods
+from codex_replay.core.replay.match import Matcher
+from codex_replay.core.replay.player import Player
+from codex_replay.core.replay.track import Track
+from codex_replay.protocol.data_tables import load
+from tests.core.replay.test_replay import Lines, drain, live, log
+
+VERSION = "0.169.0"
+OPENING = (
+    ("client", {"id": 1, "method": "thread/start", "params": {}}),
+    ("server", {"id": 1, "result": {"thread": {"id": "T"}}}),
+    ("server", {"method": "thread/started", "params": {"thread": {"id": "T"}}}),
+)
+TURN = (
+    ("client", {"id": 2, "method": "turn/start", "params": {"threadId": "T"}}),
+    ("server", {"id": 2, "result": {"turn": {"id": "turn-1"}}}),
+    ("server", {"method": "turn/started", "params": {"threadId": "T", "turn": {"id": "turn-1"}}}),
+)
+END = ("server", {"method": "turn/completed", "params": {"threadId": "T", "turn": {"id": "turn-1"}}})
+
+
+def asked(number: int, method: str, **params: Any) -> tuple[str, dict[str, Any]]:
+    return ("client", {"id": number, "method": method, "params": params})
+
+
+def answered(number: int) -> tuple[str, dict[str, Any]]:
+    return ("server", {"id": number, "result": {}})
+
+
+def told(method: str, **params: Any) -> tuple[str, dict[str, Any]]:
+    return ("server", {"method": method, "params": params})
+
+
+def released(*entries: tuple[str, Any]) -> list[int]:
+    """Return how many server frames each client frame releases."""
+    frames = log(*entries)
+    table = Methods(lambda: load("causality", VERSION))
+    track = Track("recording", Lines(frames), table, Matcher(lambda: Rules(load("normalise", VERSION))))
+    player = Player([track], "method")
+    counts = []
+    for frame in frames:
+        if frame.sender == "client":
+            assert player.receive(live(frame.value)) is None
+            counts.append(len(drain(player)))
+    return counts
+
+
+def recorded(*entries: tuple[str, Any]) -> list[int]:
+    """Return how many server frames follow each client frame in the recording."""
+    counts: list[int] = []
+    for sender, _ in entries:
+        if sender == "client":
+            counts.append(0)
+        else:
+            counts[-1] += 1
+    return counts
+
+
+def as_recorded(*entries: tuple[str, Any]) -> None:
+    assert released(*entries) == recorded(*entries)
+
+
+def test_a_frame_of_an_idle_thread_waits_for_the_last_answered_request() -> None:
+    as_recorded(
+        *OPENING,
+        asked(2, "thread/attachment/add", threadId="T"),
+        answered(2),
+        told("thread/attachment/updated", threadId="T"),
+        asked(3, "thread/attachment/remove", threadId="T"),
+        answered(3),
+        told("thread/attachment/updated", threadId="T"),
+    )
+
+
+def test_a_late_frame_of_an_ended_turn_waits_for_the_request_that_caused_it() -> None:
+    as_recorded(
+        *OPENING,
+        *TURN,
+        END,
+        asked(3, "thread/backgroundTerminals/clean", threadId="T"),
+        answered(3),
+        told("item/completed", threadId="T", turnId="turn-1"),
+    )
+
+
+def test_a_frame_of_a_turn_does_not_wait_for_a_request_that_came_while_it_ran() -> None:
+    entries = (*OPENING, *TURN, asked(3, "thread/read", threadId="T"), answered(3), told("item/started", threadId="T"), END)
+    assert released(*entries) == [2, 4, 1]
+
+
+def test_a_kind_of_frame_that_the_thread_sends_unasked_waits_for_no_request() -> None:
+    """A client may wait until the MCP server is ready, and the recorded one did not."""
+    entries = (
+        *OPENING,
+        told("mcpServer/startupStatus/updated", threadId="T", status="starting"),
+        asked(2, "thread/name/set", threadId="T"),
+        answered(2),
+        told("mcpServer/startupStatus/updated", threadId="T", status="ready"),
+    )
+    assert released(*entries) == [4, 1]
+
+
+def test_the_first_frame_of_a_thread_waits_for_no_request_but_its_opener() -> None:
+    """A client may wait for thread/started, and the recorded one did not."""
+    entries = (*OPENING[:2], asked(2, "thread/name/set", threadId="T"), answered(2), OPENING[2])
+    assert released(*entries) == [2, 1]
+
+
+def test_a_request_that_reaches_all_threads_is_awaited_in_each() -> None:
+    as_recorded(
+        *OPENING,
+        told("mcpServer/startupStatus/updated", threadId="T", status="ready"),
+        asked(2, "config/mcpServer/reload"),
+        told("mcpServer/startupStatus/updated", threadId="T", status="ready"),
+        answered(2),
+    )
+
+
+def test_a_frame_of_no_thread_that_follows_requests_waits_for_the_last_one() -> None:
+    as_recorded(*OPENING, *TURN, END, asked(3, "thread/read", threadId="T"), told("deprecationNotice"), answered(3))
+
+
+def test_a_command_ends_after_the_requests_that_named_its_process() -> None:
+    as_recorded(
+        asked(1, "initialize"),
+        answered(1),
+        asked(2, "command/exec", processId="p"),
+        told("command/exec/outputDelta", processId="p", deltaBase64="YQo="),
+        asked(3, "command/exec/write", processId="p"),
+        answered(3),
+        told("command/exec/outputDelta", processId="p", deltaBase64="Ygo="),
+        answered(2),
+    )
+
+
+def test_the_output_of_two_commands_waits_for_its_own() -> None:
+    entries = (
+        asked(1, "process/spawn", processHandle="a"),
+        answered(1),
+        asked(2, "process/spawn", processHandle="b"),
+        answered(2),
+        told("process/exited", processHandle="a"),
+        told("process/exited", processHandle="b"),
+    )
+    assert released(*entries) == [2, 2]
+
+
+def test_a_thread_that_the_server_opened_waits_for_the_turn_that_opened_it() -> None:
+    as_recorded(
+        *OPENING,
+        *TURN,
+        told("thread/status/changed", threadId="sub"),
+        told("turn/started", threadId="sub", turn={"id": "turn-2"}),
+        told("turn/completed", threadId="sub", turn={"id": "turn-2"}),
+        END,
+    )
+
+
+def test_a_thread_whose_opening_request_is_unanswered_waits_for_its_answer() -> None:
+    as_recorded(
+        *OPENING,
+        *TURN,
+        END,
+        asked(3, "thread/fork", threadId="T"),
+        told("thread/started", thread={"id": "F"}),
+        ("server", {"id": 3, "result": {"thread": {"id": "F"}}}),
+    )
+
+
+def test_a_frame_is_a_frame() -> None:
+    assert isinstance(log(*OPENING)[0], Frame)

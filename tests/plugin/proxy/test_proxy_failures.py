@@ -1,0 +1,76 @@
+"""Which failed answers come of the fault that the case caused, and which of the proxy itself."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from codex_replay.plugin.proxy.vectors import Outcome, Vector
+from codex_replay.plugin.proxy.wire import WireFrame
+from suites.proxy.failures import must_be_served_without, must_come_of_the_fault, must_come_of_the_text
+from suites.proxy.replies.test_tool_calls import judge
+
+ASKED = {"id": 3, "method": "turn/start", "params": {"threadId": "own"}}
+INTERRUPT = {"id": 2, "method": "turn/interrupt", "params": {"threadId": "earlier"}}
+DELTA = {"method": "item/agentMessage/delta", "params": {"threadId": "own", "delta": "<tool_call>{"}}
+DELTA_OF_V1 = {"method": "codex/event/agent_message_content_delta", "params": {"conversationId": "own", "msg": {"delta": "<"}}}
+DELTA_OF_ANOTHER = {"method": "item/agentMessage/delta", "params": {"threadId": "earlier", "delta": "<tool_call>{"}}
+STARTED = {"method": "turn/started", "params": {"threadId": "own"}}
+FAILED = {"method": "turn/completed", "params": {"threadId": "own", "turn": {"status": "failed"}}}
+BROKEN = Vector("cut", "", "A call that is cut off.", (), "<tool_call>{", None, (Outcome(error=True),), ())
+BUSY = b'{"error": {"message": "This proxy is busy.", "code": "rate_limit_exceeded"}}'
+
+
+def proxy(*answers: Exchange, attached: bool = False) -> Proxy:
+    """A proxy that gives these answers to the next requests."""
+    left = list(answers)
+    given = {"attached": attached, "post": lambda *_, **__: left.pop(0), "model_calls": lambda: [{"body": {}}]}
+    return cast("Proxy", SimpleNamespace(**given))
+
+
+def answer(status: int, *sent: tuple[float, Any], ended: float = 1.0) -> Exchange:
+    """An answer that ended at this time; `sent` are the messages of the app-server, with their times."""
+    both = [(0.1, "client", INTERRUPT), (0.2, "client", ASKED), *((t, "server", value) for t, value in sent)]
+    frames = [WireFrame(t, "7", sender, json.dumps(json.dumps(value)).encode()) for t, sender, value in both]
+    return Exchange("POST", "/v1/responses", {}, status, body=BUSY, started=0.0, ended=ended, frames=frames)
+
+
+@pytest.mark.parametrize("text", [DELTA, DELTA_OF_V1])
+def test_an_error_right_behind_the_models_text_comes_of_it(text: Any) -> None:
+    must_come_of_the_text(proxy(), answer(502, (0.5, STARTED), (0.9, text)))
+    judge(proxy(), answer(502, (0.9, text)), BROKEN)
+
+
+@pytest.mark.parametrize(
+    ("done", "why"),
+    [
+        (answer(429), "was answered 429 (rate_limit_exceeded) before its app-server had sent any text of the model"),
+        (answer(502, (0.5, STARTED)), "before its app-server had sent any text of the model"),
+        (answer(502, (0.5, STARTED), (1.1, DELTA)), "before its app-server had sent any text of the model"),
+        (answer(502, (0.5, DELTA_OF_ANOTHER)), "before its app-server had sent any text of the model"),
+        (answer(504, (0.9, DELTA), ended=5.9), "must end within 2 s after the app-server had sent the model's text"),
+    ],
+    ids=["at-capacity", "before-the-text", "just-before-the-text", "text-of-another", "idle-timeout"],
+)
+def test_an_error_of_the_proxy_itself_does_not_come_of_the_text(done: Exchange, why: str) -> None:
+    with pytest.raises(AssertionError) as error:
+        judge(proxy(), done, BROKEN)
+    assert why in str(error.value)
+
+
+def test_the_interrupt_of_an_earlier_turn_is_not_the_end_of_this_one() -> None:
+    must_come_of_the_fault(proxy(), answer(502, (0.5, STARTED), (0.9, FAILED)))
+
+
+def test_the_frames_of_a_proxy_that_is_a_url_cannot_be_seen() -> None:
+    must_come_of_the_text(proxy(attached=True), answer(502))
+
+
+def test_a_refusal_is_about_a_part_only_if_the_rest_is_served() -> None:
+    must_be_served_without(proxy(answer(200)), "responses", {}, "n = 2")
+    with pytest.raises(AssertionError, match=r"without n = 2, because only that may be refused, must be answered 200"):
+        must_be_served_without(proxy(answer(400)), "responses", {}, "n = 2")
