@@ -28,6 +28,24 @@ def pytest_runtest_logreport(report):
     if report.when == "teardown" and "quick" in report.nodeid and "PYTEST_XDIST_WORKER" not in os.environ:
         pathlib.Path("reported").touch()
 """
+#: An interrupt that comes in an instruction without a line, as compiled Python has them: its traceback has an entry without one.
+NO_LINE = """
+import pytest, sys, types
+places = {}
+exec(compile("import sys; frame = sys._getframe()", "planted", "exec").replace(co_linetable=b""), places)
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop():
+    try:
+        return (yield)
+    except KeyboardInterrupt as interrupt:
+        last = interrupt.__traceback__
+        while last.tb_next:
+            last = last.tb_next
+        last.tb_next = types.TracebackType(None, places["frame"], 0, -1)
+        assert last.tb_next.tb_lineno is None
+        raise
+"""
 #: Plugins of somebody else's that go wrong at the end of a run.
 PLANTED = {
     "none": "",
@@ -59,15 +77,12 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize(
-    ("planted", "jobs"), [*((name, "2") for name in PLANTED), ("raises", "0"), ("warns", "0"), ("interrupts-again", "0")]
-)
-def test_an_interrupted_run_leaves_its_report(planted: str, jobs: str, tmp_path: Path) -> None:
-    project(tmp_path, planted)
-    run = start(tmp_path, "-n", jobs)
+def interrupted(folder: Path, jobs: str) -> tuple[int, str]:
+    """Interrupt a run in its slow case; return its exit status and what it printed."""
+    run = start(folder, "-n", jobs)
     try:
         deadline = time.monotonic() + 120
-        while not all((tmp_path / name).exists() for name in ("begun", "reported")):
+        while not all((folder / name).exists() for name in ("begun", "reported")):
             assert run.poll() is None, run.communicate()[0]
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -77,13 +92,31 @@ def test_an_interrupted_run_leaves_its_report(planted: str, jobs: str, tmp_path:
         if run.poll() is None:
             os.killpg(run.pid, signal.SIGKILL)
             run.wait()
+    return run.returncode, said
+
+
+@pytest.mark.parametrize(
+    ("planted", "jobs"), [*((name, "2") for name in PLANTED), ("raises", "0"), ("warns", "0"), ("interrupts-again", "0")]
+)
+def test_an_interrupted_run_leaves_its_report(planted: str, jobs: str, tmp_path: Path) -> None:
+    project(tmp_path, planted)
+    status, said = interrupted(tmp_path, jobs)
     assert (tmp_path / "out" / "report.json").exists(), said
     report = json.loads((tmp_path / "out" / "report.json").read_bytes())
     assert (report["verdict"], report["interrupted"]) == ("failed", True)
     assert any("test_quick" in case["nodeid"] for case in report["cases"])
-    assert run.returncode != 0
+    assert status != 0
     assert "INTERRUPTED" in said
     assert ("planted" in said) == (planted != "none")
+
+
+@pytest.mark.parametrize("jobs", ["0", "2"])
+def test_an_interrupt_in_an_instruction_without_a_line_is_no_error(jobs: str, tmp_path: Path) -> None:
+    project(tmp_path, "none")
+    (tmp_path / "planted.py").write_text(NO_LINE)
+    status, said = interrupted(tmp_path, jobs)
+    assert status == pytest.ExitCode.INTERRUPTED, said
+    assert "Traceback" not in said
 
 
 @pytest.mark.parametrize("planted", ["none", "raises", "wraps", "summary-raises"])

@@ -113,6 +113,7 @@ class Collector:
 
         pytest-xdist ends a run that stops early with a subclass of `KeyboardInterrupt`, after its workers have ended.
         """
+        excinfo.traceback = excinfo.traceback.filter(_has_line)
         if self.session.verdict.stopped_early and type(excinfo.value) is not KeyboardInterrupt:
             return
         self._interrupted = True
@@ -239,3 +240,11 @@ class Collector:
 
 def _details(report: pytest.TestReport) -> str:
     return "\n".join([report.longreprtext, *(f"--- {name}\n{content}" for name, content in report.sections)])
+
+
+def _has_line(entry: Any) -> bool:
+    """Return False for an entry of a traceback that pytest cannot show: a signal may come in an instruction without a line."""
+    try:
+        return isinstance(entry.lineno, int)
+    except TypeError:  # pytest subtracts 1 from the line
+        return False
