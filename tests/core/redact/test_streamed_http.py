@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from codex_replay.cli.cassette.group import group
 from codex_replay.core.cassette.frames import Frame, Header
 from codex_replay.core.cassette.http_frames import body_fields, sse_blocks, sse_payload
-from codex_replay.core.redact import chunks, encoded_body
+from codex_replay.core.redact import chunks, encoded_body, streamed
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.wire.content_encoding import decode_partial
 from codex_replay.core.wire.json_text import dumps
@@ -433,3 +433,20 @@ def test_no_client_of_0_92_says_anything_in_pieces() -> None:
     assert {path.stem for path in schemas.glob("*Response.json")} - {"FuzzyFileSearchResponse", "JSONRPCResponse"} <= set(
         SAID_BY_CLIENTS
     )
+
+
+@pytest.mark.parametrize("between", [{"pong": ""}, {"ping": ""}, None])
+def test_a_secret_in_messages_of_a_websocket_is_gone_also_with_a_pong_between(between: dict[str, str] | None) -> None:
+    def message(sender: str, payload: dict[str, Any], kind: str = "ws") -> Frame:
+        return Frame(0, 0.0, "http", sender, kind, b"", payload, 1)
+
+    def delta(text: str) -> Frame:
+        said = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": text}
+        return message("server", {"json": said})
+
+    frames = [delta("It is "), delta(GITHUB[0]), *([message("client", between)] if between else []), *map(delta, GITHUB[1:])]
+    cleaned = streamed.clean(frames, Redactor())
+    said = "".join(frame.payload["json"]["delta"] for frame in cleaned if "json" in frame.payload)
+    assert said == "It is ghp_redacted-1"
+    apart = [delta(GITHUB[0]), message("client", {"json": {"type": "response.create"}}), *map(delta, GITHUB[1:])]
+    assert streamed.clean(apart, Redactor()) == apart, "chunks of two answers are not joined"

@@ -66,6 +66,8 @@ _OPTION_OF = (
 )
 
 _PASSWORD_OPTION = r"--(?:http-|ftp-|proxy-)?password"
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_ASSIGNED = rf"(?:{_QUOTE})?[ ]?[:=][ ]?(?:{_QUOTE})?"
 _AWS = r"(?:aws_secret_access_key|aws_session_token|aws_access_key_id)"
 _FIELD = r"[\w.-]{0,32}(?i:password|passwd|passphrase|secret|token|api_key|apikey)"
 _PART_HEADERS = rf"(?:[A-Za-z-]{{1,32}}:[^\r\n\\]{{0,128}}{_EOL}){{0,3}}"
@@ -93,7 +95,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("sharedaccesskey=", r"(?P<secret>[A-Za-z0-9+/%]{20,}+={0,2})", "api-key"),
     ("sig=", r"(?i)(?<=[?&;]sig=)(?P<secret>[A-Za-z0-9%+/_-]{20,}+=*)", "token"),
     ("signature=", r"(?i)(?<=[?&;-]signature=)(?P<secret>[A-Za-z0-9%+/_~-]{20,}+=*)", "token"),
-    ("code=", r"(?i)(?<=[?&]code=)(?P<secret>(?=[A-Za-z._~%-]{0,256}[0-9])[A-Za-z0-9._~%-]{10,}+)", "token"),
+    ("code=", r"(?i)(?<=[?&]code=)(?P<secret>(?:4/)?(?=[A-Za-z._~%-]{0,256}[0-9])[A-Za-z0-9._~%-]{10,}+)", "token"),
     ("1//0", r"(?P<secret>[A-Za-z0-9_-]{30,}+)", "token"),
     ("hooks.slack.com/", r"(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/_-]{16,}+)", "token"),
     ("smbclient", rf"{_OPTIONS}(?<![\w-])-U(?:{_NEXT})?[^\s%\"'\\]{{1,128}}%{_VALUE}", "password"),
@@ -127,7 +129,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ),
     ("echo ", rf"[\"']?{_VALUE}[\"']?[ \t]{{0,8}}\|[ \t]{{0,8}}(?:sudo[ \t]{{1,8}})?passwd[ \t]{{1,8}}--stdin", "password"),
     ("mc alias set", rf"(?:{_NEXT}[^\s\"'\\]{{1,256}}){{3}}{_NEXT}{_LIKE}", "password"),
-    ("net use ", rf"{_OPTIONS}\\[^\s\"']{{1,128}}[ \t]{{1,8}}(?!/){_LIKE}", "password"),
+    ("net use ", rf"{_OPTIONS}\\[^\s\"']{{1,128}}[ \t]{{1,8}}(?:/user:[^\s\"']{{1,64}}[ \t]{{1,8}})?(?!/){_LIKE}", "password"),
     *(
         ("snmp", rf"(?:walk|get|set|bulkwalk|bulkget|getnext|table|status)\b{_NEAR}(?<![\w-])-{flag}{_NEXT}{_LIKE}", "password")
         for flag in "AX"
@@ -137,7 +139,12 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("psk=", rf"\\{{0,63}}\"?{_LIKE}", "password"),
     ("_pat=", r"(?<=[A-Z]_PAT=)\\{0,63}[\"']?(?P<secret>[A-Za-z0-9_-]{20,}+)", "secret"),
     ("oauth:", r"(?P<secret>[a-z0-9]{30})(?![A-Za-z0-9])", "token"),  # Twitch
-    ("define(", rf"\\{{0,63}}[\"']{_TELLING_NAME}\\{{0,63}}[\"'],[ ]?\\{{0,63}}[\"']{_VALUE}", "password"),
+    ("define(", rf"[ ]?{_QUOTE}{_TELLING_NAME}{_QUOTE},[ ]{{0,16}}{_QUOTE}{_VALUE}", "password"),
+    (
+        "define(",
+        rf"[ ]?{_QUOTE}[A-Z_]{{4,24}}_(?:KEY|SALT){_QUOTE},[ ]{{0,16}}'(?P<secret>(?!redacted-)[^'\"\\\r\n]{{40,}}+)'",
+        "password",
+    ),
     ("setpassword(", rf"\\{{0,63}}[\"'](?!\)){_VALUE}", "password"),
     ("networkcredential(", rf"\\{{0,63}}\"[^\"\\]{{0,64}}\\{{0,63}}\",[ ]?\\{{0,63}}\"{_VALUE}", "password"),
     ("</key>", rf"(?i)(?<=password</key>)(?:{_EOL}|[ \t]){{0,16}}<string>{_VALUE}", "password"),
@@ -176,8 +183,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
         rf"[\w.-]{{1,64}}=(?P<secret>(?!redacted-){_RANDOM}[^;\s\"'\\&|<>]{{12,}}+)",
         "cookie",
     ),
-    ("-storepass", rf"{_NEXT}{_LIKE}", "password"),
-    ("-keypass", rf"{_NEXT}{_LIKE}", "password"),
+    *((f"-{store}{kind}pass", rf"{_NEXT}{_LIKE}", "password") for store in ("", "src", "dest") for kind in ("store", "key")),
     ("-pwd ", rf"(?<= -pwd )\\{{0,63}}[\"']?{_LIKE}", "password"),
     ("ssh-keygen", rf"{_NEAR}(?<![\w-])-[NP](?:{_NEXT})?{_LIKE}", "password"),
     ("twine", rf"{_NEAR}(?<![\w-])-p(?:=|{_NEXT}){_LIKE}", "password"),
@@ -241,6 +247,15 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     *((f"pass{end} is ", rf"\\{{0,63}}[\"'`]?{_MIXED}(?=[^\s]{{8}}){_VALUE}", "password") for end in ("word", "phrase")),
     ("token is ", rf"\\{{0,63}}[\"'`]?(?P<secret>{_MIXED}[A-Za-z0-9_-]{{20,}}+)", "token"),
     ("api key ", rf"(?:is[ ])?\\{{0,63}}[\"'`]?(?P<secret>{_MIXED}[A-Za-z0-9_-]{{20,}}+)", "api-key"),
+    ("put-parameter", rf"(?={_OPTIONS}SecureString){_OPTIONS}--value(?:=|{_NEXT}){_VALUE}", "password"),  # AWS, as the next one
+    ("--secret-string", rf"(?:=|{_NEXT}){_LIKE}", "password"),
+    ("bundle config ", rf"{_NEAR}[\w-]{{1,64}}\.[\w.-]{{1,64}}{_NEXT}[\w.-]{{1,64}}:{_LIKE}", "password"),
+    ("random_password", r"[\x00-\xff]{0,512}?\"result\\{0,63}\"[ ]?:[ ]?\\{0,63}\"" + _VALUE, "password"),  # Terraform
+    ("secret_id", rf"{_ASSIGNED}(?P<secret>{_UUID})", "password"),  # Vault
+    ("snyk auth ", rf"(?P<secret>{_UUID})", "token"),
+    ("codecov", rf"{_NEAR}(?<![\w-])-t{_NEXT}(?P<secret>{_UUID})", "token"),
+    ("bw_session=", rf"(?:{_QUOTE})?(?P<secret>[A-Za-z0-9+/]{{86}}==)", "token"),  # Bitwarden
+    ("client(", rf"{_QUOTE}AC[0-9a-f]{{32}}{_QUOTE},[ ]?{_QUOTE}(?P<secret>[0-9a-f]{{32}})", "token"),  # Twilio
     (".webhook.office.com/", r"webhookb2/(?P<secret>[0-9A-Za-z@/_-]{40,}+)", "token"),
     ("hooks.zapier.com/", r"hooks/catch/(?P<secret>[0-9]{4,}/[A-Za-z0-9]{5,}+)", "token"),
     ("/api/webhooks/", r"(?P<secret>[0-9]{15,22}/[A-Za-z0-9_-]{30,}+)", "token"),
@@ -278,6 +293,16 @@ def find_elements(data: bytes, low: bytes) -> Iterator[Span]:
             yield Span(*found.span(1), "password")
 
 
+_DSN = re.compile(rb"(?<![\w.:/-])[\w.-]{1,64}:([^\s\"'\\:/]{1,128})@(?:tcp|unix)\(")
+
+
+def find_dsns(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the password of a data source of Go: `ann:X@tcp(db:3306)/shop`."""
+    for found in _DSN.finditer(data):
+        if not is_placeholder(found[1]):
+            yield Span(*found.span(1), "password")
+
+
 _compiled = lru_cache(maxsize=None)(re.compile)  # at the first need: most are never met
 
 
@@ -298,4 +323,5 @@ COMMANDS: tuple[Finder, ...] = (
     *(Finder(word, partial(find_in_form, word.encode(), form.encode("latin-1"), kind)) for word, form, kind in FORMS),
     Finder("</", find_elements),
     Finder("kty", find_jwks),
+    *(Finder(word, find_dsns) for word in ("@tcp(", "@unix(")),
 )

@@ -25,7 +25,7 @@ _AFTER_WORD = (
     r"[a-z0-9_-]{0,48}+(?:"
     # a name in quotes: only a string or a list of strings under it can be secret, counts of tokens are not
     + rf"(?P<quote>\\{{0,63}}[\"'])(?:\](?=[ ]?=[^=]))?{_SPACE}(?P<sep>=>|[:=,]){_SPACE}(?:(?P<open>\\{{0,63}}[\"'])|(?=\[))"
-    + rf"|{_SPACE}(?P<bare_sep>=>|[:=]|%3d){_SPACE}(?P<bare_open>\\{{0,63}}[\"'])?)"
+    + rf"|{_SPACE}(?P<bare_sep>=>|[:=]|%3d){_SPACE}(?:some\()?(?P<bare_open>\\{{0,63}}[\"'])?)"
 )
 _BARE = re.compile(rb"(?:(?!%26)[^\s\"'&\\;|<>(){}\[\]`])++")
 # A closed single-quoted string may contain escaped double quotes; an unclosed one must not run past the string around it.
@@ -42,7 +42,10 @@ _NEXT_VALUE = re.compile(rb"(?i)\\{0,63}[\"']value\\{0,63}[\"']\s{0,8}:\s{0,8}(?
 _NEXT_ITEM = re.compile(rb"[ \t\r\n]{0,16}+,?[ \t\r\n]{0,16}+(?P<open>\\{0,63}[\"'])")
 _PAIR_BEFORE = re.compile(rb"(?:[\[,(]\s{0,8}[\[(])\s{0,8}\\{0,63}[\"']\Z")
 _HEADER_NAME = re.compile(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|[a-z]+-[a-z-]+")
-_NO_SECRET = re.compile(rb"\$\{[A-Za-z_]\w*\}|\$\(|<[\w .-]+>|\.{3}|\*+|(?i:none|null|true|false|undefined|nil)")
+_NO_SECRET = re.compile(
+    rb"\$\{[A-Za-z_]\w*\}|\$\(|\$?\{\{[^{}]*+\}\}|<[\w .-]+>|\.{3}|\*+|(?i:none|null|true|false|undefined|nil)"
+    rb"|(?i:your[-_ ][a-z_ -]{2,40})|(?:sk|pk|rk|ghp|hf)[-_](?:\.{3})?"
+)
 _VARIABLE = re.compile(rb"\$([A-Z_][A-Z0-9_]*)")
 
 
@@ -127,7 +130,7 @@ def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bo
     if after.endswith(b'"'):  # the backslashes before it that are not its own belong to the text
         after = after[-(len(after) & -len(after)) :]
     if quote.endswith(b'"'):  # in JSON a name and its value are equally deep
-        return after.endswith(b'"') and len(after) < len(quote)
+        return after.endswith(b'"') and len(after) < (len(quote) & -len(quote))
     if after.endswith(b"'"):
         return data[end : end + 1] in (b")", b",") and _PROMPT.search(data, max(0, start - 240), start) is not None
     if not after.endswith(b'"') or _AFTER_STRING.match(data, end) is None:

@@ -153,6 +153,7 @@ EMAIL = re.compile(rb"[^\s@\"'\\]{1,128}@[^\s@\"'\\]{1,255}\.[A-Za-z]{2,24}")
 _SK_FAMILY = re.compile(rb"sk-(?:proj|svcacct|admin|ant|or|live|test|None)-[A-Za-z0-9_-]{6,}")
 _DIGIT = re.compile(rb"[0-9]")
 _LETTER = re.compile(rb"[A-Za-z]")
+_APP_PASSWORD = re.compile(rb"[a-z]{4}(?:-[a-z]{4}){3}(?![a-zA-Z0-9_-])")  # Apple: of one program
 _SIGN = re.compile(rb"[!#@^*+?]")
 
 
@@ -169,4 +170,6 @@ def looks_random(text: bytes, least: int = 8) -> bool:
         return True
     if len(text) < least or _LETTER.search(text) is None:
         return False
+    if _APP_PASSWORD.match(text):
+        return True
     return _DIGIT.search(text) is not None or (len(text) >= 32 and b"." not in text and b"/" not in text)

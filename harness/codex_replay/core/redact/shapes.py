@@ -160,12 +160,23 @@ _ROOT_BEFORE = re.compile(PATH_BEFORE + rb"\Z")
 _NOT_PERSONAL = (b"shared", b"public", b"default", b"linuxbrew")
 
 
+def _is_escape(data: bytes, found: re.Match[bytes]) -> bool:
+    """Return True if the backslashes after `home` begin an escape (`/home\\n`) and do not separate a name from it."""
+    before = data[max(0, found.start() - 64) : found.start()]
+    slashes = len(before) - len(before.rstrip(b"\\"))
+    if slashes:
+        return len(found["slashes"]) < slashes
+    return before[-1:] not in b"/\\" or data[found.start("name")] in b"nrtbfu" or before[-2:-1] != b":"
+
+
 def find_homes(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
     """Yield the user's name in /home/NAME, /Users/NAME and C:\\Users\\NAME, at any escaping."""
     for found in pattern.finditer(low):
         start, end = found.span("name")
         end -= len(found["name"]) - len(found["name"].rstrip(b".-~@+"))
         if found["slashes"]:
+            if _is_escape(data, found):
+                continue
             # A separator has 1, 2, 4, ... backslashes; what is left over begins an escape: a letter of the name, or a control.
             escape = len(found["slashes"]) - (1 << len(found["slashes"]).bit_length() - 1)
             if escape and not _LETTER_ESCAPE.match(data, start):

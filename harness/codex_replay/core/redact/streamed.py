@@ -148,7 +148,7 @@ class Streams:
     def _close(self, frame: Frame) -> None:
         """End the streams that end with this frame, because the chunks of two messages must not be joined."""
         if frame.seam == "http":
-            if frame.kind in ("request", "response", "close") or (frame.kind, frame.sender) == ("ws", "client"):
+            if frame.kind in ("request", "response", "close") or _is_next_request(frame):
                 conn = str(frame.conn)
                 self._open = {key: one for key, one in self._open.items() if key[:2] != ("http", conn)}
             return
@@ -170,6 +170,11 @@ def clean(frames: Iterable[Frame], redactor: Redactor) -> list[Frame]:
     for place, chunks in streams.rewritten(redactor).items():
         result[place] = with_chunks(result[place], chunks)
     return [redacted(frame, redactor) for frame in result]
+
+
+def _is_next_request(frame: Frame) -> bool:
+    """Return True for a message of a WebSocket client; a ping or a pong may stand between the chunks of one answer."""
+    return (frame.kind, frame.sender) == ("ws", "client") and not frame.payload.keys() & {"ping", "pong"}
 
 
 def _is_plain(text: bytes) -> bool:

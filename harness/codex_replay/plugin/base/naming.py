@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ ROLE_OF_FIXTURE = {
     "fake_codex": "app-server",
     "app_server": "app-server",
 }
+
+#: Only with a long word that has a digit, or with signs of a command, an address or markup, an id may hold a secret.
+_MAY_HOLD_SECRET = re.compile(r"[^\w.,/+-]|(?=[\w.-]{0,256}[0-9])[\w.-]{20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,10 @@ def case_name(item: Any, root: Path) -> CaseName:
     case = getattr(item, "originalname", item.name).removeprefix("test_")
     callspec = getattr(item, "callspec", None)
     if callspec is not None and callspec.id:  # the id of a hidden parameter is empty
-        case += "-" + "".join(c if c.isalnum() or c in "-_." else "_" for c in callspec.id)
+        plain, hidden = _plain_id(callspec.id)
+        case += "-" + plain
+        if hidden:  # two secrets may have had the only difference of two ids
+            case += "".join(f"-{index}" for index in callspec.indices.values())
     return CaseName(_suite(path, root), path.stem, case)
 
 
@@ -57,8 +64,21 @@ def name_of_node(nodeid: str, root: Path) -> CaseName:
     path = root / place
     test, bracket, parameters = rest.rpartition("::")[2].partition("[")
     case = test.removeprefix("test_") + bracket.replace("[", "-")
-    case += "".join(c if c.isalnum() or c in "-_." else "_" for c in parameters.removesuffix("]"))
+    case += _plain_id(parameters.removesuffix("]"))[0]
     return CaseName(_suite(path, root), path.stem, case)
+
+
+def _plain_id(parameters: str) -> tuple[str, bool]:
+    """Return the id of parameters as part of a file name, without secrets, and True if it had one.
+
+    Without the signs around it, no rule would recognise most secrets.
+    """
+    text = parameters
+    if _MAY_HOLD_SECRET.search(parameters):
+        from codex_replay.core.redact.redactor import Redactor  # few ids need it
+
+        text = Redactor(homes=False).text(parameters)
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in text), text != parameters
 
 
 def role_of(item: pytest.Item) -> str | None:

@@ -23,6 +23,8 @@ from codex_replay.protocol.versions import DEFAULT
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from codex_replay.core.redact.redactor import Redactor
+
 
 _INTERRUPTED = pytest.ExitCode.INTERRUPTED
 
@@ -34,7 +36,7 @@ class Collector:
         self.session = session
         self.run: pytest.Session | None = None
         self._summarised = False
-        self._guarded = False
+        self._redactor: Redactor | None = None  # of what pytest prints
         self._interrupted = False
         self._workers: list[int] = []
         self._signals = Interrupts()
@@ -62,6 +64,20 @@ class Collector:
             self.session.lock_report_folder()
             self.session.verdict.add(report.nodeid, result, "failed", 0.0, clean(message_of(report)), clean(report.longreprtext))
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """With `-v`, pytest prints the id of a case before the case has a result."""
+        if "suites" in nodeid.split("/")[:-1]:
+            self._guard()
+
+    def _guard(self) -> None:
+        """Redact and escape what pytest prints from now on."""
+        out = self.session.config.pluginmanager.get_plugin("terminalreporter")
+        if out is not None and self._redactor is None:
+            from codex_replay.plugin.reporting.terminal import guard  # with the redactor: the workers need no guard
+
+            self._redactor = guard(out)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record one phase of a case."""
         verdict = self.session.verdict
@@ -70,12 +86,8 @@ class Collector:
             if not report.failed or (verdict.case_of(report.nodeid) is None and "suites" not in report.nodeid.split("/")[:-1]):
                 return
             result = CaseResult(name_of_node(report.nodeid, self.session.root))  # a worker died in it
-        out = self.session.config.pluginmanager.get_plugin("terminalreporter")
-        if result.role is None and out is not None and not self._guarded:
-            from codex_replay.plugin.reporting.terminal import guard  # with the redactor: the workers need no guard
-
-            self._guarded = True
-            guard(out)
+        if result.role is None:
+            self._guard()
         if report.outcome not in ("passed", "failed", "skipped"):
             return  # another plugin runs it again
         self.session.lock_report_folder()
@@ -89,6 +101,10 @@ class Collector:
             verdict.add(report.nodeid, result, outcome, report.duration, clean(message), clean(_details(report)))
         if report.when == "teardown":
             verdict.end(report.nodeid)
+        if self._redactor is not None and report.failed:
+            from codex_replay.plugin.reporting.terminal import clean_lines
+
+            clean_lines(report, self._redactor)
         if result.shown:
             self.session.coverage().add(str(result.name), result.shown)
 

@@ -22,8 +22,19 @@ def escape_error(error: pytest.UsageError) -> None:
     error.args = tuple(sentence(str(text)) for text in error.args)
 
 
-def guard(out: pytest.TerminalReporter) -> None:
-    """From now on, redact and escape all output of the reporter."""
+def clean_lines(report: pytest.TestReport, redactor: Redactor) -> None:
+    """Redact the texts of several lines in a report: pytest writes each line alone, and a key may have many lines."""
+    report.sections = [(name, redactor.text(text)) for name, text in report.sections]
+    if isinstance(report.longrepr, str):
+        report.longrepr = redactor.text(report.longrepr)
+        return
+    for entries, _, _ in getattr(report.longrepr, "chain", ()):
+        for entry in entries.reprentries:
+            entry.lines[:] = redactor.text("\n".join(entry.lines)).split("\n")
+
+
+def guard(out: pytest.TerminalReporter) -> Redactor:
+    """From now on, redact and escape all output of the reporter; return the redactor."""
     writer: Any = out._tw
     write, redactor = writer.write, Redactor(homes=False)
 
@@ -32,3 +43,4 @@ def guard(out: pytest.TerminalReporter) -> None:
         write(visible(text, terminal=bool(writer.hasmarkup or out.isatty)), *args, **options)
 
     writer.write = plain
+    return redactor
