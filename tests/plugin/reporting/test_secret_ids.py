@@ -12,13 +12,13 @@ from codex_replay.plugin.base.naming import name_of_node
 
 KEY_LINE = "MIIEowIBAAKCAQEA7bqT" * 3
 SECRETS = ["Tr0ub4dor9x", "Zx9kVq2Lw7", KEY_LINE]
-SUITE = f'''
+SUITE = f"""
 import pytest
 @pytest.mark.parametrize("text", ["curl --proxy-user ann:{SECRETS[0]} -x h", "<password>{SECRETS[1]}</password>"], ids=str)
 def test_ids(text, codex_backend):
     print("-----BEGIN RSA PRIVATE KEY-----\\n{KEY_LINE}\\n-----END RSA PRIVATE KEY-----")
     raise AssertionError("-----BEGIN RSA PRIVATE KEY-----\\n{KEY_LINE}\\n-----END RSA PRIVATE KEY-----")
-'''
+"""
 
 
 def test_no_secret_of_an_id_or_of_many_lines_is_shown(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ _MIXED = (
     rf"(?={_SIGN}{{0,256}}[0-9])(?={_SIGN}{{0,256}}[a-z])(?={_SIGN}{{0,256}}[A-Z!#@^*+?])"
 )
 _STDIN = (
-    r"(?:kinit|cryptsetup|vercel[ ]env[ ]add|wrangler[ ]secret[ ]put"
+    r"(?:kinit|cryptsetup|vercel[ ]env[ ]add|wrangler[ ]secret[ ]put|gcloud[ ]secrets|(?:docker|podman)[ ]secret|pass[ ]insert"
     r"|(?:docker|podman|helm|oras|skopeo|gh|glab|gpg)\b[^\r\n|;]{0,96}--(?:password-stdin|with-token|stdin|passphrase-fd))"
 )
 _QUOTE = r"\\{0,63}[\"']"
@@ -61,7 +61,14 @@ _LONG = rf"(?P<secret>{_RANDOM}[A-Za-z0-9+/_]{{24,}}+={{0,2}})"
 _OPTION_OF = (
     *(("mosquitto_", "P"), ("ipmitool ", "P"), ("bcp ", "P"), ("rabbitmqadmin ", "p"), ("cqlsh ", "p"), ("cypher-shell ", "p")),
     *(("rdesktop ", "p"), ("psexec ", "p"), ("elasticsearch-users ", "p"), ("useradd ", "p"), ("unlock-keychain ", "p")),
-    *(("-generic-password ", "w"), ("-internet-password ", "w"), ("az sql ", "p"), ("plink ", "pw"), ("pscp ", "pw")),
+    *(
+        ("-generic-password ", "w"),
+        ("-internet-password ", "w"),
+        ("az sql ", "p"),
+        ("az acr ", "p"),
+        ("plink ", "pw"),
+        ("pscp ", "pw"),
+    ),
     *(("openssl enc ", "k"), ("influx ", "password"), ("isql", "password"), ("nuget ", "Password"), ("x11vnc ", "passwd")),
 )
 
@@ -74,7 +81,11 @@ _PART_HEADERS = rf"(?:[A-Za-z-]{{1,32}}:[^\r\n\\]{{0,128}}{_EOL}){{0,3}}"
 
 #: The word that a form begins with, the rest of the form with its `secret`, and what that is.
 FORMS: tuple[tuple[str, str, str], ...] = (
-    ("curl", rf"{_WITHIN}(?<![\w-])(?:-u|--user|--proxy-user|-U)(?:=|{_NEXT})[^\s\"':\\]{{0,128}}:{_VALUE}", "password"),
+    (
+        "curl",
+        rf"{_WITHIN}(?<![\w-])(?:-u|--user|--proxy-user|-U)(?:=\\{{0,63}}[\"']?|{_NEXT})[^\s\"':\\]{{0,128}}:{_VALUE}",
+        "password",
+    ),
     ("wget", rf"{_WITHIN}(?<![\w-]){_PASSWORD_OPTION}(?:=|{_NEXT}){_VALUE}", "password"),
     ("sshpass", rf"{_NEXT}-p(?:{_NEXT})?{_VALUE}", "password"),
     ("mysql", rf"(?:dump|admin|import|show)?\b{_WITHIN}(?<![\w-])-p{_VALUE}", "password"),
@@ -211,10 +222,21 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("pgp_sym_", rf"(?:en|de)crypt(?:_bytea)?\([^\r\n,]{{1,128}},[ ]?'{_LIKE}", "password"),
     *((f"{call}(", rf"{_QUOTE}{_TELLING}{_QUOTE},[ ]?{_LIKE_STRING}", "secret") for call in ("setenv", "set_var", "putenv")),
     *((f"{call}(", _LOGIN_CALL, "password") for call in ("mysqli", "pdo", "getconnection", "passwordauthentication", ".login")),
+    *((f"{call}(", _LOGIN_CALL, "password") for call in ("mysqli_connect", "dbi->connect")),
+    ("credentials(", rf"(?:{_QUOTE}[^\"'\r\n]{{1,64}}{_QUOTE},[ ]?){{3}}{_LIKE_STRING}", "password"),  # sbt
+    *(
+        (f"jwt.{call}(", rf"[^\r\n]{{1,200}}?,[ ]?{_QUOTE}(?=[^\s\"']{{12}}){_LIKE}{_QUOTE},[ ]?algorithm", "secret")
+        for call in ("encode", "decode")
+    ),
+    ("fernet(", rf"b?{_QUOTE}(?P<secret>[A-Za-z0-9_-]{{43}}=)", "secret"),
     ("jwt.sign(", rf"[^\r\n'\"]{{1,64}},[ ]?{_QUOTE}(?=[^\s\"']{{12}}){_LIKE}", "secret"),
     ("name: ", rf"[\"']?{_TELLING}[\"']?{_EOL}[ \t]{{1,24}}value:[ \t]{{1,4}}\\{{0,63}}[\"']?{_LIKE}", "secret"),  # Kubernetes
     ("authorization ", rf"{_QUOTE}(?i:basic|bearer)[ ](?P<secret>[A-Za-z0-9+/._~-]{{12,}}+=*)", "bearer"),  # nginx
-    ("config set ", rf"[^\s\"'\\=]{{0,128}}(?i:token|password|passwd|secret|_auth|api_?key){_NEXT}{_LIKE}", "token"),
+    (
+        "config set ",
+        rf"(?:--[a-z-]{{1,16}}[ ])?[^\s\"'\\=]{{0,128}}(?i:token|password|passwd|secret|_auth|api_?key){_NEXT}{_LIKE}",
+        "token",
+    ),
     (
         "user-secrets set",
         rf"{_NEXT}[^\s\"'\\]{{0,128}}(?i:token|password|passwd|secret|key)\\{{0,63}}[\"']?[ \t]{{1,8}}\\{{0,63}}[\"']?{_LIKE}",
@@ -248,6 +270,10 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("token is ", rf"\\{{0,63}}[\"'`]?(?P<secret>{_MIXED}[A-Za-z0-9_-]{{20,}}+)", "token"),
     ("api key ", rf"(?:is[ ])?\\{{0,63}}[\"'`]?(?P<secret>{_MIXED}[A-Za-z0-9_-]{{20,}}+)", "api-key"),
     ("put-parameter", rf"(?={_OPTIONS}SecureString){_OPTIONS}--value(?:=|{_NEXT}){_VALUE}", "password"),  # AWS, as the next one
+    ("keyvault secret set", rf"{_OPTIONS}--value(?:=|{_NEXT}){_VALUE}", "password"),
+    ("dockerconfigjson", rf"{_ASSIGNED}(?P<secret>[A-Za-z0-9+/]{{40,}}+={{0,2}})", "password"),
+    ("token-", r"[a-z0-9]{5}:(?P<secret>[a-z0-9]{54})(?![a-z0-9])", "token"),  # Rancher
+    ("/t/", rf"(?P<secret>[a-z]{{2}}-{_UUID})(?=/)", "token"),  # Anaconda
     ("--secret-string", rf"(?:=|{_NEXT}){_LIKE}", "password"),
     ("bundle config ", rf"{_NEAR}[\w-]{{1,64}}\.[\w.-]{{1,64}}{_NEXT}[\w.-]{{1,64}}:{_LIKE}", "password"),
     ("random_password", r"[\x00-\xff]{0,512}?\"result\\{0,63}\"[ ]?:[ ]?\\{0,63}\"" + _VALUE, "password"),  # Terraform
@@ -293,6 +319,16 @@ def find_elements(data: bytes, low: bytes) -> Iterator[Span]:
             yield Span(*found.span(1), "password")
 
 
+_FALLBACK = re.compile(rf"{_TELLING_NAME}(?:{_QUOTE})?\]?\)?[ ]?(?:\|\||\?\?)[ ]?{_LIKE_STRING}".encode())
+
+
+def find_fallbacks(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the value that replaces a missing variable: `process.env.API_KEY || 'X'`."""
+    for found in _FALLBACK.finditer(data):
+        if not is_placeholder(found["secret"]) and not _HARMLESS.fullmatch(found["secret"]):
+            yield Span(*found.span("secret"), "secret")
+
+
 _DSN = re.compile(rb"(?<![\w.:/-])[\w.-]{1,64}:([^\s\"'\\:/]{1,128})@(?:tcp|unix)\(")
 
 
@@ -323,5 +359,6 @@ COMMANDS: tuple[Finder, ...] = (
     *(Finder(word, partial(find_in_form, word.encode(), form.encode("latin-1"), kind)) for word, form, kind in FORMS),
     Finder("</", find_elements),
     Finder("kty", find_jwks),
+    *(Finder(word, find_fallbacks) for word in ("||", "??")),
     *(Finder(word, find_dsns) for word in ("@tcp(", "@unix(")),
 )
