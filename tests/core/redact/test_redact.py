@@ -809,6 +809,7 @@ ADVERSARIAL = [
         b"a.a@",
         b"--",
         b"token",
+        *(b"api_key||", b"password ?? ", b"a:b@tcp(", b"random_password ", b"bundle config a.b c:", b"jwt.encode(a, "),
         b"/home/",
         b"://a:",
         b"bearer ",

@@ -319,24 +319,32 @@ def find_elements(data: bytes, low: bytes) -> Iterator[Span]:
             yield Span(*found.span(1), "password")
 
 
-_FALLBACK = re.compile(rf"{_TELLING_NAME}(?:{_QUOTE})?\]?\)?[ ]?(?:\|\||\?\?)[ ]?{_LIKE_STRING}".encode())
+_TELLING_BEFORE = re.compile(rf"(?i)(?:password|passwd|passphrase|secret|token|api_?key)(?:{_QUOTE})?\]?\)?[ ]?\Z".encode())
+_FALLBACK = re.compile(rf"[ ]?{_LIKE_STRING}".encode())
 
 
-def find_fallbacks(data: bytes, low: bytes) -> Iterator[Span]:
+def find_fallbacks(sign: bytes, data: bytes, low: bytes) -> Iterator[Span]:
     """Yield the value that replaces a missing variable: `process.env.API_KEY || 'X'`."""
-    for found in _FALLBACK.finditer(data):
-        if not is_placeholder(found["secret"]) and not _HARMLESS.fullmatch(found["secret"]):
+    at = data.find(sign)
+    while at >= 0:
+        found = _FALLBACK.match(data, at + len(sign))
+        secret = found["secret"] if found is not None and _TELLING_BEFORE.search(data[max(0, at - 80) : at]) else b""
+        if found is not None and secret and not is_placeholder(secret) and not _HARMLESS.fullmatch(secret):
             yield Span(*found.span("secret"), "secret")
+        at = data.find(sign, at + 1)
 
 
-_DSN = re.compile(rb"(?<![\w.:/-])[\w.-]{1,64}:([^\s\"'\\:/]{1,128})@(?:tcp|unix)\(")
+_DSN = re.compile(rb"(?<![\w.:/-])[\w.-]{1,64}:([^\s\"'\\:/]{1,128})\Z")
 
 
-def find_dsns(data: bytes, low: bytes) -> Iterator[Span]:
+def find_dsns(sign: bytes, data: bytes, low: bytes) -> Iterator[Span]:
     """Yield the password of a data source of Go: `ann:X@tcp(db:3306)/shop`."""
-    for found in _DSN.finditer(data):
-        if not is_placeholder(found[1]):
+    at = low.find(sign)
+    while at >= 0:
+        found = _DSN.search(data, max(0, at - 200), at)
+        if found is not None and not is_placeholder(found[1]):
             yield Span(*found.span(1), "password")
+        at = low.find(sign, at + 1)
 
 
 _compiled = lru_cache(maxsize=None)(re.compile)  # at the first need: most are never met
@@ -359,6 +367,6 @@ COMMANDS: tuple[Finder, ...] = (
     *(Finder(word, partial(find_in_form, word.encode(), form.encode("latin-1"), kind)) for word, form, kind in FORMS),
     Finder("</", find_elements),
     Finder("kty", find_jwks),
-    *(Finder(word, find_fallbacks) for word in ("||", "??")),
-    *(Finder(word, find_dsns) for word in ("@tcp(", "@unix(")),
+    *(Finder(sign, partial(find_fallbacks, sign.encode())) for sign in ("||", "??")),
+    *(Finder(sign, partial(find_dsns, sign.encode())) for sign in ("@tcp(", "@unix(")),
 )

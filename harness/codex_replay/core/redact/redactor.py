@@ -26,6 +26,7 @@ from codex_replay.core.wire import json_text
 _ROUNDS = 32  # each round leaves less to find; more than three were never seen
 LONG_WORD = 2 * BLOCK
 _PERCENT_LEVELS = 2  # an address in a query of an address
+_ODD_ESCAPE = re.compile(rb"\\u00[2-7]")  # of a character that needs no escape
 _ENCODED = re.compile(rb"[^\s\"'\\<>]+")
 _USER_NAMES = ("USER", "LOGNAME", "USERNAME")
 _ROOT = re.compile(rb"(\\*/|%2[Ff])(root)")
@@ -179,7 +180,7 @@ class Redactor:
         return [span for span in found if _ENCODED.fullmatch(data, span.start, span.end)]
 
     def _find_plain(self, data: bytes) -> list[Span]:
-        shadow = Shadow(data) if b"\\" in data and (b"\\u00" in data or b"\\/" in data) else None
+        shadow = Shadow(data) if b"\\" in data and (b"\\/" in data or _ODD_ESCAPE.search(data)) else None
         text = data if shadow is None else shadow.text
         low = text.lower()
         spans = [span for find in self._triggers.finds(low) for span in find(text, low) if self._homes or span.kind != "home"]
