@@ -20,12 +20,13 @@ TEXTS: dict[str, tuple[str, str]] = {
     "perl": ("DBI->connect('dbi:Pg:dbname=shop', 'app', '{}')", PW2), "sbt": ('Credentials("Sonatype", "oss", "ann", "{}")', PW2), "pulumi": ("pulumi config set --secret dbPassword {}", PW2), "dockerconfigjson": (".dockerconfigjson: {}", made(80)),
     "rancher": ("rancher login https://r -t token-abcde:{}", made(54, LOW)), "az acr": ("az acr login -n acme -u acme -p {}", made(48)), "az keyvault": ("az keyvault secret set --vault-name kv --name db --value '{}'", PW2), "gcloud secrets": ("echo -n '{}' | gcloud secrets create db --data-file=-", PW2),
     "conda": ("conda config --set channel_alias https://conda.acme.org/t/{}/get", "ac-" + uu()), "ruby fallback": ("ENV['DB_PASSWORD'] || '{}'", PW2), "node fallback": ("const k = process.env.API_KEY ?? '{}';", PW2),
+    "skopeo": ("skopeo copy --src-creds ann:{} docker://a docker://b", PW2), "pagerduty": ('{{"routing_key": "{}", "event_action": "trigger"}}', made(32, HEX).lower()), "rust bearer": ('.bearer_auth("{}")', made(40)), "rust basic": ('.basic_auth("ann", Some("{}"))', PW2), "okhttp": ('Credentials.basic("ann", "{}")', PW2),
     "many backslashes": (r'"{{\\\\\\"apiKey\\\\\\": \\\\\\"{}\\\\\\"}}"', B64.rstrip("=")),
 }  # fmt: skip
 HARMLESS = [
     'password: "{{ vault_db_password }}"', "token: ${{ secrets.NPM_TOKEN }}", "OPENAI_API_KEY=your-api-key-here", 'api_key="YOUR_API_KEY"', "OPENAI_API_KEY=sk-...", "api_key='your_api_key'",
     "aws ssm put-parameter --name /p/db --type String --value 'eu-west-1'", "aws ssm get-parameter --name /p/db --with-decryption", "aws secretsmanager get-secret-value --secret-id p/db-7", "bundle config set path vendor/bundle",
     "bundle config set --local without development:test", "vault write auth/approle/login role_id=r secret_id=$SECRET_ID", "snyk auth", "codecov -t unit", "listen@tcp(db:3306)", "@unix(/tmp/m.sock)", "net use Z: /delete", "api_key: Some(key)",
-    "define( 'WP_DEBUG', false );", "define('DB_NAME', 'shop');", "random_password = random(8)", "PASSWORD=\"$1\"", "API_KEY=xxxxxxxx", "TOKEN=dummy", "ENV['DB_PASSWORD'] || raise", "a.password || b.password", "token ?? 'none'", "az keyvault secret show --name db", "/t/ab-cd/get", "password: none-of-your-business",
+    "define( 'WP_DEBUG', false );", "define('DB_NAME', 'shop');", "random_password = random(8)", "PASSWORD=\"$1\"", "API_KEY=xxxxxxxx", "TOKEN=dummy", "ENV['DB_PASSWORD'] || raise", '"routing_key": "orders.created.eu1"', ".bearer_auth(token)", ".basic_auth(user, Some(password))", "a.password || b.password", "token ?? 'none'", "az keyvault secret show --name db", "/t/ab-cd/get", "password: none-of-your-business",
     "cd /home\nls -la\nfoo", "Filesystem /home\n", "next=%2Fhome\nfoo", "C:\\Users\nann", "/home\tx",
 ]  # fmt: skip

@@ -274,6 +274,11 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("dockerconfigjson", rf"{_ASSIGNED}(?P<secret>[A-Za-z0-9+/]{{40,}}+={{0,2}})", "password"),
     ("token-", r"[a-z0-9]{5}:(?P<secret>[a-z0-9]{54})(?![a-z0-9])", "token"),  # Rancher
     ("/t/", rf"(?P<secret>[a-z]{{2}}-{_UUID})(?=/)", "token"),  # Anaconda
+    ("creds", rf"(?:=|{_NEXT})[^\s\"':\\]{{1,64}}:{_LIKE}", "password"),  # skopeo
+    ("routing_key", rf"{_ASSIGNED}(?P<secret>[0-9a-f]{{32}})(?![0-9a-f])", "token"),  # PagerDuty
+    ("bearer_auth(", _LIKE_STRING, "bearer"),  # Rust, as the next one
+    ("basic_auth(", rf"{_QUOTE}[^\s\"'\\]{{1,128}}{_QUOTE},[ ]?(?:Some\()?{_LIKE_STRING}", "password"),
+    ("credentials.basic(", _LOGIN_STRINGS, "password"),
     ("--secret-string", rf"(?:=|{_NEXT}){_LIKE}", "password"),
     ("bundle config ", rf"{_NEAR}[\w-]{{1,64}}\.[\w.-]{{1,64}}{_NEXT}[\w.-]{{1,64}}:{_LIKE}", "password"),
     ("random_password", r"[\x00-\xff]{0,512}?\"result\\{0,63}\"[ ]?:[ ]?\\{0,63}\"" + _VALUE, "password"),  # Terraform
