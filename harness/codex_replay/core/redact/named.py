@@ -44,7 +44,7 @@ _PAIR_BEFORE = re.compile(rb"(?:[\[,(]\s{0,8}[\[(])\s{0,8}\\{0,63}[\"']\Z")
 _HEADER_NAME = re.compile(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|[a-z]+-[a-z-]+")
 _NO_SECRET = re.compile(
     rb"\$\{[A-Za-z_]\w*\}|\$\(|\$?\{\{[^{}]*+\}\}|<[\w .-]+>|\.{3}|\*+|(?i:none|null|true|false|undefined|nil)"
-    rb"|\$[0-9@*]|(?i:dummy|placeholder|x{4,}|your[-_ ][a-z_ -]{2,40})|(?:sk|pk|rk|ghp|hf)[-_](?:\.{3})?"
+    rb"|\$[0-9@*]|(?i:dummy|placeholder|x{4,40}|your[-_ ][a-z_ -]{2,40})|(?:sk|pk|rk|ghp|hf)[-_](?:\.{3})?"
 )
 _VARIABLE = re.compile(rb"\$([A-Z_][A-Z0-9_]*)")
 
