@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from codex_fakes.exec import review
@@ -33,6 +34,8 @@ _SHOWN = {
 }  # fmt: skip
 #: The positional arguments of `exec` and of its commands, and the end of a usage without arguments.
 _PLAIN = {"": ["PROMPT"], "review": ["PROMPT"], "resume": ["SESSION_ID", "PROMPT"]}
+#: Each of the two takes the place of the other.
+_ACCESS = {"full-auto": "yolo", "yolo": "full-auto"}
 _HELP = "\n\nFor more information, try '--help'.\n"
 
 
@@ -68,7 +71,9 @@ class _Arguments:
                 name, equals, value = word[:2], "=", word[2:]  # a short option with its value
                 word = word if name in self.values else name
             if word == "--":
-                self.plain, left = self.plain + left, []
+                for word in left:
+                    self._place(word)
+                left = []
             elif word in ("-V", "--version"):
                 return {"version": True}
             elif name in self.values:
@@ -78,11 +83,11 @@ class _Arguments:
                 self._use(self.flags[word], _SHOWN.get(self.flags[word], word))
             elif word.startswith("-") and word != "-":
                 tip = f"\n\n  tip: to pass '{word}' as a value, use '-- {word}'"
-                raise self._unexpected(word, tip, word[:2] == "--" and bool(self.used or self.plain))
+                raise self._unexpected(word, tip, word[:2] == "--" and bool(self.used))
             elif word in ("resume", "review") and not self.command:
                 self._begin(word)
             else:
-                self.plain.append(word)
+                self._place(word)
         return self._whole()
 
     def _begin(self, command: str) -> None:
@@ -93,14 +98,23 @@ class _Arguments:
             self.values = {**{word: name for word, name in VALUES.items() if name in review.SHARED}, **review.VALUES}
             self.flags = {**{word: name for word, name in FLAGS.items() if name in review.SHARED}, **review.FLAGS}
 
+    def _place(self, word: str) -> None:
+        """Take a positional argument."""
+        self.plain.append(word)
+        self.used.append(review.PROMPT)
+
     def _value(self, word: str, given: str | None, left: list[str]) -> None:
         name = self.values[word]
         shown = _SHOWN.get(name, f"{word} <FEATURE>")
         if given is None and not left:
             raise Wrong(f"error: a value is required for '{shown}' but none was supplied{_HELP}", 2)
-        self._take(name, left.pop(0) if given is None else given)
+        attached = given is not None
+        given = given if given is not None else left.pop(0)
+        self._take(name, given)
         self._use(name, shown)
-        while name == "image" and given is None and not self.command and left and (left[0] == "-" or left[0][:1] != "-"):
+        if name == "feature":
+            self.options["config"].append((f"features.{given}", "true" if word == "--enable" else "false"))
+        while name == "image" and not attached and not self.command and left and (left[0] == "-" or left[0][:1] != "-"):
             self._take("image", left.pop(0))
 
     def _use(self, name: str, shown: str) -> None:
@@ -109,6 +123,8 @@ class _Arguments:
             message = f"error: the argument '{shown}' cannot be used multiple times\n\n{self._usage()}{_HELP}"
             raise Wrong(message, 2)
         self.used.append(shown)
+        if name in _ACCESS:
+            self.options.pop(_ACCESS[name], None)  # that of a command counts
 
     def _take(self, name: str, given: str) -> None:
         """Add the value of an option; raises `Wrong` for an impossible one."""
@@ -135,17 +151,27 @@ class _Arguments:
             raise self._unexpected(plain[len(_PLAIN[self.command])])
         if self.command == "resume" and len(plain) > ("latest" in options):
             options["resume"] = plain.pop(0)  # with --last it is ignored
-        if "full-auto" in options and "yolo" in options:
-            usage = "Usage: codex exec --full-auto <PROMPT>"
-            raise Wrong(f"error: the argument '--full-auto' cannot be used with '{_SHOWN['yolo']}'\n\n{usage}{_HELP}", 2)
         options["prompt"] = plain[0] if plain else None
-        if self.command == "review" and (wrong := review.contradiction(self.used, options["prompt"])) is not None:
-            raise Wrong(f"{wrong}{_HELP}", 2)
+        self._check(["--full-auto", _SHOWN["yolo"]])
+        if self.command == "review":
+            self._check(review.TARGETS)
+            if _SHOWN["title"] in self.used and not set(self.used) & set(review.TARGETS):
+                raise Wrong(review.NO_COMMIT + _HELP, 2)
         if message := refused([("--enable", name) for name in options.pop("features")], DEFAULT)[0]:
             raise Wrong(message, 1)
         if "wrong" in options:
             raise Wrong(options["wrong"], 1)
         return options
+
+    def _check(self, exclusive: Sequence[str]) -> None:
+        """Raise `Wrong` if more than one of these arguments is given."""
+        given = list(dict.fromkeys(shown for shown in self.used if shown in exclusive))
+        if len(given) > 1:
+            first, *others = given
+            rest = f" '{others[0]}'" if len(others) == 1 else ":" + "".join(f"\n  {other}" for other in others)
+            self.used = [shown for shown in self.used if shown not in others]
+            self.plain = self.plain if review.PROMPT in self.used else []
+            raise Wrong(f"error: the argument '{first}' cannot be used with{rest}\n\n{self._usage(True)}{_HELP}", 2)
 
     def _unexpected(self, word: str, tip: str = "", shows_used: bool = False) -> Wrong:
         return Wrong(f"error: unexpected argument '{word}' found{tip}\n\n{self._usage(shows_used)}{_HELP}", 2)
@@ -154,6 +180,6 @@ class _Arguments:
         """Return the usage of the command: with the options that were used, or with a word for all."""
         names = _PLAIN[self.command]
         places = [f"<{name}>" if shows_used and n < len(self.plain) else f"[{name}]" for n, name in enumerate(names)]
-        before = dict.fromkeys(self.used) if shows_used else ["[OPTIONS]"]
+        before = [shown for shown in dict.fromkeys(self.used) if shown != review.PROMPT] if shows_used else ["[OPTIONS]"]
         after = [] if shows_used or self.command else ["[COMMAND]"]
         return " ".join(["Usage: codex exec", *([self.command] if self.command else []), *before, *places, *after])

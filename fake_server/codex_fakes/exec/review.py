@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from codex_fakes.scripted.methods.review import texts
@@ -18,20 +18,13 @@ VALUES = {"--base": "base", "--commit": "commit", "--title": "title"}
 FLAGS = {"--uncommitted": "uncommitted"}
 USAGE = "Usage: codex exec review [OPTIONS] [PROMPT]"
 NOTHING = "Specify --uncommitted, --base, --commit, or provide custom review instructions"
-_TARGETS = ("--uncommitted", "--base <BRANCH>", "--commit <SHA>")
-
-
-def contradiction(used: Sequence[str], prompt: str | None) -> str | None:
-    """Return the message for arguments that cannot be combined, or None; `used` are the options, as a usage shows them."""
-    given = [shown for shown in used if shown in _TARGETS] + ["[PROMPT]"] * (prompt is not None)
-    if len(given) > 1:
-        first, *others = given
-        told = f" '{others[0]}'" if len(others) == 1 else ":" + "".join(f"\n  {other}" for other in others)
-        return f"error: the argument '{first}' cannot be used with{told}\n\nUsage: codex exec review {first} [PROMPT]"
-    if any(shown.startswith("--title") for shown in used) and not given:
-        usage = "Usage: codex exec review --commit <SHA> --title <TITLE> [PROMPT]"
-        return f"error: the following required arguments were not provided:\n  --commit <SHA>\n\n{usage}"
-    return None
+PROMPT = "[PROMPT]"
+#: The arguments of which only one may be given, as a usage shows them.
+TARGETS = ("--uncommitted", "--base <BRANCH>", "--commit <SHA>", PROMPT)
+NO_COMMIT = (
+    "error: the following required arguments were not provided:\n  --commit <SHA>\n\n"
+    "Usage: codex exec review --commit <SHA> --title <TITLE> [PROMPT]"
+)
 
 
 def target(options: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:

@@ -124,6 +124,11 @@ CASES: dict[str, tuple[Any, list[str], str]] = {
     "review-two": (TEXT, ["review", "--uncommitted", "Look."], ""),
     "review-three": (TEXT, ["review", "--base", "a", "--uncommitted", "--commit", "b"], ""),
     "review-title": (TEXT, ["review", "--title", "T"], ""),
+    "review-prompt-first": (TEXT, ["review", "Look.", "--uncommitted"], ""),
+    "review-and-options": (TEXT, ["review", "--json", "--base", "x", "-m", "y", "Look."], ""),
+    "access-twice": (TEXT, ["--json", "--yolo", "-m", "x", "--full-auto", "Hi"], ""),
+    "access-of-resume": (TEXT, ["resume", "--yolo", "--full-auto", "--last", "Hi"], ""),
+    "access-of-review": (TEXT, [ANYWHERE, "--yolo", "review", "--full-auto", "Look."], ""),
     "review-unknown": (TEXT, ["review", "--json", "-o", "last.txt"], ""),
     "review-two-prompts": (TEXT, ["review", "a", "b"], ""),
 }
