@@ -131,7 +131,7 @@ class Turn:
         values = self._user_values(self._items)
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
-        begins = all(said["type"] in _OF_ROLLBACKS for said in thread.said)
+        begins = all(event["type"] in _OF_ROLLBACKS for event in thread.said)
         if begins and not is_prefix(values["preview"]):
             # Only the first input counts: if it is a review, or looks like Codex's own, the thread is not listed.
             thread.asked = True
