@@ -1,6 +1,7 @@
 """`fake-codex exec`: one prompt, one turn, answered from the same script as the app-server, with the texts of `codex exec` 0.92.
 
     fake-codex exec [--json] [-o FILE] [--skip-git-repo-check] [PROMPT | -]
+    fake-codex exec review [--uncommitted | --base BRANCH | --commit SHA [--title TITLE] | PROMPT | -]
 
 Options, texts and exit statuses are those of recordings of the real binary: status 0 when the turn is completed, 1 when it
 failed, 2 for wrong arguments. With `FAKE_CODEX_STATE`, `resume` continues a thread of another process, as in the real `codex
@@ -15,6 +16,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from codex_fakes.exec import review
+from codex_fakes.exec.options import Wrong, parse
 from codex_fakes.exec.output import JsonOutput, Output, TextOutput
 from codex_fakes.scripted.methods.both import loaded, take
 from codex_fakes.scripted.methods.table import handler_of
@@ -28,37 +31,11 @@ from codex_replay.core.text.error_text import error_text
 from codex_replay.protocol.turn.serde import Mismatch, read_any
 from codex_replay.protocol.versions import DEFAULT
 
-_VALUES = {
-    "-c": "config", "--config": "config", "--enable": "feature", "--disable": "feature", "-i": "image", "--image": "image",
-    "-m": "model", "--model": "model", "--local-provider": "provider", "-s": "sandbox", "--sandbox": "sandbox", "-p": "profile",
-    "--profile": "profile", "-C": "cd", "--cd": "cd", "--add-dir": "dir", "--output-schema": "schema", "--color": "color",
-    "-o": "last", "--output-last-message": "last",
-}  # fmt: skip
-_FLAGS = {
-    "--json": "json", "--experimental-json": "json", "--skip-git-repo-check": "anywhere", "--full-auto": "full-auto",
-    "--oss": "oss", "--yolo": "yolo", "--dangerously-bypass-approvals-and-sandbox": "yolo", "--last": "latest", "--all": "all",
-}  # fmt: skip
 _APP_SERVER = tuple(f"FAKE_CODEX_{name}" for name in ("CASSETTE", "MATCH", "CAPTURE", "PACE", "FAULT"))
-_MANY = ("config", "dir", "image")  # may be repeated
-_POSSIBLE = {
-    "sandbox": ("--sandbox <SANDBOX_MODE>", ("read-only", "workspace-write", "danger-full-access")),
-    "color": ("--color <COLOR>", ("always", "never", "auto")),
-}
 _NO_PROVIDER = (
     "Error: No default OSS provider configured. Use --local-provider=provider or set oss_provider to one of: "
     "lmstudio, ollama, ollama-chat in config.toml\n"
 )
-_SHOWN = {"last": "--output-last-message <FILE>", "config": "--config <key=value>", "model": "--model <MODEL>"}
-_USAGE = "Usage: codex exec [OPTIONS] [PROMPT] [COMMAND]"
-_HELP = "\n\nFor more information, try '--help'.\n"
-
-
-class Wrong(Exception):
-    """The command cannot run; the text is for stderr, with an exit status."""
-
-    def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
@@ -77,61 +54,6 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
     except (ValueError, OSError) as error:
         write_out(f"fake-codex: {error_text(error)}")
         return 2
-
-
-def parse(words: list[str]) -> dict[str, Any]:
-    """Return the options by name, `config` as a list of pairs, the prompt and the thread to resume; raises `Wrong`."""
-    options: dict[str, Any] = {name: [] for name in _MANY}
-    plain: list[str] = []
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        name, equals, value = word.partition("=")
-        if word == "--":
-            plain, left = plain + left, []
-        elif word in ("-V", "--version"):
-            return {"version": True}
-        elif name in _VALUES:
-            if not equals and not left:
-                shown = _SHOWN.get(_VALUES[name], name)
-                raise Wrong(f"error: a value is required for '{shown}' but none was supplied{_HELP}", 2)
-            _take(options, _VALUES[name], value if equals else left.pop(0))
-            takes_all = _VALUES[name] == "image" and not equals and "resume" not in options
-            while takes_all and left and (left[0] == "-" or not left[0].startswith("-")):
-                _take(options, "image", left.pop(0))
-        elif word in _FLAGS:
-            options[_FLAGS[word]] = True
-        elif word.startswith("-") and word != "-":
-            tip = f"  tip: to pass '{word}' as a value, use '-- {word}'"
-            raise Wrong(f"error: unexpected argument '{word}' found\n\n{tip}\n\n{_USAGE}{_HELP}", 2)
-        elif word == "resume" and not plain and "resume" not in options:
-            options["resume"] = True
-        else:
-            plain.append(word)
-    if "resume" in options and len(plain) > ("latest" in options):
-        options["resume"] = plain.pop(0)  # with --last it is ignored
-    if len(plain) > 1:
-        raise Wrong(f"error: unexpected argument '{plain[1]}' found\n\n{_USAGE}{_HELP}", 2)
-    if "full-auto" in options and "yolo" in options:
-        other = "--dangerously-bypass-approvals-and-sandbox"
-        usage = "Usage: codex exec --full-auto <PROMPT>"
-        raise Wrong(f"error: the argument '--full-auto' cannot be used with '{other}'\n\n{usage}{_HELP}", 2)
-    options["prompt"] = plain[0] if plain else None
-    return options
-
-
-def _take(options: dict[str, Any], name: str, given: str) -> None:
-    """Add the value of an option; raises `Wrong` for an impossible one."""
-    shown, possible = _POSSIBLE.get(name, ("", ()))
-    if possible and given not in possible:
-        raise Wrong(f"error: invalid value '{given}' for '{shown}'\n  [possible values: {', '.join(possible)}]{_HELP}", 2)
-    if name == "config":
-        key, _, text = given.partition("=")
-        options[name].append((key.strip(), text.strip()))
-    elif name in _MANY:
-        options[name] += given.split(",") if name == "image" else [given]
-    else:
-        options[name] = given
 
 
 class _Exec:
@@ -167,8 +89,19 @@ class _Exec:
         self._thread = self._open()
         if self._resumed is not None:
             self._session.save()  # the real one loads the thread even if no prompt comes
-        self._prompt = _prompt(options["prompt"])
+        self._review: Turn | None = None
+        self._prompt = self._prepare_review() if "review" in options else _prompt(options["prompt"])
         self._output: Output = (JsonOutput if options.get("json") else TextOutput)(self._thread, self._prompt)
+
+    def _prepare_review(self) -> str:
+        """Prepare the review that the options request; return the text that stands for the prompt."""
+        given = self._options["prompt"]
+        try:
+            target = review.target(self._options, _prompt(given) if given == "-" else given)
+        except ValueError as error:
+            raise Wrong(f"Error: {error}\n", 1) from None
+        hint, self._review = review.review(self._session, self._thread, target)
+        return hint
 
     def _open(self) -> Thread:
         options = self._options
@@ -223,9 +156,11 @@ class _Exec:
         if self._resumed is not None:
             loaded(self._session, self._resumed)
         self._thread.updated = self._session.now
-        items = [{"type": "localImage", "path": path} for path in self._options["image"]]
-        items.append({"type": "text", "text": self._prompt})
-        self._thread.begin(Turn(self._thread, self._session.model, self._session.table, items, self._schema))
+        if "review" in self._options and self._review is None:
+            self._output.event({"type": "error", "message": f'"{self._thread.settings.cwd}" is not a git repository'})
+            write_out("fake-codex: the real `codex exec review` now hangs; this one ends. Give the script a `git`.")
+            return 1
+        self._thread.begin(self._review or self._turn())
         while self._thread.waits is not None:
             if isinstance(self._thread.waits, Gate | Never):
                 raise ValueError("the script waits for a gate, which `exec` cannot open: remove it.")
@@ -244,6 +179,11 @@ class _Exec:
             with open(self._options["last"], "w", encoding="utf-8") as file:
                 file.write(message or "")
         return 1 if self._output.failed else 0
+
+    def _turn(self) -> Turn:
+        items = [{"type": "localImage", "path": path} for path in self._options["image"]]
+        items.append({"type": "text", "text": self._prompt})
+        return Turn(self._thread, self._session.model, self._session.table, items, self._schema)
 
     def delay_output(self, seconds: float) -> None:
         """Hold nothing back."""

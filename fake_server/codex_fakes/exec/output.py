@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from codex_fakes.scripted.state.thread import Thread
 
+_STARTED = "mcp startup: no servers"
+_LINES = 20  # of a command's output
+
 
 class Output:
     """The output of a turn.
@@ -48,10 +51,13 @@ class TextOutput(Output):
         self._tokens: int | None = None
         self._show = {
             "agent_message": lambda m: self._write_out(f"codex\n{m['message']}"),
-            "agent_reasoning": lambda m: self._write_out(f"\nthinking\n{m['text']}"),
+            "agent_reasoning_section_break": lambda m: self._think(""),
+            "agent_reasoning": lambda m: self._think(f"thinking\n{m['text']}"),
+            "agent_reasoning_raw_content": lambda m: self._write_out(f"thinking\n{m['text']}"),
             "exec_command_end": self._command,
             "patch_apply_begin": self._patch,
             "patch_apply_end": self._patched,
+            "entered_review_mode": lambda m: self._write_out(_STARTED),  # the reviewer is a thread, too
             "turn_diff": lambda m: self._write_out(f"file update:\n{m['unified_diff']}"),
             "web_search_begin": lambda m: self._write_out("🌐 Searching the web..."),
             "web_search_end": lambda m: self._write_out(f"🌐 Searched: {m['query']}"),
@@ -65,6 +71,10 @@ class TextOutput(Output):
             "token_count": self._count,
             "task_complete": self._complete,
         }
+
+    def _think(self, text: str) -> None:
+        if not self._thread.settings.config.get("hide_agent_reasoning"):
+            self._write_out(text)
 
     @staticmethod
     def _write_out(text: str) -> None:
@@ -85,14 +95,12 @@ class TextOutput(Output):
             ("session id", self._thread.id),
         ):
             self._write_out(f"{name}: {value}")
-        self._write_out(f"--------\nuser\n{self._prompt}\nmcp startup: no servers")
+        self._write_out(f"--------\nuser\n{self._prompt}\n{_STARTED}")
 
     def _command(self, m: dict[str, Any]) -> None:
         how = "succeeded" if m["exit_code"] == 0 else f"exited {m['exit_code']}"
-        text = m["formatted_output"]
-        self._write_out(
-            f"exec\n{join(m['command'])} in {m['cwd']} {how} in {_ms(m)}ms:" + (f"\n{text.rstrip(chr(10))}" if text else "")
-        )
+        shown = "\n".join(m["aggregated_output"].replace("\r\n", "\n").removesuffix("\n").split("\n")[:_LINES])
+        self._write_out(f"exec\n{join(m['command'])} in {m['cwd']} {how} in {_ms(m)}ms:\n{shown}")
 
     def _patch(self, m: dict[str, Any]) -> None:
         self._write_out("file update")
@@ -141,7 +149,7 @@ class TextOutput(Output):
             self._write_out(f"tokens used\n{self._tokens:,}")
         sys.stderr.flush()
         if self._message is not None:
-            sys.stdout.write(self._message + "\n")
+            sys.stdout.write(self._message.removesuffix("\n") + "\n")
             sys.stdout.flush()
         return self._message
 

@@ -4,9 +4,15 @@ does not know.
 
 from __future__ import annotations
 
+import os
+
 from codex_replay.protocol.data_tables import load, unavailable
 from codex_replay.protocol.turn.frames import load_table
 from codex_replay.protocol.versions import DEFAULT, LISTENS, numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 TRANSPORTS = ("--listen", "--stdio")
 
@@ -50,4 +56,20 @@ def _wrong_override(options: list[str]) -> str | None:
     pairs = [option.partition("=")[::2] for option in options]
     flags = flags_of([(key.strip(), value.strip()) for key, value in pairs])
     wrong = wrong_setting(flags, load("forms", DEFAULT)["settings"])
-    return None if wrong is None else f"error loading default config after config error: {wrong.text}"
+    text = wrong.text if wrong is not None else _unknown_name(flags)
+    return None if text is None else f"error loading default config after config error: {text}"
+
+
+def _unknown_name(flags: dict[str, Any]) -> str | None:
+    """Return the error for a profile or a provider that neither the options nor a valid config.toml define."""
+    if not {"profile", "model_provider"} & flags.keys():
+        return None
+    from codex_fakes.scripted.state.settings import BrokenConfig, Settings, merged, read_config
+
+    home = os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
+    try:
+        if Settings(merged(read_config(home, [])[0], flags), "/", home, {}, DEFAULT).wrong() is None:
+            return None
+    except BrokenConfig:
+        pass  # the options alone count
+    return Settings(flags, "/", home, {}, DEFAULT).wrong()

@@ -57,6 +57,16 @@ def test_it_resumes_under_the_given_id_and_keeps_a_ledger(tmp_path: Path) -> Non
     assert json.loads((tmp_path / "ledger").read_text())["body"]["input"][-1]["content"][0]["text"] == "again"
 
 
+@pytest.mark.parametrize(("option", "live"), [("--enable", True), ("--disable", False)])
+def test_a_feature_is_switched(option: str, live: bool, tmp_path: Path) -> None:
+    home = HermeticHome(tmp_path, "http://127.0.0.1:39999")
+    env = {**home.env, "FAKE_CODEX_LEDGER": str(tmp_path / "ledger")}
+    command = [FAKE, "exec", "--skip-git-repo-check", option, "web_search_request", "x"]
+    assert subprocess.run(command, capture_output=True, env=env, cwd=home.work, timeout=120).returncode == 0
+    tools = json.loads((tmp_path / "ledger").read_text())["body"]["tools"]
+    assert [tool["external_web_access"] for tool in tools if tool.get("type") == "web_search"] == [live]
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [

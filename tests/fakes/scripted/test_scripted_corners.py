@@ -326,3 +326,60 @@ def test_a_command_can_time_out(start: Start) -> None:
     told = output(start([{"items": [call]}, "on"]), call)
     assert told.startswith("Exit code: 124\n")
     assert told.endswith("Output:\ncommand timed out after 300 milliseconds\na")
+
+
+def test_only_a_status_has_the_sentence_of_a_usage_limit(start: Start) -> None:
+    """In `response.failed` the real server does not know the code: the turn ends with its message."""
+    fake = start([{"items": [{"type": "failed", "code": "usage_limit_reached", "message": "You hit it"}]}])
+    assert failed(fake)["message"] == "stream disconnected before completion: You hit it"
+
+
+def test_a_rollback_of_nothing_leaves_the_preview_to_the_first_input(start: Start) -> None:
+    fake = start(["One."])
+    thread = fake.thread()
+    fake.client.request("thread/rollback", {"threadId": thread, "numTurns": 1})
+    fake.turn(thread, "First.")
+    assert fake.client.request("thread/read", {"threadId": thread})["thread"]["preview"] == "First."
+
+
+def test_a_cursor_of_the_right_form_needs_no_entry(start: Start) -> None:
+    fake = start(["One."])
+    thread = fake.thread()
+    fake.turn(thread)
+    ask, nobody = fake.client.call, "00000000-0000-7000-8000-000000000000"
+    for at, listed in (("2020-01-01T00-00-00", []), ("2090-01-01T00-00-00", [thread])):
+        found = ask("thread/list", {"cursor": f"{at}|{nobody}"})["result"]["data"]
+        assert [each["id"] for each in found] == listed
+    assert ask("thread/loaded/list", {"cursor": nobody})["result"]["data"] == [thread]
+    assert ask("thread/loaded/list", {"cursor": "f" + nobody[1:]})["result"]["data"] == []
+    for wrong in (f"2090-1-1T0-0-0|{nobody}", "2090-01-01T00-00-00|x"):
+        assert ask("thread/list", {"cursor": wrong})["error"]["message"] == f"invalid cursor: {wrong}"
+
+
+def test_a_review_has_the_effort_of_the_configuration(start: Start) -> None:
+    fake = start(["One.", "Fine."], "-c", "model_reasoning_effort=low")
+    thread = fake.thread()
+    fake.turn(thread, effort="high", summary="detailed")
+    fake.client.request("review/start", {"threadId": thread, "target": {"type": "uncommittedChanges"}})
+    fake.client.notification("turn/completed")
+    efforts = [entry["body"]["reasoning"] for entry in fake.ledger()]
+    assert efforts == [{"effort": "high", "summary": "detailed"}, {"effort": "low", "summary": "auto"}]
+
+
+@pytest.mark.parametrize(("model", "effort"), [("gpt-5.2-codex", None), ("gpt-5.2", "medium")])
+def test_some_models_have_no_effort_without_the_list_of_models(start: Start, model: str, effort: str | None) -> None:
+    fake = start(["One."])
+    fake.turn(fake.thread(model=model, config={"features.remote_models": False}))
+    assert fake.ledger()[0]["body"]["reasoning"].get("effort") == effort
+
+
+def test_an_empty_model_stays_empty(start: Start) -> None:
+    fake = start(["One."], "-c", "model=")
+    assert fake.client.request("thread/start", {})["model"] == ""
+
+
+def test_v1_archives_nothing_before_there_is_a_thread(start: Start) -> None:
+    named = {"conversationId": "00000000-0000-7000-8000-000000000000", "rolloutPath": "/x"}
+    reply = start([]).client.call("archiveConversation", named)["error"]
+    words = "failed to archive thread: unable to resolve sessions directory: No such file or directory (os error 2)"
+    assert (reply["code"], reply["message"]) == (-32603, words)

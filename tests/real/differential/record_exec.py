@@ -40,6 +40,14 @@ PLAN = [
 ]
 READ = {"type": "function_call", "name": "read_mcp_resource", "arguments": {"server": "mine", "uri": "a:b"}, "call_id": "call_1"}
 UNKNOWN = [{"items": [READ]}, "Done."]
+SEQ = {"stdout": "".join(f"{n}\n" for n in range(1, 31))}
+LONG = [
+    {"items": [shell("printf 'a\\nb\\nc\\n'")]},
+    {"items": [{**vocabulary.shell("true", "call_2"), "result": {}}, {**vocabulary.shell("seq 30", "call_3"), "result": SEQ}]},
+    {"items": ["Done.\n"]},
+]
+RAW = [{"items": [{"type": "reasoning", "summary": ["**One**", "two"], "content": ["raw"]}, "Ok."]}]
+REVIEWED = [{"items": [*RAW[0]["items"][:1], shell("printf 'a\\nb\\nc\\n'")]}, "The review."]
 NETWORK = 'sandbox_workspace_write={network_access=true, exclude_slash_tmp=true, writable_roots=["/opt"]}'
 CASES: dict[str, tuple[Any, list[str], str]] = {
     "text": (TEXT, [ANYWHERE, "Say hi"], ""),
@@ -87,6 +95,42 @@ CASES: dict[str, tuple[Any, list[str], str]] = {
     "failed-call": (UNKNOWN, [ANYWHERE, "Run"], ""),
     "failed-call-json": (UNKNOWN, [ANYWHERE, "--json", "Run"], ""),
     "version": (TEXT, ["--version"], ""),
+    "long-output": (LONG, [ANYWHERE, "-s", "danger-full-access", "Run"], ""),
+    "two-summaries": (RAW, [ANYWHERE, "Run"], ""),
+    "raw-reasoning": (RAW, [ANYWHERE, "-c", "show_raw_agent_reasoning=true", "Run"], ""),
+    "raw-reasoning-json": (RAW, [ANYWHERE, "--json", "-c", "show_raw_agent_reasoning=true", "Run"], ""),
+    "hidden-reasoning": (RAW, [ANYWHERE, "-c", "hide_agent_reasoning=true", "Run"], ""),
+    "no-equals": (TEXT, [ANYWHERE, "-c", "model", "Hi"], ""),
+    "no-key": (TEXT, [ANYWHERE, "-c", "=x", "Hi"], ""),
+    "wrong-value": (TEXT, [ANYWHERE, "-c", "model_reasoning_effort=zz", "Hi"], ""),
+    "unknown-feature": (TEXT, [ANYWHERE, "--disable", "nonesuch", "Hi"], ""),
+    "twice": (TEXT, [ANYWHERE, "-m", "a", "--model=b", "Hi"], ""),
+    "unknown-after-options": (TEXT, [ANYWHERE, "-s", "read-only", "--enable", "web_search_request", "-C", ".", "--nope"], ""),
+    "unknown-after-prompt": (TEXT, ["--json", "Hi", "--nope"], ""),
+    "unknown-short": (TEXT, [ANYWHERE, "-z", "Hi"], ""),
+    "unknown-in-resume": (TEXT, ["resume", "--last", "x", "--nope"], ""),
+    "no-feature": (TEXT, ["--enable"], ""),
+    "prompt-before-resume": (TEXT, ["Ignored", "resume", "--last", "Hi", ANYWHERE], ""),
+    "review": (REVIEWED, [ANYWHERE, "-s", "danger-full-access", "review", " Look. "], ""),
+    "review-json": (REVIEWED, [ANYWHERE, "-s", "danger-full-access", "--json", "review", "Look."], ""),
+    "review-stdin": (TEXT, [ANYWHERE, "review", "-"], "From stdin\n"),
+    "review-uncommitted": (TEXT, [ANYWHERE, "-o", "last.txt", "review", "--uncommitted"], ""),
+    "review-commit": (TEXT, ["review", "--commit", "0123456789", "--title", " T ", "--json", ANYWHERE], ""),
+    "review-options": (TEXT, [ANYWHERE, "review", "-m", "gpt-5.2", "--full-auto", "Look."], ""),
+    "review-failed": ([{"status": 400, "body": "x"}], [ANYWHERE, "review", "Look."], ""),
+    "review-failed-json": ([{"status": 400, "body": "x"}], [ANYWHERE, "--json", "review", "Look."], ""),
+    "review-nothing": (TEXT, [ANYWHERE, "Ignored", "review"], ""),
+    "review-blank": (TEXT, [ANYWHERE, "review", " "], ""),
+    "review-two": (TEXT, ["review", "--uncommitted", "Look."], ""),
+    "review-three": (TEXT, ["review", "--base", "a", "--uncommitted", "--commit", "b"], ""),
+    "review-title": (TEXT, ["review", "--title", "T"], ""),
+    "review-prompt-first": (TEXT, ["review", "Look.", "--uncommitted"], ""),
+    "review-and-options": (TEXT, ["review", "--json", "--base", "x", "-m", "y", "Look."], ""),
+    "access-twice": (TEXT, ["--json", "--yolo", "-m", "x", "--full-auto", "Hi"], ""),
+    "access-of-resume": (TEXT, ["resume", "--yolo", "--full-auto", "--last", "Hi"], ""),
+    "access-of-review": (TEXT, [ANYWHERE, "--yolo", "review", "--full-auto", "Look."], ""),
+    "review-unknown": (TEXT, ["review", "--json", "-o", "last.txt"], ""),
+    "review-two-prompts": (TEXT, ["review", "a", "b"], ""),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import gmtime, strftime
+from time import gmtime, strftime, strptime
 
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
@@ -10,6 +10,8 @@ from codex_fakes.scripted.state.thread import beginning
 from codex_fakes.scripted.turns.request import given
 from codex_fakes.scripted.turns.turn import Turn
 from codex_replay.protocol.turn.frames import fill
+
+_STAMP = "%Y-%m-%dT%H-%M-%S"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -203,16 +205,31 @@ def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) 
     if cursor is not None:
         # The id decides: two threads may have the same second.
         names = [named(entry).rpartition("|")[2] for entry in data]
-        if cursor.rpartition("|")[2] not in names:
+        if cursor.rpartition("|")[2] in names:
+            start = names.index(cursor.rpartition("|")[2]) + 1
+        elif is_stamp(cursor):
+            start = next((n for n, entry in enumerate(data) if named(entry) < cursor), len(data))
+        elif named is str and uuid_error(cursor) is None:
+            start = next((n for n, entry in enumerate(data) if entry > cursor), len(data))
+        else:
             raise Refused(f"invalid cursor: {cursor}")
-        start = names.index(cursor.rpartition("|")[2]) + 1
     end = start + max(limit, 1) if isinstance(limit, int) else len(data)
     return data[start:end], named(data[end - 1]) if end < len(data) else None
 
 
+def is_stamp(cursor: str) -> bool:
+    """Return True if a cursor has the form of `stamp`; the thread that it names may be gone."""
+    time, _, thread = cursor.partition("|")
+    try:
+        exact = strftime(_STAMP, strptime(time, _STAMP)) == time
+    except ValueError:
+        return False
+    return exact and uuid_error(thread) is None
+
+
 def stamp(thread: Thread) -> str:
     """Return the cursor of a thread: its creation time in seconds, and its id."""
-    return strftime("%Y-%m-%dT%H-%M-%S", gmtime(thread.created)) + f"|{thread.id}"
+    return strftime(_STAMP, gmtime(thread.created)) + f"|{thread.id}"
 
 
 def as_v2(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:

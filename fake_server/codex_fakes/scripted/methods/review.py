@@ -29,23 +29,19 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
             raise Refused(f"{name} must not be empty")
     if "sha" in shown:
         shown["title"] = (target.get("title") or "").strip() or None
-    given = {**shown, "short": shown.get("sha", "")[:7]}
-    form = "titled" if shown.get("title") else "plain"
-    hint = fill(row.get(f"hint-{form}", row["hint"]), given)
+    hint, prompt = texts(session, shown)
     if params.get("delivery") == "detached":
         # As it is begun with the server's own settings and in its place, whatever the thread had.
         thread = copy(session, thread, settings_again(session, thread, {"cwd": session.cwd}, "v2"))
         session.listen(thread, "v2")
         thread.emit("mcp-startup-complete")
         thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
-    base = session.model.git.get("mergeBase") or session.model.git.get("sha")
-    prompt = fill(row.get(f"prompt-{form}", row["prompt"]), {**given, "base": base})
-    review = Review(thread, session.model, session.table, shown, prompt, hint)
+    review = Review(thread, session.model, session.table, shown, prompt or "", hint)
     item = {"type": "userMessage", "id": review.id, "content": [{"type": "text", "text": hint, "text_elements": []}]}
     turn = {"id": review.id, "items": [item], "status": "inProgress", "error": None}
     session.answer(request, {"turn": turn, "reviewThreadId": thread.id})
     thread.announce("review-started", {"turnObject": turn})
-    if row.get("git") and base is None:
+    if prompt is None:
         # The turn of a review that cannot begin never ends, in the real server too.
         message = f'"{thread.settings.cwd}" is not a git repository'
         thread.stray = error_v2(message, "other")  # the end of the next turn has it
@@ -53,6 +49,17 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
         return
     thread.replace()
     thread.begin(review)
+
+
+def texts(session: Session, target: dict[str, Any]) -> tuple[str, str | None]:
+    """Return the short text for a target, and the reviewer's prompt, which is None if there is no repository to review."""
+    row = session.table["reviews"][target["type"]]
+    given = {**target, "short": target.get("sha", "")[:7]}
+    form = "titled" if target.get("title") else "plain"
+    hint = fill(row.get(f"hint-{form}", row["hint"]), given)
+    base = session.model.git.get("mergeBase") or session.model.git.get("sha")
+    lacks = row.get("git") and base is None
+    return hint, None if lacks else fill(row.get(f"prompt-{form}", row["prompt"]), {**given, "base": base})
 
 
 def _row(session: Session, target: Any) -> dict[str, Any]:

@@ -149,8 +149,11 @@ def interrupt_conversation(session: Session, request: Any, params: dict[str, Any
 def archive_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Archive a conversation."""
     path, name = params["rolloutPath"], params["conversationId"]
+    if all(thread.ephemeral for thread in session.threads.values()):
+        why = "unable to resolve sessions directory: No such file or directory (os error 2)"
+        raise Refused(f"failed to archive thread: {why}", -32603)
     if path not in [thread.path for thread in session.threads.values() if not thread.archived and not thread.ephemeral]:
-        raise Refused(f"rollout path `{path}` must be in sessions directory")  # so too where nothing is
+        raise Refused(f"rollout path `{path}` must be in sessions directory")  # also if no file is there
     if not path.endswith(f"-{name}.jsonl"):
         raise Refused(f"rollout path `{path}` does not match thread id {name}")
     archive(stored(session, name, "conversation"))

@@ -53,7 +53,9 @@ class ConfigFile:
         with open(path, "rb") as file:
             text = file.read().decode("utf-8", "replace")
         self.user, self.flags = user, flags
-        self._refuse(path, (wrong.in_file, place_of(text, wrong.place)))
+        place = place_of(text, wrong.place)
+        by_flags = place is None and wrong_setting(flags, load("forms", version)["settings"]) is not None
+        self._refuse(path, (wrong.text if by_flags else wrong.in_file, place))
         self.load_error = f"failed to parse config.toml: {wrong.text}"
         self.read_error = f"invalid configuration: {wrong.text}"
 

@@ -49,7 +49,8 @@ def wrong_setting(config: Mapping[str, Any], kinds: Mapping[str, Any], at: tuple
 def _wrong(value: Any, kind: Any, at: tuple[str, ...]) -> WrongSetting | None:
     if type(kind) is not dict:
         words = _no_word(value, kind) if type(kind) is list else wrong_value(value, kind, {})
-        return None if words is None else WrongSetting(words, at)
+        within = _wrong_entry(value) if words is not None and kind == "[string]" else ()
+        return None if words is None else WrongSetting(words, at, (*at, *within))
     if "map" in kind:
         if type(value) is not dict:
             return WrongSetting(unlike(value, "a map"), at)
@@ -69,6 +70,12 @@ def _wrong(value: Any, kind: Any, at: tuple[str, ...]) -> WrongSetting | None:
             return WrongSetting(f"missing field `{name}`", at)
     words = _no_transport(value) if kind["struct"] == "RawMcpServerConfig" else None
     return None if words is None else WrongSetting(words, at)
+
+
+def _wrong_entry(value: Any) -> tuple[str, ...]:
+    """Return the index of the first entry of a list that is no text."""
+    entries = enumerate(value) if type(value) is list else ()
+    return next(((str(number),) for number, entry in entries if type(entry) is not str), ())
 
 
 def _no_transport(server: Mapping[str, Any]) -> str | None:

@@ -44,7 +44,8 @@ class Settings:
         if type(chosen) is dict:
             config = {**config, **chosen}
         self.config, self.cwd, self.home, self._limits, self.version = config, cwd, home, limits, version
-        self.model: str = config.get("model") or limits.get("model") or "gpt-5.2-codex"
+        model = config.get("model")
+        self.model: str = model if model is not None else limits.get("model") or "gpt-5.2-codex"
         self.provider: str = config.get("model_provider") or "openai"
         self._default_access()
         self.effort: str | None = config.get("model_reasoning_effort")

@@ -61,6 +61,8 @@ def _fault(line: str, seen: set[str]) -> tuple[str, int, int] | None:
         return _NO_KEY, begin + 1, begin + 1
     if rest[0] in "{}":
         return "invalid key-value pair, expected key", begin + 1, begin + 1
+    if rest[0] not in "\"'.+" and _KEY.match(rest) is None and "=" in rest:
+        return "invalid unquoted key, expected letters, numbers, `-`, `_`", begin + 1, begin + 1
     key = _KEY.match(rest)
     after = rest[key.end() :].lstrip(" \t.") if key is not None else ""
     if key is None or "=" not in after:
@@ -111,6 +113,8 @@ def _value_fault(rest: str, at: int, begin: int) -> tuple[str, int, int] | None:
         return ("unclosed array, expected `]`", last, last) if value.count("[") > value.count("]") else None
     word = _WORD.match(value)
     if word is None or value[0] == "{":
+        if (twice := re.match(r"[+-]?[0-9][0-9_]*?_(?=_)", value)) is not None:
+            return "`_` may only go between digits", column + twice.end(), column + twice.end()
         number = re.match(r"[+-]?[0-9_]+(?:\.[0-9_]+)?", value)
         if number is not None and value[number.end() : number.end() + 1] == ".":
             tail = len(value.split()[0])
@@ -144,11 +148,26 @@ def place_of(text: str, path: Sequence[str]) -> Place | None:
                 return number, begin, begin + rest.index("]")
         elif "=" in rest and rest[0] != "#":
             names = [*table, *_names(rest.partition("=")[0])]
-            if names == list(path) or (names == list(path)[: len(names)] and "{" in rest):
+            if names == list(path)[: len(names)]:
                 start = line.index("=") + 1
                 start += len(line[start:]) - len(line[start:].lstrip())
-                return number, start + 1, start + _length(line[start:].rstrip())
+                if (inner := _inside(line, start, path[len(names) :])) is not None:
+                    return number, inner + 1, inner + _length(line[inner:].rstrip())
     return None
+
+
+def _inside(line: str, start: int, path: Sequence[str]) -> int | None:
+    """Return the column, from 0, at which the value at a path begins, in a line whose inline value begins at `start`."""
+    for name in path:
+        if line[start : start + 1] == "[":
+            places = [found.start() for found in _VALUE.finditer(line, start + 1)]
+            start = places[int(name)] if int(name) < len(places) else start
+        else:
+            key = re.compile(rf"""[{{,]\s*["']?{re.escape(name)}["']?\s*=\s*""").search(line, start)
+            if key is None:
+                return None
+            start = key.end()
+    return start
 
 
 def _length(value: str) -> int:

@@ -18,7 +18,7 @@ def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[
     able, config = settings.abilities(), settings.config
     reasons = able.get("reasons") or config.get("model_supports_reasoning_summaries") is True
     reasoning = {
-        "effort": settings.effort or able.get("effort"),
+        "effort": settings.effort or _effort(settings, able),
         "summary": None if settings.summary == "none" else settings.summary or "auto",
     }
     body: dict[str, Any] = {
@@ -39,6 +39,13 @@ def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[
     if schema is not None:
         text["format"] = {"type": "json_schema", "strict": True, "schema": schema, "name": "codex_output_schema"}
     return {**body, "text": text} if text else body
+
+
+def _effort(settings: Settings, able: dict[str, Any]) -> str | None:
+    """Return the effort of a model for which nobody has chosen one; the server reads some in its list of models."""
+    features = settings.config.get("features")
+    unread = able.get("listed") and isinstance(features, dict) and features.get("remote_models") is False
+    return None if unread else able.get("effort")
 
 
 def answered(history: list[dict[str, Any]]) -> list[dict[str, Any]]:

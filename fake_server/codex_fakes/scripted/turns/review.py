@@ -87,9 +87,12 @@ class Review(Turn):
         super().__init__(inner, model, table, items, None)
         self.id = thread.submit()
         self.outer = thread
-        if thread.settings.config.get("review_model"):
-            self.settings = thread.settings.copy()
-            self.settings.model = self.settings.config["review_model"]
+        config = thread.settings.config
+        self.settings = thread.settings.copy()
+        self.settings.model = config.get("review_model") or self.settings.model
+        # The reviewer has the effort and the summary of the configuration, whatever an earlier turn has changed.
+        self.settings.effort = config.get("model_reasoning_effort")
+        self.settings.summary = config.get("model_reasoning_summary")
         self._target, self._hint = target, hint
         self._words: dict[str, Any] | None = None  # the reviewer's last message
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     Run = Generator[Any, None, None]
 
+#: What a rollback of an empty thread says: the next input is still the first one.
+_OF_ROLLBACKS = ("token_count", "thread_rolled_back")
 _LOOK = 64  # events of one reply between two checks of the client
 
 
@@ -129,7 +131,8 @@ class Turn:
         values = self._user_values(self._items)
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
-        if not thread.said and not is_prefix(values["preview"]):
+        begins = all(event["type"] in _OF_ROLLBACKS for event in thread.said)
+        if begins and not is_prefix(values["preview"]):
             # Only the first input counts: if it is a review, or looks like Codex's own, the thread is not listed.
             thread.asked = True
             thread.preview = thread.preview or values["preview"]  # the preview of a history that the client gave stays

@@ -63,7 +63,8 @@ def actions_of(command: Sequence[str]) -> list[Action]:
             action["path"] = _inside(place, action["path"])
         found.append(action)
     found = [action for action, _ in groupby(_simplified(found))]
-    if len(found) == len(commands) == 1 and found[0]["type"] != "unknown" and "\\" in script:
+    rewritten = "\\" in script or script.rstrip()[-1:] == ";"
+    if len(found) == len(commands) == 1 and found[0]["type"] != "unknown" and rewritten:
         words = _unescaped(script)
         if not {"|", "&&", "||", ";"}.intersection(words):  # a word that looks like an operator counts as one
             found[0]["cmd"] = join(words)

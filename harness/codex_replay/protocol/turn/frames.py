@@ -165,7 +165,8 @@ def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, An
         special = (key for key in statuses if key[:4] == f"{cause['status']} " and _shows(key[4:], statuses[key], cause))
         row = statuses.get(next(special, str(cause["status"]))) or statuses["5xx" if cause["status"] >= 500 else "4xx"]
     elif "code" in cause:
-        row = errors["codes"].get(cause["code"]) or errors["codes"]["*"]
+        row = errors["codes"].get(cause["code"], {})
+        row = row if "message" in row else errors["codes"]["*"]  # a usage limit has its plan's message, and only as a status
     else:
         row = errors["breaks"][cause["break"]]
     filled: dict[str, Any] = fill(row, {"request": "", "shown": _message_in(cause.get("body", "")), **cause})

@@ -122,6 +122,7 @@ def plain_commands(line: str) -> list[list[str]] | None:
     """Return the commands of a shell script that consists only of words joined by && || ; | and line ends, or None for any other
     script."""
     commands: list[list[str]] = [[]]
+    operator = ""
     i, size = 0, len(line)
     while i < size:
         c = line[i]
@@ -144,8 +145,8 @@ def plain_commands(line: str) -> list[list[str]] | None:
             if not commands[-1] and ("=" in word or quoted or word in _NO_COMMAND):
                 return None
             commands[-1].append(word)
-    if not commands[-1] and line.rstrip(" \t")[-1:] == "\n":
-        del commands[-1]  # the last line end joins nothing
+    if not commands[-1] and operator in (";", "\n"):
+        del commands[-1]  # the last one joins nothing
     return commands if commands and commands[-1] else None
 
 

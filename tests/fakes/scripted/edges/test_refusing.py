@@ -100,6 +100,8 @@ def test_an_item_of_a_history_needs_its_members(start: Start, item: Any, missing
         ("model", "error parsing -c overrides: Invalid override (missing '='): model"),
         ("=x", "error parsing -c overrides: Empty key in override: =x"),
         ("model=5", "error loading default config after config error: invalid type: integer `5`, expected a string\nin `model`"),
+        ("profile=zz", "error loading default config after config error: config profile `zz` not found"),
+        ("model_provider=zz", "error loading default config after config error: Model provider `zz` not found"),
     ],
 )
 def test_a_bad_option_ends_the_server_at_its_start(tmp_path: Path, option: str, error: str) -> None:
