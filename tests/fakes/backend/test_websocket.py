@@ -274,6 +274,18 @@ def test_a_client_that_drops_the_connection_is_gone_in_the_ledger(backend: Backe
         assert session.ledger(2)[1]["end"] == "gone"
 
 
+@pytest.mark.parametrize("given", ["left", None, [5]])
+def test_steering_is_refused_with_its_input(backend: BackendProcess, given: object) -> None:
+    session = backend.session("steer", {"websocket": "on", "turns": ["a"]})
+    with opened(session) as client:
+        client.send(json.dumps({"type": "response.steer", "input": given, "previous_response_id": "resp_1"}))
+        failed = json.loads(client.recv(10))
+        assert asked(client)["type"] == "response.completed"
+    assert (failed["type"], failed["error"]["code"]) == ("response.steer.failed", "steering_not_supported")
+    assert failed["steer"] == {"previous_response_id": "resp_1", "input": given}
+    assert session.ledger()[1]["sentence"].startswith("steering: ")
+
+
 def test_the_pings_of_a_client_that_does_not_read_wait(backend: BackendProcess) -> None:
     """Otherwise their pongs fill the memory of the backend."""
     most, ping, size = 150_000_000, Frame(Opcode.PING, b"x" * 125).serialize(mask=True), 0
