@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from codex_replay.shell.codex.cache import find_installed
 from codex_replay.shell.codex.home import HermeticHome
 from codex_replay.shell.rpc.client import Client
 from tests.fakes.scripted.conversing import initialize
 from tests.fakes.scripted.refusals import otherwise
-from tests.fakes.stdio import bad_lines
+from tests.fakes.stdio import bad_lines, number_lines
 
 
 def test_the_real_server_refuses_each_wrong_form_so(tmp_path: Path) -> None:
@@ -27,4 +29,12 @@ def test_the_real_server_refuses_each_wrong_form_so(tmp_path: Path) -> None:
 def test_the_real_server_answers_each_bad_line_so(tmp_path: Path) -> None:
     with bad_lines.real(tmp_path) as server:
         found = {row["line"]: (server.answer(row["line"]), row["answer"]) for row in bad_lines.rows()}
+    assert {line: both for line, both in found.items() if both[0] != both[1]} == {}
+
+
+@pytest.mark.parametrize("version", number_lines.VERSIONS)
+def test_the_real_server_reads_each_number_so(version: str, tmp_path: Path) -> None:
+    given = number_lines.real(version, tmp_path)
+    rows = [row for row in number_lines.rows() if row["version"] == version]
+    found = {row["line"]: (number_lines.answer_to(row["line"], given), row["answer"]) for row in rows}
     assert {line: both for line, both in found.items() if both[0] != both[1]} == {}

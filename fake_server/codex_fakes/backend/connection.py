@@ -65,6 +65,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: Any = None
         #: What takes the bytes after an upgrade, and those that came before it was there.
         self._reader: Callable[[bytes], None] | None = None
+        self._wanted = True  # whether the reader wants more bytes
         self._early = b""
         self._writable = asyncio.Event()
         self._writable.set()
@@ -127,12 +128,14 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
-        """Note that the client is slow."""
+        """Note that the client is slow; after an upgrade its frames wait, because each may cause an answer (a pong)."""
         self._writable.clear()
+        self._read_upgraded()
 
     def resume_writing(self) -> None:
         """Note that the client has caught up."""
         self._writable.set()
+        self._read_upgraded()
 
     def _after_upgrade(self, data: bytes | memoryview) -> None:
         if self._reader is not None:
@@ -154,9 +157,14 @@ class Connection(asyncio.BufferedProtocol):
             reader(early)
 
     def reading(self, wanted: bool) -> None:
-        """Start or stop reading from the client."""
-        if not self._transport.is_closing():
-            (self._transport.resume_reading if wanted else self._transport.pause_reading)()
+        """Start or stop reading from the client of an upgraded connection; nothing is read while the client is slow."""
+        self._wanted = wanted
+        self._read_upgraded()
+
+    def _read_upgraded(self) -> None:
+        if self._reader is not None and not self._transport.is_closing():
+            reads = self._wanted and self._writable.is_set()
+            (self._transport.resume_reading if reads else self._transport.pause_reading)()
 
     def give_back(self, size: int) -> None:
         """Count bytes that are no longer kept (see `take`)."""

@@ -20,8 +20,8 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
+from codex_fakes.listening import patient
 from codex_fakes.listening.address import Address, claim, unusable
-from codex_fakes.listening.patient import Patient
 from codex_fakes.listening.servers import Connection, Driven, Replayed, Shared
 from codex_fakes.stdio.loop import write_out
 from codex_replay.core.text.error_text import error_text
@@ -29,8 +29,6 @@ from codex_replay.shell.cassettes.file import CassetteError
 
 #: The most bytes of a client's message, and the messages of a client that may wait to be read.
 MESSAGE, MESSAGES = 16 << 20, 16
-#: Bytes that a client may leave unread before its connection is closed.
-UNREAD = 64 << 20
 #: Seconds that the clients have to read the last messages before the server ends.
 LAST = 1.0
 _HEALTH = ("/healthz", "/readyz")
@@ -96,7 +94,7 @@ class Listener:
             "ping_interval": None,
             "server_header": None,
             "process_request": _respond,
-            "create_connection": Patient,
+            "create_connection": patient.Patient,
             "close_timeout": 1,
         }
         try:
@@ -124,7 +122,7 @@ class Listener:
 
         def send(message: bytes) -> None:
             connection.waiting += len(message)
-            if connection.waiting > UNREAD:
+            if connection.waiting > patient.UNREAD:
                 websocket.transport.abort()
             else:
                 outgoing.put_nowait(message)

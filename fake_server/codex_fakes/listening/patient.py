@@ -10,6 +10,8 @@ from typing import Any
 
 from websockets.asyncio.server import ServerConnection
 
+#: Bytes that a client may leave unread before its connection is closed, pongs included.
+UNREAD = 64 << 20
 _END = b"\r\n\r\n"
 
 
@@ -36,6 +38,8 @@ class Patient(ServerConnection):
                     self._early = data
                     return
         super().data_received(data)
+        if self.transport.get_write_buffer_size() > UNREAD:
+            self.transport.abort()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Take the end of the client's direction."""

@@ -18,6 +18,7 @@ from codex_fakes.stdio.loop import ROOM, Ended, Stdio
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire.json_text import dumps, loads
 from codex_replay.core.wire.jsonrpc import is_reply, kind
+from codex_replay.protocol.refusals import is_message
 
 #: Notifications about the list of threads, which every connection gets.
 TO_ALL = frozenset(
@@ -133,7 +134,7 @@ class Shared(Driven, ScriptedServer):
         """Take one line of the client whose id `receive` has stored."""
         request = live.value
         self._resumes = kind(request) == "request" and request["method"] == "thread/resume"
-        if kind(request) == "request" and type(request["id"]) in (int, str) and self._asker is not None:
+        if kind(request) == "request" and is_message(request) and self._asker is not None:
             self._count += 1
             ours = f"request {self._count}"
             self._asked[ours] = (self._asker, request["id"], request)

@@ -46,7 +46,7 @@ class ScriptedServer(Stdio):
         self._session: Session | None = None
         self.version = environ.get("FAKE_CODEX_VERSION") or DEFAULT
         if self.version != DEFAULT:
-            from codex_replay.protocol.data_tables import unavailable
+            from codex_replay.protocol.data_tables import load, unavailable
 
             if missing := unavailable("turn", self.version):
                 raise ValueError(f"FAKE_CODEX_VERSION: {missing}")
@@ -54,6 +54,7 @@ class ScriptedServer(Stdio):
                 raise ValueError(
                     f"FAKE_CODEX_STATE keeps threads of Codex {DEFAULT} only; set it or FAKE_CODEX_VERSION, not both."
                 )
+            self.keeps_numbers = load("turn", self.version)["traits"].get("keepsNumbers", False)
         self.experimental = False  # whether the client has the capability experimentalApi
         self.user_agent = ""
         self._client: dict[str, Any] | None = None

@@ -58,6 +58,7 @@ class Stdio:
         self.waiting = 0  # bytes not yet written
         self.due: list[tuple[float, bytes]] = []  # with a pace: when, what
         self.failed = False
+        self.keeps_numbers = False  # whether the imitated version keeps unusual numbers as texts (`serde.read`)
         self.capture: CassetteWriter | None = None
         self._out: list[bytes] = []
         self._status: int | None = None
@@ -197,7 +198,7 @@ class Stdio:
 
     def _take(self, line: bytes) -> bool:
         """Process one line; return False if the server ends because of it (the real one does on invalid UTF-8)."""
-        live = Frame(0, monotonic() - self.start, "rpc", "client", raw=line, value=read_message(line))
+        live = Frame(0, monotonic() - self.start, "rpc", "client", raw=line, value=read_message(line, self.keeps_numbers))
         if self.capture is not None:
             self.capture.write(live)
         self.line(live)

@@ -7,6 +7,7 @@ makes an error, so it imports only the core."""
 from __future__ import annotations
 
 from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.serde import Named, float_text, wide_integer
 from codex_replay.protocol.data_tables import load
 from codex_replay.protocol.versions import DEFAULT
 
@@ -47,6 +48,8 @@ def refusal(request: dict[str, Any], initialized: bool, methods: dict[str, str])
     if method not in methods:
         names = ", ".join(f"`{name}`" for name in methods)
         return f"Invalid request: unknown variant `{method}`, expected one of {names}"
+    if (wrong := wide_integer(params)) is not None:
+        return f"Invalid request: {wrong}"
     wanted = methods[method]
     if params is None and wanted.startswith("option "):
         params = {}
@@ -70,4 +73,6 @@ def type_name(value: Any) -> str:
         return f"boolean `{dumps(value).decode()}`"
     if type(value) is str:
         return "string " + dumps(value).decode()
-    return f"{'integer' if type(value) is int else 'floating point'} `{dumps(value).decode()}`"
+    if type(value) is int:
+        return f"integer `{value}`"
+    return value.named if type(value) is Named else f"floating point `{float_text(value)}`"

@@ -7,13 +7,14 @@ import resource
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from websockets.exceptions import ConnectionClosed, ConnectionClosedError, InvalidMessage, InvalidStatus
+from websockets.frames import Frame, Opcode
 from websockets.sync.client import ClientConnection, connect
 
 from codex_fakes.model.faults import WEBSOCKET_FAULTS
@@ -271,6 +272,34 @@ def test_a_client_that_drops_the_connection_is_gone_in_the_ledger(backend: Backe
         assert session.wait_at_gate("g")
         client.socket.shutdown(socket.SHUT_RDWR)
         assert session.ledger(2)[1]["end"] == "gone"
+
+
+@pytest.mark.parametrize("given", ["left", None, [5]])
+def test_steering_is_refused_with_its_input(backend: BackendProcess, given: object) -> None:
+    session = backend.session("steer", {"websocket": "on", "turns": ["a"]})
+    with opened(session) as client:
+        client.send(json.dumps({"type": "response.steer", "input": given, "previous_response_id": "resp_1"}))
+        failed = json.loads(client.recv(10))
+        assert asked(client)["type"] == "response.completed"
+    assert (failed["type"], failed["error"]["code"]) == ("response.steer.failed", "steering_not_supported")
+    assert failed["steer"] == {"previous_response_id": "resp_1", "input": given}
+    assert session.ledger()[1]["sentence"].startswith("steering: ")
+
+
+def test_the_pings_of_a_client_that_does_not_read_wait(backend: BackendProcess) -> None:
+    """Otherwise their pongs fill the memory of the backend."""
+    most, ping, size = 150_000_000, Frame(Opcode.PING, b"x" * 125).serialize(mask=True), 0
+    with closing(raw(backend.session("flood", {"websocket": "on", "turns": ["a"]}))) as sock:
+        sock.settimeout(2)
+        with suppress(TimeoutError):
+            while size < most:
+                size += sock.send(memoryview(ping * 1000)[size % len(ping) :])
+        assert size < most
+        sock.settimeout(20)
+        wanted = size // len(ping) * 127
+        while wanted > 0:
+            wanted -= len(sock.recv(1 << 16))
+    assert wanted == 0
 
 
 def raw(session: BackendSession) -> socket.socket:

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import Frame as Sent
+from websockets.frames import Opcode
 from websockets.sync.client import ClientConnection, connect, unix_connect
 
 from codex_replay.core.cassette.frames import Frame, Header
@@ -404,8 +406,8 @@ def test_a_client_that_leaves_early_is_reported(tmp_path: Path) -> None:
 IMPATIENT = """
 import sys
 from codex_fakes import fake_codex
-from codex_fakes.listening import listener
-listener.UNREAD = 8_000_000
+from codex_fakes.listening import patient
+patient.UNREAD = 8_000_000
 sys.exit(fake_codex.main(sys.argv[1:]))
 """
 
@@ -425,4 +427,16 @@ def test_a_client_that_reads_nothing_is_disconnected(tmp_path: Path) -> None:
             one.until(lambda message: message.get("method") == "turn/completed")
         with pytest.raises(ConnectionClosed):
             deaf.until(lambda message: False)
+        assert server.stop()[0] == 0
+
+
+def test_a_client_that_reads_no_pongs_is_disconnected(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", IMPATIENT]
+    head = f"GET / HTTP/1.1\nHost: x\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Key: {'A' * 22}==\n"
+    pings = Sent(Opcode.PING, b"x" * 125).serialize(mask=True) * 400_000
+    with running(tmp_path, program=program) as server, socket.create_connection(("127.0.0.1", server.port), 20) as client:
+        client.sendall(f"{head}Sec-WebSocket-Version: 13\n\n".replace("\n", "\r\n").encode())
+        assert client.recv(100).startswith(b"HTTP/1.1 101 ")
+        with pytest.raises(ConnectionError):
+            client.sendall(pings)
         assert server.stop()[0] == 0

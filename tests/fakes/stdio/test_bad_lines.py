@@ -69,7 +69,7 @@ def test_a_replaying_fake_answers_each_as_the_real_server(replaying: Server) -> 
         (b'[1,"x"]', {"id": 1, "method": "x"}),
         (b'{"id":1,"id":1,"method":"x"}', None),
         (b'{"id":1,"method":"x","params":{"id":1}}', {"id": 1, "method": "x", "params": {"id": 1}}),
-        (b'{"id":-0,"method":"x"}', None),
+        (b'{"id":-0,"method":"x"}', {"id": -0.0, "method": "x"}),
         (b'{"id":1,"method":"x-0"}', {"id": 1, "method": "x-0"}),
         (b'{"id":1,"result":{},"error":1,"error":2}', {"id": 1, "result": {}, "error": 2}),
         (b'{"id":1,"method":"\\udc00"}', None),

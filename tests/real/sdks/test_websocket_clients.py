@@ -52,3 +52,18 @@ def test_a_turn_an_increment_a_prewarm_and_an_error(client: str) -> None:
     assert client == "openai" or (found["code"], found["extensions"]) == (1000, "permessage-deflate")
     said = [[item["content"][0]["text"] for item in each if item["type"] == "message"] for each in sent]
     assert said == [["one"], ["one", "two"], ["one", "two", "Hello.", "three"], ["four"], ["five"]]
+
+
+def test_the_openai_sdk_sees_that_steering_is_not_supported() -> None:
+    """The event is the SDK's own; the connection stays."""
+    steer = {"type": "response.steer", "input": "left", "previous_response_id": "$last"}
+    before, _ = command("openai")
+    with BackendProcess() as backend:
+        session = backend.session("steer", {"websocket": "on", "turns": ["Hello.", "Again."]})
+        url = session.url.replace("http", "ws", 1) + "/v1/responses"
+        messages = json.dumps([create("one"), steer, create("two")])
+        done = subprocess.run([*before, url, messages], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    first, failed, second = json.loads(done.stdout)["answers"]
+    assert (first["text"], second["text"]) == ("Hello.", "Again.")
+    assert failed == {"types": ["response.steer.failed"], "code": "steering_not_supported", "input": "left"}

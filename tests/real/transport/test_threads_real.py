@@ -17,7 +17,7 @@ import pytest
 from websockets.http11 import Response
 from websockets.sync.server import Request, ServerConnection, serve
 
-from codex_replay.shell.codex.home import ApiKey, HermeticHome
+from codex_replay.shell.codex.home import ApiKey, ChatGpt, HermeticHome
 from codex_replay.shell.codex.install import ensure
 from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 from codex_replay.shell.rpc.client import Client
@@ -121,6 +121,58 @@ def test_a_connection_that_ends_in_mid_response_is_replaced(backend: BackendProc
         assert transports(session) == "GWWWGW"
         assert continued(session) == [False, True, True, False]
         assert [frame for frame in client.messages() if frame.get("method") == "error"] == []
+
+
+def refused(status: int, **error: Any) -> dict[str, Any]:
+    return {"status": status, "error": {"message": "No.", **error}}
+
+
+#: The model's first answer -> the error of the turn (None: another connection, and the second answer).
+ANSWERS: dict[str, tuple[dict[str, Any], str | None]] = {
+    "400": (refused(400, code="invalid_prompt"), "other"),
+    "a usage limit": (refused(429, type="usage_limit_reached", resets_at=4102444800), "usageLimitExceeded"),
+    "a long context": ({"items": ["x", {"type": "failed", "code": "context_length_exceeded"}]}, "contextWindowExceeded"),
+    "no quota": ({"items": ["x", {"type": "failed", "code": "insufficient_quota"}]}, "usageLimitExceeded"),
+    "500": (refused(500, code="server_error"), None),
+    "503": (refused(503, code="server_error"), None),
+    "401 of a ChatGPT login": (refused(401, code="token_expired"), None),
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_error_message_ends_the_turn_or_the_connection(
+    backend: BackendProcess, name: str, version: str, tmp_path: Path
+) -> None:
+    answer, error = ANSWERS[name]
+    chatgpt = name.endswith("login")
+    script = {"websocket": "on", "turns": [answer, "after"], **({"auth": "chatgpt"} if chatgpt else {})}
+    session = backend.session(f"{version} {name}".replace(" ", "-"), script)
+    with app_server(version, session.url, tmp_path, ChatGpt() if chatgpt else ApiKey()) as client:
+        client.request("turn/start", {"threadId": thread(client), "input": [{"type": "text", "text": "go"}]})
+        ended = client.notification("turn/completed")["turn"]
+    assert (ended["status"], (ended["error"] or {}).get("codexErrorInfo")) == ("failed" if error else "completed", error)
+    assert transports(session) == ("GWW" if error else "GWWGW")
+    session.close()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_incomplete_response_fails_the_turn_since_0_169(backend: BackendProcess, version: str, tmp_path: Path) -> None:
+    turns = [{"items": ["x", {"type": "incomplete", "reason": "max_output_tokens"}]}, "after"]
+    with codex(version, backend, {"websocket": "on", "turns": turns}, tmp_path) as (client, session):
+        assert turn(client, thread(client)) == ("failed" if version == "0.169.0" else "completed")
+        assert transports(session) == ("GWW" if version == "0.169.0" else "GWWGW")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_rate_limits_of_the_model_reach_the_client(backend: BackendProcess, version: str, tmp_path: Path) -> None:
+    primary = {"used_percent": 42, "window_minutes": 60, "reset_at": 4102444800}
+    event = {"type": "codex.rate_limits", "plan_type": "pro", "rate_limits": {"primary": primary}}
+    items = ["x", {"type": "event", "event": event}]
+    with codex(version, backend, {"websocket": "on", "turns": [{"items": items}]}, tmp_path) as (client, _):
+        assert turn(client, thread(client)) == "completed"
+        limits = [frame["params"] for frame in client.messages() if frame.get("method") == "account/rateLimits/updated"]
+    assert limits[-1]["rateLimits"]["primary"] == {"usedPercent": 42, "windowDurationMins": 60, "resetsAt": 4102444800}
 
 
 class Model:

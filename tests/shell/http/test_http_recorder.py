@@ -439,8 +439,9 @@ def test_a_backend_that_is_not_there_is_said_and_recorded(tmp_path: Path) -> Non
     assert b"cannot be reached" in recorder.stderr
 
 
-def test_the_upstreams_path_stands_before_the_clients(tmp_path: Path) -> None:
-    with backend(answering(JSON)) as made, recording(tmp_path, f"http://127.0.0.1:{made.port}/s/one/") as recorder:
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+def test_the_upstreams_path_stands_before_the_clients(scheme: str, tmp_path: Path) -> None:
+    with backend(answering(JSON)) as made, recording(tmp_path, f"{scheme}://127.0.0.1:{made.port}/s/one/") as recorder:
         with recorder.connect() as client:
             client.sendall(post())
             assert read_all(client)[0] == JSON

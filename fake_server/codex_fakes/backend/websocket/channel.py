@@ -24,7 +24,7 @@ from codex_fakes.backend.play import play
 from codex_fakes.backend.rules.auth import Asked
 from codex_fakes.backend.rules.table import Violation, check
 from codex_fakes.backend.sessions import Session
-from codex_fakes.backend.websocket.exchange import WebSocketExchange
+from codex_fakes.backend.websocket.exchange import NO_STEERING, WebSocketExchange
 from codex_replay.core.replay.increments import OWN, Increments, comparable, items
 from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
@@ -172,6 +172,10 @@ class Channel:
             value = read(data)
         except NotJson as error:
             refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The message is not JSON: {error}."))
+            return
+        if isinstance(value, dict) and value.get("type") == "response.steer":
+            exchange.refuse_steer(value)
+            entry.answer, entry.status, entry.sentence = "rule", 400, f"steering: {NO_STEERING}"
             return
         if not isinstance(value, dict) or value.get("type") != "response.create":
             text = 'A message must be an object with "type": "response.create".'

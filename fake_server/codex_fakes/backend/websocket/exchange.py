@@ -124,6 +124,13 @@ class WebSocketExchange(MessageExchange):
         self._channel.over = True
         self.connection.close()
 
+    def refuse_steer(self, value: Mapping[str, Any]) -> None:
+        """Answer `response.steer` as a model without steering does (the openai SDK's `ResponseSteerFailedEvent`)."""
+        error = {"type": "invalid_request_error", "code": "steering_not_supported", "message": NO_STEERING}
+        steer = {name: value.get(name) for name in ("previous_response_id", "input")}
+        self._send(dump({"type": "response.steer.failed", "sequence_number": 0, "error": error, "steer": steer}))
+        self.ended = True
+
     def _send(self, data: bytes) -> None:
         encoder = self._channel.encoder
         self._channel.send(encoder.message("text", data))
@@ -162,6 +169,7 @@ class WebSocketExchange(MessageExchange):
                 channel.close(1000)
 
 
+NO_STEERING = "This model does not support steering; send the input with the next `response.create`."
 #: code -> message of the errors that only a WebSocket has.
 ERRORS = {
     "websocket_connection_limit_reached": "Responses websocket connection limit reached (60 minutes). "

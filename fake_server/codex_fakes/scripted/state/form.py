@@ -115,7 +115,7 @@ def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
     if kind == "ThreadId":
         return uuid_error(value) if type(value) is str else unlike(value, "a string")
     if kind == "f64":
-        return None if type(value) in (int, float) else unlike(value, "f64")
+        return None if type(value) in (int, float) or getattr(value, "named", "map") != "map" else unlike(value, "f64")
     if kind in _NUMBERS:
         if type(value) is not int:
             return unlike(value, kind)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    Scan = Callable[[str, int], tuple[Any, int]]
+
 
 class NotJson(ValueError):
     """The bytes are not exactly one JSON text in UTF-8; the message gives the reason."""
@@ -40,25 +42,18 @@ class _Settings:
     strict = True
     object_hook = None
     object_pairs_hook = None
-    parse_float: Callable[[str], float] = float
-    parse_int = int
     parse_constant = staticmethod(_refuse_constant)
     memo: dict[str, str] = {}  # noqa: RUF012 - the C scanner wants an attribute, not an instance
-
-
-class _FiniteSettings(_Settings):
-    """The options of a scanner that also refuses numbers out of range."""
-
-    parse_float = staticmethod(_finite)
 
 
 try:
     import _json
 
-    # Both are CPython's own, used as json.decoder and json.encoder use them; the stubs describe their Python look-alikes.
-    _scan: Callable[[str, int], tuple[Any, int]] = _json.make_scanner(_Settings)  # type: ignore[arg-type]
-    #: A scanner for `loads`: a number out of range is `OutOfRange`.
-    scan_finite: Callable[[str, int], tuple[Any, int]] = _json.make_scanner(_FiniteSettings)  # type: ignore[arg-type]
+    def scanner(parse_float: Callable[[str], Any] = float, parse_int: Callable[[str], Any] = int) -> Scan:
+        """Return a scanner for `loads` that reads numbers with these functions."""
+        # Both are CPython's own, used as json.decoder and json.encoder use them; the stubs describe their Python look-alikes.
+        numbers = {"parse_float": staticmethod(parse_float), "parse_int": staticmethod(parse_int)}
+        return _json.make_scanner(type("_Numbers", (_Settings,), numbers))  # type: ignore[arg-type]
 
     def _encoder(escape: Callable[[str], str], nan: bool = False) -> Callable[[Any, int], tuple[str, ...]]:
         return _json.make_encoder(None, None, escape, None, ":", ",", False, False, nan)  # type: ignore[arg-type]
@@ -69,8 +64,10 @@ try:
 except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPython
     import json
 
-    _scan = json.JSONDecoder(parse_constant=_refuse_constant).scan_once  # type: ignore[attr-defined]
-    scan_finite = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).scan_once  # type: ignore[attr-defined]
+    def scanner(parse_float: Callable[[str], Any] = float, parse_int: Callable[[str], Any] = int) -> Scan:
+        """Return a scanner for `loads` that reads numbers with these functions."""
+        decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=parse_float, parse_int=parse_int)
+        return decoder.scan_once  # type: ignore[attr-defined,no-any-return]
 
     def _encode(value: Any, _level: int) -> tuple[str, ...]:
         return (json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False),)
@@ -82,10 +79,13 @@ except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPyth
         return (json.dumps(value, ensure_ascii=False, separators=(",", ":")),)
 
 
+_scan = scanner()
+#: A scanner for `loads`: a number out of range is `OutOfRange`.
+scan_finite = scanner(_finite)
 _SPACE = " \t\n\r"
 
 
-def loads(data: bytes, scan: Callable[[str, int], tuple[Any, int]] = _scan) -> Any:
+def loads(data: bytes, scan: Scan = _scan) -> Any:
     """Return the value of one JSON text; only white space is allowed around it.
 
     Stricter than `json.loads`: no NaN or Infinity, no byte-order mark, no encoding but UTF-8. Raises `NotJson`. A stricter caller

@@ -1,15 +1,15 @@
 """Read a client's line as serde_json, the JSON reader of the real server, reads it: the cases in which Python's reader gives
 another result.
 
-serde_json refuses a whole line for a lone surrogate, for a number beyond the range of a double, and for values nested more than
-127 deep, at any place. serde_json refuses a message that has the same member twice. serde_json reads `-0` as a float,
-which is not an id. serde_json reads a list of a request's members, in their order, as a request. Source: the real 0.92.0
-(tests/data/bad_lines.ndjson).
-fake-codex loads this module at start-up: `read` decides by substrings whether a line needs a closer look."""
+serde_json refuses a whole line for a lone surrogate and for values nested more than 127 deep, at any place. serde_json refuses a
+message that has the same member twice. serde_json reads a list of a request's members, in their order, as a request. Numbers
+depend on the version of Codex (`read`). Sources: the real 0.92.0 (tests/data/bad_lines.ndjson), the real 0.169.0
+(tests/data/numbers.ndjson). fake-codex loads this module at start-up: `read` decides by substrings whether a line needs a closer
+look."""
 
 from __future__ import annotations
 
-from codex_replay.core.wire.json_text import NotJson, dumps, loads, members
+from codex_replay.core.wire.json_text import NotJson, OutOfRange, dumps, loads, members, scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,15 +19,92 @@ DEPTH = 127  # of nested lists and objects, the message's own included
 #: The members that the types of a message have; any other may be there twice.
 _MEMBERS = ("id", "method", "params", "result", "error")
 _QUOTED = tuple(f'"{name}"'.encode() for name in _MEMBERS)
-_DIGITS = bytes(0x30 if chr(byte).isdigit() else 0x20 for byte in range(256))
-_RANGE = 309  # digits: an integer of fewer is within the range of a double
+_INTEGERS = range(-(2**63), 2**64)  # i64 and u64
+_WIDE_INTEGERS = range(-(2**127), 2**128)  # i128 and u128
+_DIGITS = 39  # of the longest integer of _WIDE_INTEGERS
+#: The key of the map that serde_json puts in the place of a number that it keeps as a text.
+_NUMBER = "$serde_json::private::Number"
 
 
-def read(line: bytes) -> Any:
+class Named(float):
+    """A float that the real server calls `named` in its error messages."""
+
+    named = "map"
+
+
+def float_text(value: float, plus: str = "") -> str:
+    """Return a float as serde_json writes it; newer versions of it write `e+16` for `e16` (`plus`)."""
+    text = repr(value)
+    mantissa, found, exponent = text.partition("e")
+    if not found:
+        return text
+    power = int(exponent)
+    if power == -5:
+        return _without_exponent(mantissa, power)
+    return f"{mantissa}e{plus if power > 0 else ''}{power}"
+
+
+def _without_exponent(mantissa: str, power: int) -> str:
+    sign = "-" if mantissa[0] == "-" else ""
+    whole, _, fraction = mantissa.removeprefix("-").partition(".")
+    digits = whole + fraction
+    return sign + (f"0.{'0' * (-power - 1)}{digits}" if power < 0 else digits.ljust(power + 1, "0"))
+
+
+def _double(text: str) -> float:
+    """Read a number as a double."""
+    value = float(text)
+    if value - value:  # infinity minus itself is no number, and true
+        raise OutOfRange("a number out of range")
+    return value
+
+
+def _integer(text: str) -> int | float:
+    """Read an integer; one that does not fit, and `-0`, is a double."""
+    if len(text) < 21 and text != "-0" and (value := int(text)) in _INTEGERS:
+        return value
+    return _double(text)
+
+
+def _number(text: str) -> Any:
+    """Read a number that is kept as a text: it is a float if the float is written as this text, otherwise a map."""
+    value = float(text)
+    mantissa, found, exponent = text.lower().partition("e")
+    if value - value:
+        return {_NUMBER: text}
+    if found and exponent[0] not in "+-":
+        exponent = "+" + exponent
+    named = float_text(value, "+")
+    short, scientific, power = named.partition("e")
+    if mantissa + found + exponent not in (named, _without_exponent(short, int(power)) if scientific else named):
+        return Named(value)
+    if "+" not in named:
+        return value
+    value = Named(value)
+    value.named = f"floating point `{named}`"
+    return value
+
+
+def _wide_integer(text: str) -> Any:
+    """Read an integer that is kept as a text, if it does not fit 128 bits."""
+    if len(text) <= _DIGITS + 1 and (value := int(text)) in _WIDE_INTEGERS:
+        return value
+    return _number(text)
+
+
+_scan_doubles, _scan_texts = scanner(_double, _integer), scanner(_number, _wide_integer)
+
+
+def read(line: bytes, texts: bool = False) -> Any:
     """Return the message that the real server reads from a client's line; None if the server reads no message and sends no
-    answer."""
+    answer.
+
+    A number that does not fit an integer of 64 bits is a double, and the line is refused if it is out of range. With `texts`, as
+    newer versions of Codex do, such a number is kept as a text: nothing is out of range, but where the server needs a value, some
+    of these texts are maps.
+    """
     try:
-        value = loads(line)
+        value = loads(line, _scan_texts if texts else _scan_doubles)
     except NotJson:
         return None
     if type(value) is list:
@@ -35,9 +112,23 @@ def read(line: bytes) -> Any:
     if type(value) is not dict or not _is_readable(line, value):
         return None
     doubled = any(line.count(name) > 1 for name in _QUOTED)
-    if (doubled or b"\\u" in line or b"-0" in line) and line.lstrip()[:1] == b"{" and not _is_plain(line, value):
+    if (doubled or b"\\u" in line) and line.lstrip()[:1] == b"{" and not _is_plain(line, value):
         return None
+    if type(value.get("params")) is Named and value["params"].named == "map":
+        value["params"] = {_NUMBER: dumps(value["params"]).decode()}
     return value
+
+
+def wide_integer(value: Any) -> str | None:
+    """Return the error for the first integer of more than 64 bits in the params of a request, or None."""
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if type(one) is int and one not in _INTEGERS:
+            return f"invalid type: integer `{one}` as {'u' if one > 0 else 'i'}128, expected any value"
+        if type(one) in (list, dict):
+            todo += reversed(one.values() if type(one) is dict else one)
+    return None
 
 
 def _of_members(values: list[Any]) -> dict[str, Any] | None:
@@ -49,10 +140,8 @@ def _is_readable(line: bytes, value: Any) -> bool:
     try:
         dumps(value)
     except ValueError:
-        return False  # a lone surrogate, or an infinite number
-    if line.count(b"[") + line.count(b"{") > DEPTH and _depth(value) > DEPTH:
-        return False
-    return not (b"0" * _RANGE in line.translate(_DIGITS) and _is_out_of_range(value))
+        return False  # a lone surrogate
+    return not (line.count(b"[") + line.count(b"{") > DEPTH and _depth(value) > DEPTH)
 
 
 def _depth(value: Any) -> int:
@@ -64,27 +153,8 @@ def _depth(value: Any) -> int:
     return deep
 
 
-def _is_out_of_range(value: Any) -> bool:
-    todo = [value]
-    while todo:
-        one = todo.pop()
-        if type(one) is int:
-            try:
-                float(one)
-            except OverflowError:
-                return True
-        elif type(one) in (list, dict):
-            todo += one.values() if type(one) is dict else one
-    return False
-
-
 def _is_plain(line: bytes, value: dict[str, Any]) -> bool:
-    """Return True if no member of the message's type is duplicated and its id is not `-0`."""
-    text = str(line, "utf-8")
-    names = []
-    for name, start, end in members(text):
-        if name == "id" and text[start:end] == "-0":
-            return False
-        names.append(name)
+    """Return True if no member of the message's type is duplicated."""
+    names = [name for name, _, _ in members(str(line, "utf-8"))]
     counted = ["id", "method", "params"] if "method" in value else ["id", "result" if "result" in value else "error"]
     return all(names.count(name) < 2 for name in counted)

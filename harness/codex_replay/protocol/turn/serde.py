@@ -9,6 +9,7 @@ absent, `[form]` a list.
 from __future__ import annotations
 
 from codex_replay.core.wire.json_text import dumps, loads
+from codex_replay.core.wire.serde import float_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -380,6 +381,6 @@ def _named(value: Any) -> str:
         return "map" if type(value) is dict else "sequence"
     if value is None:
         return "null"
-    text = dumps(value).decode().replace("e+", "e")
+    text = float_text(value) if type(value) is float else dumps(value).decode()
     names = {bool: "boolean", int: "integer", float: "floating point"}
     return f"string {text}" if type(value) is str else f"{names[type(value)]} `{text}`"

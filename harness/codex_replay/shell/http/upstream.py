@@ -10,10 +10,15 @@ if TYPE_CHECKING:
 
 
 class Upstream:
-    """The upstream of requests: host, port, TLS or not, and the path before the client's path. Raises ValueError."""
+    """The upstream of requests: host, port, TLS or not, and the path before the client's path; ws:// is the same as http://, and
+    wss:// the same as https://. Raises ValueError.
+    """
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
+        if parts.scheme in ("ws", "wss"):
+            url = f"http{url[2:]}"
+            parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{url!r} is not an http or https URL; give one such as https://host/base")
         if parts.query or parts.fragment:

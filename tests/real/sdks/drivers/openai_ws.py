@@ -17,15 +17,17 @@ def main(url: str, messages: str) -> None:
     with client.responses.connect() as connection:
         for message in json.loads(messages):
             fields = json.loads(json.dumps(message).replace('"$last"', json.dumps(last)))
-            del fields["type"]
-            connection.response.create(**fields)
+            steers = fields.pop("type") == "response.steer"
+            (connection.response.steer if steers else connection.response.create)(**fields)
             types = []
             for event in connection:
                 types.append(event.type)
-                if event.type in ("error", "response.completed"):
+                if event.type in ("error", "response.completed", "response.steer.failed"):
                     break
             if event.type == "error":
                 answers.append({"types": types, "status": event.status, "code": event.error.code})
+            elif steers:
+                answers.append({"types": types, "code": event.error.code, "input": event.steer.input})
             else:
                 last = event.response.id
                 answers.append({"types": types, "text": event.response.output_text})
