@@ -33,7 +33,7 @@ def notice(method: str, **params: Any) -> tuple[str, dict[str, Any]]:
 
 
 def learned(left: list[Any], right: list[Any]) -> Learnt:
-    return learn([Pair("case", frames(*left), frames(*right))], BASE, "a test")
+    return learn([Pair("case", frames(*left), frames(*right))], BASE, "a test", "/home/user")
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,14 @@ def test_what_differs_by_nature_is_masked(key: str, left: Any, right: Any, what:
     found = learned([notice("x", **{key: left})], [notice("x", **{key: right})])
     assert (found.table["keys"][key], found.equal, found.unexplained) == (what, ["case"], {})
     assert [(row.part, row.rule, row.seen) for row in found.rows] == [("keys", key, ["case"])]
+
+
+def test_a_key_of_paths_below_the_home_is_masked_although_the_runs_do_not_differ() -> None:
+    """Each run of the suite has the same name for its directory."""
+    run = [notice("x", roots=["/home/user/work"], text="/home/user/a", details=["/home/user/b", "Enable it.", "It is old."])]
+    found = learned(run, run)
+    assert [(row.part, row.rule, row.seen) for row in found.rows] == [("keys", "roots", ["case"])]
+    assert {key: what for key, what in found.table["keys"].items() if key not in BASE["keys"]} == {"roots": "path"}
 
 
 @pytest.mark.parametrize(
