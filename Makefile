@@ -42,6 +42,7 @@ $(STAMP): requirements.lock pyproject.toml fake_server/bin/fake-codex
 
 conformance: $(STAMP) ## the suites on the embedded fakes: no network, no account
 	$(BIN)/python -m pytest suites $(LEAN) $(SHARED)
+	$(BIN)/python -m pytest suites/app_server $(LEAN) $(SHARED) --app-server fake@0.169.0
 	$(BIN)/python -m pytest suites/proxy $(LEAN) $(SHARED) --profile as-specified --report reports/proxy-as-specified
 
 test: $(STAMP) ## the project's own tests, lint and types

@@ -1,9 +1,9 @@
 """Puts the suites, the cassettes and the contract into the wheel, where `codex-replay run` finds them outside a checkout.
 
 They go inside the package, as codex_replay/packaged/{suites,contract} and codex_replay/packaged/cassettes.wheel.zip, so that an
-installation adds no top-level package `suites` to anyone's environment. The schema files of a version become
-schema.wheel.zip and schema-experimental.wheel.zip beside its tables. An editable installation gets none of these: it has the
-checkout's files, and copies would only grow old.
+installation adds no top-level package `suites` to anyone's environment. The schema files and the cassettes of a version become
+schema.wheel.zip, schema-experimental.wheel.zip and cassettes.wheel.zip beside its tables. An editable installation gets none of
+these: it has the checkout's files, and copies would only grow old.
 
 The archives exist because pytest reads the list of all files that a plugin's distribution installed, at the start of each run of
 each user: a hundred files cost half a millisecond. codex_replay/shell/files/archive.py reads them.
@@ -33,8 +33,9 @@ class PackagedSuites(BuildHookInterface):  # type: ignore[type-arg]
         for folder, name in (("suites", "suites"), ("docs/contract", "contract")):
             included[folder] = f"codex_replay/packaged/{name}"
         archives = {"codex_replay/packaged/cassettes.wheel.zip": root / "cassettes"}
-        for schema in (root / "harness" / DATA).glob("*/schema*/"):
-            archives[f"{DATA}/{schema.parent.name}/{schema.name}.wheel.zip"] = schema
+        for name in ("schema*", "cassettes"):
+            for folder in (root / "harness" / DATA).glob(f"*/{name}/"):
+                archives[f"{DATA}/{folder.parent.name}/{folder.name}.wheel.zip"] = folder
         self._drafts = tempfile.TemporaryDirectory(prefix="codex-replay-build-")
         for number, (target, folder) in enumerate(archives.items()):
             draft = Path(self._drafts.name) / f"{number}.zip"

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from codex_replay.cli.main import main
-from codex_replay.plugin.base.naming import cassette_folder
+from codex_replay.plugin.base.naming import cassette_folder, read_only
 from codex_replay.shell import doctor
 from codex_replay.shell.cassettes.file import CassetteError, CassetteReader, cassettes_in, open_file
 from codex_replay.shell.files import archive, version_data
@@ -54,7 +54,19 @@ def test_the_archive_lists_the_cassettes_of_the_folder(packed: Path) -> None:
 def test_the_suites_take_the_archive_beside_them(packed: Path) -> None:
     (packed / "cassettes").mkdir()  # an update of an older installation leaves it behind
     assert cassette_folder(packed / "suites" / "app_server" / "test_v2.py", packed) == packed / "cassettes.wheel.zip"
-    assert cassette_folder(ROOT / "suites" / "app_server" / "test_v2.py", ROOT) == ROOT / "cassettes"
+    case = ROOT / "suites" / "app_server" / "test_v2.py"
+    assert cassette_folder(case, ROOT) == cassette_folder(case, ROOT, "unknown") == ROOT / "cassettes"
+
+
+def test_the_recordings_of_another_version_are_among_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run on another version neither reads nor replaces the cassettes of the default version."""
+    monkeypatch.setenv("CODEX_REPLAY_DATA", str(tmp_path))
+    case = ROOT / "suites" / "app_server" / "test_v2.py"
+    packaged, added = (cassette_folder(case, ROOT, version) for version in ("0.169.0", "9.9.9"))
+    assert len(list(packaged.rglob("*.ndjson"))) > 300
+    assert added == tmp_path / "versions" / "9.9.9" / "cassettes"
+    assert (read_only(packaged), read_only(added)) == (False, True)
+    assert cassette_folder(tmp_path / "tests" / "test_it.py", tmp_path, "0.169.0") == tmp_path / "cassettes"
 
 
 def test_fake_codex_replays_from_the_archive_without_unpacking(packed: Path) -> None:

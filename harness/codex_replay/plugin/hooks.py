@@ -18,7 +18,7 @@ import pytest
 
 from codex_replay.plugin.base.for_versions import MARKERS, skip_for_version
 from codex_replay.plugin.base.key_errors import report_on as tell_key_error
-from codex_replay.plugin.base.naming import case_name, cassette_folder, role_of
+from codex_replay.plugin.base.naming import case_name, cassette_folder, read_only, role_of
 from codex_replay.plugin.base.options import check_profile, check_report, settings_of
 from codex_replay.plugin.base.places import installed_id
 from codex_replay.plugin.base.progress import VARIABLE, Progress
@@ -179,8 +179,8 @@ def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         pytest.skip(f"live only, not verified on {session.subject.name}: {live_only.args[0]}")
     name, subject = case_name(request.node, session.root), session.subject
     settings = session.settings if live_only is None else replace(session.settings, record="none")
-    cassettes = session.settings.cassettes or cassette_folder(request.node.path, session.root)
-    if subject.live and settings.record != "none" and cassettes.is_file():
+    cassettes = session.settings.cassettes or cassette_folder(request.node.path, session.root, subject.version)
+    if subject.live and settings.record != "none" and read_only(cassettes):
         raise pytest.UsageError(f"--record: the cassettes in {cassettes} are read-only; name a folder with --cassettes DIR.")
     start = AppServer(name, settings, subject, cassettes, lambda: tmp_path_factory.mktemp("case"), session.backend)
     case = Case(name, settings, subject, start)

@@ -215,6 +215,14 @@ def test_the_structured_form_is_used_only_where_it_is_exact(raw: bytes, key: str
     assert list(fields)[:4] == ["n", "t", "seam", "from"]
 
 
+@pytest.mark.parametrize("raw", [b'{"id":1,"error":{"message":"no"}}\n', b'{"id": 1, "error": {"message": "no"}}\n'])
+def test_a_line_has_what_came_although_a_case_changed_the_decoded_message(raw: bytes) -> None:
+    frame = Frame(1, 0.0, "rpc", "server", raw=raw)
+    untouched = encode_frame(frame)
+    frame.value["error"]["message"] = "changed"
+    assert encode_frame(frame) == untouched
+
+
 def test_a_message_that_contains_the_format_s_own_words_is_not_misread() -> None:
     raw = dumps({"x": '{"n":1,"msg":', ',"msg":': {"seam": "http"}, "cassette": 1, "end": True}) + b"\n"
     back = parse_line(encode_frame(Frame(1, 0.0, "rpc", "client", "msg", raw)))

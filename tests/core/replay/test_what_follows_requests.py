@@ -177,3 +177,17 @@ def test_a_thread_whose_opening_request_is_unanswered_waits_for_its_answer() -> 
 
 def test_a_frame_is_a_frame() -> None:
     assert isinstance(log(*OPENING)[0], Frame)
+
+
+def test_a_warning_before_the_response_to_a_turn_waits_for_the_request_of_that_turn() -> None:
+    """A request of another thread comes between the two turns: the warning must not come before its answer."""
+    as_recorded(
+        *OPENING,
+        *TURN,
+        END,
+        asked(3, "thread/loaded/list"),
+        answered(3),
+        asked(4, "turn/start", threadId="T"),
+        told("warning", threadId="T"),
+        ("server", {"id": 4, "result": {"turn": {"id": "turn-2"}}}),
+    )

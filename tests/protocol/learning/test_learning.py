@@ -33,7 +33,7 @@ def notice(method: str, **params: Any) -> tuple[str, dict[str, Any]]:
 
 
 def learned(left: list[Any], right: list[Any]) -> Learnt:
-    return learn([Pair("case", frames(*left), frames(*right))], BASE, "a test")
+    return learn([Pair("case", frames(*left), frames(*right))], BASE, "a test", "/home/user")
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,18 @@ def test_what_differs_by_nature_is_masked(key: str, left: Any, right: Any, what:
     assert [(row.part, row.rule, row.seen) for row in found.rows] == [("keys", key, ["case"])]
 
 
+def test_a_key_of_paths_below_the_home_is_masked_although_the_runs_do_not_differ() -> None:
+    """Each run of the suite has the same name for its directory."""
+    run = [notice("x", roots=["/home/user/work"], text="/home/user/a", details=["/home/user/b", "Enable it.", "It is old."])]
+    found = learned(run, run)
+    assert [(row.part, row.rule, row.seen) for row in found.rows] == [("keys", "roots", ["case"])]
+    assert {key: what for key, what in found.table["keys"].items() if key not in BASE["keys"]} == {"roots": "path"}
+
+
 @pytest.mark.parametrize(
     ("key", "left", "right"),
     [
+        ("total_tokens", 5, 7),
         ("text", "yes", "no"),
         ("status", "completed", "failed"),
         ("id", "msg_1_0", "msg_2_0"),
@@ -81,10 +90,11 @@ def test_an_object_in_another_order_is_learnt() -> None:
 def test_frames_in_both_orders_are_a_race_and_a_lost_frame_is_not() -> None:
     one, other, third = (notice(name, threadId=THREAD) for name in ("one", "other", "third"))
     found = learned([one, other, third], [other, one, third])
-    assert [race["between"] for race in found.table["races"]] == [[["rpc< one"], ["rpc< other"]]]
+    races = [*BASE["races"], {"between": [["rpc< one"], ["rpc< other"]], "why": "Seen in both orders in two runs of case."}]
+    assert found.table["races"] == races
     assert found.equal == ["case"]
     lost = learned([one, other], [one])
-    assert (lost.table["races"], lost.unexplained) == ([], {"case": "rpc< other is only in one run"})
+    assert (lost.table["races"], lost.unexplained) == (BASE["races"], {"case": "rpc< other is only in one run"})
 
 
 def test_a_number_inside_a_text_is_masked_after_its_words() -> None:
@@ -94,6 +104,7 @@ def test_a_number_inside_a_text_is_masked_after_its_words() -> None:
     found = learned([notice("x", note=left)], [notice("x", note=right)])
     assert found.equal == ["case"]
     assert by_text("12 of 20", "13 of 20") == [], "no words are before it"
+    assert by_text("the thread <uuid:1>", "the thread <uuid:2>") == [], "the normaliser gave that number"
 
 
 def test_leaves_name_headers() -> None:

@@ -22,7 +22,6 @@ from tests.real.differential.scenarios import GREETING, conversation
 VERSION = "0.169.0"
 FOLDER = Path(__file__).parents[2] / "data" / "scripted-later"
 HI = ("echo hi", "hi\n", 0)
-ADDED = "*** Begin Patch\n*** Add File: new.txt\n+one\n*** End Patch\n"
 
 
 def conversations() -> dict[str, dict[str, Any]]:
@@ -32,8 +31,10 @@ def conversations() -> dict[str, dict[str, Any]]:
         script = [{"items": [command("call_1", *HI, **more)]}, {"items": [command("call_2", *HI, **more)]}, GREETING]
         return conversation([*script, GREETING], [{**GO, "decide": {"*": each}} for each in decisions], settings=settings)
 
-    def patched(settings: dict[str, Any], decision: str = "accept") -> dict[str, Any]:
-        call = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "call_1", "input": ADDED}
+    def patched(settings: dict[str, Any], decision: str = "accept", *names: str) -> dict[str, Any]:
+        files = "".join(f"*** Add File: {name}\n+one\n" for name in names or ("new.txt",))
+        patch = f"*** Begin Patch\n{files}*** End Patch\n"
+        call = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "call_1", "input": patch}
         told = conversation([{"items": [call]}, GREETING, GREETING], [{**GO, "decide": {"*": decision}}, NEXT], settings=settings)
         return {**told, "model": "gpt-5.5"}
 
@@ -84,6 +85,8 @@ def conversations() -> dict[str, dict[str, Any]]:
         "patch": patched(FREE),
         "patch-unanswered": unanswered(patched(ASKING)),
         "patch-accepted": patched(ASKING),
+        "patch-accepted-below": patched(ASKING, "accept", "a/b/c.txt"),
+        "patch-accepted-beside": patched(ASKING, "accept", "a/b/c.txt", "new.txt"),
         "patch-declined": patched(ASKING, "decline"),
         "patch-cancelled": patched(ASKING, "cancel"),
         "dynamic": answered({"contentItems": [{"type": "inputText", "text": "sunny"}], "success": True}),
@@ -95,6 +98,8 @@ def conversations() -> dict[str, dict[str, Any]]:
         "unknown-tool": conversation([{"items": [gone]}, GREETING], [GO]),
         "failed": conversation([{"status": 500, "error": {"message": "oops"}}, GREETING], [GO, NEXT]),
         "refused": conversation([{"status": 401, "error": {"message": "no"}}], [GO]),
+        "refused-blank": conversation([{"status": 502, "error": {"message": " "}}, {"status": 404, "body": " no "}], [GO, NEXT]),
+        "refused-empty": conversation([{"status": 403, "body": " "}], [GO]),
         "full": conversation([{"items": [{"type": "failed", "code": "context_length_exceeded", "message": "long"}]}], [GO]),
         "incomplete": conversation([{"items": ["a", {"type": "incomplete", "reason": "max_output_tokens"}]}], [GO]),
         "retried": {**conversation([{"items": ["a"], "fault": "cut_before_completed"}, GREETING], [GO]), "retries": 1},

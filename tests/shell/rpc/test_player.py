@@ -192,3 +192,25 @@ def test_what_the_recorded_server_repeated_by_chance_is_waited_for_once() -> Non
     assert replayed("notLoaded", "0.169.0") == []
     assert replayed("idle", "0.169.0") == [10.0]
     assert replayed("notLoaded", "0.92.0") == [10.0]
+
+
+def test_a_frame_of_another_thread_that_comes_first_is_not_taken_for_one_of_this_thread() -> None:
+    """The live server has the recorded ids, as fake-codex has; the turns of two threads run at the same time."""
+    a, b = "01a219d1-013f-71a3-997a-ced4d4ef6f40", "01a219d1-0168-7bd2-a916-8db7e9ec7e2a"
+
+    def opened(n: int, thread: str) -> dict[str, Any]:
+        return {"id": n, "result": {"thread": {"id": thread}}}
+
+    def started(thread: str) -> dict[str, Any]:
+        return {"method": "turn/started", "params": {"threadId": thread}}
+
+    answers = {1: [opened(1, a)], 2: [opened(2, b)], 3: [started(b), started(a)]}
+    live = Live(lambda request: answers.get(request["id"], []))
+    frames = [
+        *(frame(1, "client", {"id": 1, "method": "thread/start"}), frame(2, "server", opened(1, a))),
+        *(frame(3, "client", {"id": 2, "method": "thread/start"}), frame(4, "server", opened(2, b))),
+        *(frame(5, "client", {"id": 3, "method": "x"}), frame(6, "server", started(a)), frame(7, "server", started(b))),
+        frame(8, "client", {"id": 4, "method": "thread/unsubscribe", "params": {"threadId": a}}),
+    ]
+    assert Player(cast(Client, live), {}).play(frames) is None
+    assert live.sent[-1]["params"] == {"threadId": a}

@@ -1,4 +1,8 @@
-"""Patches: the fake shows them, requests approval, and treats them as applied; it reads and writes no file."""
+"""Patches: the fake shows them, requests approval, and treats them as applied; it reads and writes no file.
+
+Strategy: only a directory is looked for. After an approval, a later version can write in the directories of the patch's files
+that exist, and it creates no other.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,16 @@ def _denial(patch: str) -> dict[str, Any]:
     path = next((line[13:] for line in lines if line.startswith("*** Move to: ")), path)
     deletes = kind == "*** Delete"
     return {"stderr": f"Failed to {'delete' if deletes else 'write'} file {path.strip()}\n", "final": deletes}
+
+
+def _creatable(changes: dict[str, Any], cwd: str) -> bool:
+    """Return True if each new file is in or below a directory that exists and has a file of the patch; `cwd` exists."""
+    import os
+
+    folders = {path.rpartition("/")[0] for path in changes}
+    there = [f"{folder}/" for folder in folders if folder == cwd or os.path.isdir(folder)]
+    new = [path for path, change in changes.items() if change["type"] == "add"]
+    return all(any(path.startswith(folder) for folder in there) for path in new)
 
 
 class Patches(Calls):
@@ -59,8 +73,11 @@ class Patches(Calls):
         thread.emit("patch-begin", values)
         self.diff.begin(changes)
         key = tuple(sorted(changes))
-        if not inside and settings.sandbox["type"] != "externalSandbox" and not thread.clock and "denied" not in result:
+        sandboxed = not inside and settings.sandbox["type"] != "externalSandbox"
+        if sandboxed and not thread.clock and "denied" not in result:
             result = {**result, "denied": _denial(patch)}  # the sandbox lets nothing be written there
+        if thread.clock and sandboxed and not _creatable(changes, cwd):
+            result = {"success": False, **result}
         if result.get("approval", asks) and not all(("file", path) in thread.approved for path in key):
             refused = yield from self._approve_patch(values, key)
             if refused:

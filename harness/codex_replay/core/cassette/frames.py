@@ -140,8 +140,10 @@ def encode_frame(frame: Frame, canonical: bool = False) -> bytes:
 
 
 def _encode_line(frame: Frame) -> bytes:
-    raw = frame.raw
-    if is_canonical(raw, frame.value):
+    raw, value = frame.raw, frame.value
+    if not is_canonical(raw, value):
+        value = Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw).value  # a case may have changed the other one
+    if is_canonical(raw, value):
         return b'"msg":' + raw[:-1]
     try:
         exact = b'"text":' + dumps(raw.decode())
@@ -150,7 +152,7 @@ def _encode_line(frame: Frame) -> bytes:
 
         exact = b'"base64":"' + b2a_base64(raw, newline=False) + b'"'
     try:
-        return exact if frame.value is None else exact + b',"view":' + dumps(frame.value)
+        return exact if value is None else exact + b',"view":' + dumps(value)
     except ValueError:  # a lone surrogate in the view; the exact text alone has all the data
         return exact
 

@@ -10,8 +10,9 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
 - the frame that reports a replaced turn waits for the request that opened the new turn;
 - a frame that names a thread and no turn waits for the request that opened the thread, or, if it is of a kind that only follows
   requests (the thread's status, its name), for the last request in the thread;
-- while no turn runs, a frame of a thread waits for the last request in the thread that the server has answered: that caused
-  it. Two frames do not: the first one of a thread, and one of a kind that the thread sent before any request named it;
+- while no turn runs, a frame of a thread waits for the request that opens the next turn if it is open (a warning before its
+  response), otherwise for the last request in the thread that the server has answered: that caused it. Two frames do not: the
+  first one of a thread, and one of a kind that the thread sent before any request named it;
 - a request that reaches all threads (a reload of the MCP servers) is awaited by the next frame of each;
 - a frame that names a process, a watch or a search of the client's waits for the last request that named it, and so does the
   response to the request that started it;
@@ -296,7 +297,11 @@ class Causality:
         if thread.last_request is None:
             thread.unasked.add(method)
         first, thread.said = not thread.said, True
-        if first or thread.running or thread.answered is None or method in thread.unasked:
+        if first or thread.running or method in thread.unasked:
+            return []
+        if thread.unclaimed:
+            return thread.unclaimed[-1:]
+        if thread.answered is None:
             return []
         answered, thread.answered = thread.answered, None
         return [answered]

@@ -14,7 +14,6 @@ from codex_replay.core.redact.redactor import Redactor
 from codex_replay.plugin.app_server.server import Server
 from codex_replay.plugin.app_server.upstream import RecordedUpstream
 from codex_replay.plugin.base.for_versions import value_for
-from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.codex.shell_tools import for_version
 from codex_replay.shell.files.archive import is_file
 from codex_replay.shell.rpc.client import SubjectFailure
@@ -101,11 +100,6 @@ class AppServer:
             if prepare is not None:
                 prepare(root)
         else:
-            if self._subject.version != DEFAULT:
-                raise SubjectFailure(
-                    f"The cassettes of this suite were recorded from Codex {DEFAULT}, so {self._subject.name} cannot replay "
-                    f"them. Use --app-server codex@{self._subject.version}, or --app-server fake."
-                )
             if not is_file(str(cassette)):
                 raise SubjectFailure(
                     f"There is no recording of {self._name} ({cassette}); "

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codex_replay.protocol.versions import DEFAULT, is_version
+from codex_replay.shell.files import version_data
 from codex_replay.shell.files.archive import packed
 
 if TYPE_CHECKING:
@@ -107,11 +109,17 @@ def below_suites(path: Path) -> tuple[str, ...]:
     return parts[len(parts) - parts[::-1].index("suites") :] if "suites" in parts else ()
 
 
-def cassette_folder(path: Path, root: Path) -> Path:
+def cassette_folder(path: Path, root: Path, version: str = DEFAULT) -> Path:
     """Return the folder `cassettes` (in a wheel, an archive) next to the `suites` folder that contains `path`, otherwise in the
-    root.
+    root. The recordings of the suites for another `version` are among the data of that version.
     """
     for parent in path.parents:
         if parent.name == "suites":
-            return Path(packed(str(parent.parent / "cassettes")))
+            other = is_version(version) and version != DEFAULT
+            return Path(version_data.folder(f"{version}/cassettes") if other else packed(str(parent.parent / "cassettes")))
     return root / "cassettes"
+
+
+def read_only(cassettes: Path) -> bool:
+    """Return True if no case records into this folder: it is an archive, or belongs to a version that `codex add` made."""
+    return cassettes.is_file() or cassettes.is_relative_to(version_data.added_folder())

@@ -18,6 +18,7 @@ STRUCTURE = frozenset(
         *("id", "type", "method", "status", "text", "delta", "name", "role", "code", "message", "command", "decision", "kind"),
         *("phase", "model", "query", "input", "output", "content", "arguments", "success", "error", "result", "params"),
         *("usage", "total", "last", "inputTokens", "outputTokens", "totalTokens"),
+        *("input_tokens", "output_tokens", "total_tokens"),
     }
 )
 #: Keys whose texts say which thing or what kind of thing it is: no part of them is masked.
@@ -90,7 +91,9 @@ def _row(before: str, one: str, other: str) -> dict[str, Any] | None:
     """Return the row that masks a part of a text after the words `before` it."""
     member = _MEMBER.search(before)
     words = member[0] if member else re.split(r"[\d\n]", before)[-1][-BEFORE:]
-    words = words[words.rfind(">") + 1 :] if "<" in words else words  # no name that the normaliser gave
+    if words.rfind("<") > words.rfind(">"):
+        return None  # the number of a name that the normaliser gave
+    words = words[words.rfind(">") + 1 :]
     if sum(c.isalpha() for c in words) < LETTERS:
         return None
     numbers = all(part.replace(".", "").isdigit() for part in (one, other))

@@ -1,19 +1,21 @@
 """Learn the table `normalise` of a version from pairs of runs: the allowed differences of two runs of one scenario.
 
-Strategy: a pair is compared with the rules that were learnt so far. Each differing leaf suggests a mask (`masks`), each inversion
-of two server frames suggests a race. A rule is accepted if the comparison needs it, and the pair is compared again, until a
-comparison suggests no new rule. The differences that remain are reported and never masked."""
+Strategy: the home of the runs has the same name in all of them, so no difference shows which keys have paths; they are the keys
+whose texts are mostly paths below that home. Then a pair is compared with the rules that were learnt so far. Each differing leaf
+suggests a mask (`masks`), each inversion of two server frames suggests a race. A rule is accepted if the comparison needs it, and
+the pair is compared again, until a comparison suggests no new rule. The differences that remain are reported and never masked."""
 
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.protocol.learning.leaves import Leaf, leaves
-from codex_replay.protocol.learning.masks import IDENTITY, by_key, by_text
+from codex_replay.protocol.learning.masks import IDENTITY, STRUCTURE, by_key, by_text
 from codex_replay.protocol.recordings.compare import NormalEvent, aligned, normal_form_by
 
 #: A pair is compared so many times at most; each round can only need what the round before had hidden.
@@ -60,10 +62,14 @@ class Learnt:
     unexplained: dict[str, str]
 
 
-def learn(pairs: Iterable[Pair], base: dict[str, Any], about: str) -> Learnt:
-    """Return the table with which the runs of as many pairs as possible are equal; `base` is the table to start from."""
+def learn(pairs: Iterable[Pair], base: dict[str, Any], about: str, home: str) -> Learnt:
+    """Return the table with which the runs of as many pairs as possible are equal; `base` is the table to start from.
+
+    `home` is the directory that the recordings name in place of the directory of each run.
+    """
     learner = _Learner(copy.deepcopy(base) | {"about": about})
     pairs = list(pairs)
+    learner.paths(pairs, home)
     for pair in pairs:
         learner.pair(pair)
     # A rule of a later pair may complete an earlier one.
@@ -89,6 +95,23 @@ class _Learner:
 
     def forms(self, pair: Pair) -> tuple[list[NormalEvent], list[NormalEvent]]:
         return normal_form_by(pair.a, self.table), normal_form_by(pair.b, self.table)
+
+    def paths(self, pairs: Iterable[Pair], home: str) -> None:
+        """Mask each key whose texts are mostly paths below `home`."""
+        others: Counter[str] = Counter()
+        found: dict[str, Row] = {}
+        for pair in pairs:
+            for key, text in _texts([frame.value for frame in pair.a if frame.seam == "rpc"]):
+                if text != home and not text.startswith(f"{home}/"):
+                    others[key] += 1
+                    continue
+                others[key] -= 1
+                row = found.setdefault(key, Row("keys", key, f"a path below the home of the runs: {text[:60]!r}"))
+                row.seen += [] if pair.name in row.seen else [pair.name]
+        for key, row in found.items():
+            if others[key] < 0 and key not in STRUCTURE and key not in self.table["keys"]:
+                self.table["keys"][key] = "path"
+                self.rows["keys", key] = row
 
     def pair(self, pair: Pair) -> None:
         """Learn the rules that the two runs of a pair need."""
@@ -174,6 +197,18 @@ class _Learner:
 
     def _declared(self, one: str, other: str) -> bool:
         return any([one] in race["between"] and [other] in race["between"] for race in self.table["races"])
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each text in `value` with the key that it is under; the texts of a list are under the key of the list."""
+    if type(value) is str:
+        yield key, value
+    elif type(value) is list:
+        for each in value:
+            yield from _texts(each, key)
+    elif type(value) is dict:
+        for name, each in value.items():
+            yield from _texts(each, name)
 
 
 def inversions(left: Sequence[NormalEvent], right: Sequence[NormalEvent]) -> Iterator[tuple[str, str]]:

@@ -174,12 +174,12 @@ def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, An
 
 
 def _message_in(body: str) -> str:
-    """Return the message in an error's body, or the body."""
+    """Return the message in an error's body, else the body; without the spaces around it. A blank body is an unknown error."""
     try:
         message = loads(body.encode("utf-8", "surrogatepass"))["error"]["message"]
     except (NotJson, KeyError, TypeError):
-        return body
-    return message.strip() if type(message) is str else body
+        message = None
+    return (message.strip() if type(message) is str else "") or body.strip() or "Unknown error"
 
 
 def _shows(words: str, row: Mapping[str, Any], cause: Mapping[str, Any]) -> bool:

@@ -45,7 +45,8 @@ WRITTEN = {
     "corrections": "where a version differs from its own bundle; `cassette lint` of the recordings shows whether any is needed",
 }
 
-
+#: The name that recordings give to the directory of a run.
+HOME = "/home/user"
 #: Runs the command `codex-replay` without a look at PATH.
 _COMMAND = "from codex_replay.cli.entry import main; main()"
 
@@ -63,7 +64,7 @@ class Listener:
 
 
 @dataclass(slots=True)
-class _Scenario:
+class Scenario:
     """One case of the suite in all runs: its outcomes, and the frames of its servers, for each run."""
 
     outcomes: list[str] = field(default_factory=list)
@@ -95,14 +96,12 @@ def add(
         _bundles(version, draft)
         listener.stage("Asking for methods, refusals and configuration keys")
         probed = _probe(binary, version, draft)
-        found = _runs(version, suites, listener, runs, wait, jobs, chosen)
+        found = kept_runs(version, suites, listener, runs, wait, jobs, chosen)
         listener.stage("Learning the tables")
-        learned = _tables(version, found, draft)
+        learned = learn_tables(version, found, draft)
         listener.stage("Checking the recordings")
         learned |= {"cassettes": _cassettes(version, found, learned.pop("equal"), root, draft, listener, jobs)}
-        _write(
-            draft / version_data.LEARNT, {"learnt": 1, "codex": version, "runs": runs, **probed, **learned, "written": WRITTEN}
-        )
+        write(draft / version_data.LEARNT, {"learnt": 1, "codex": version, "runs": runs, **probed, **learned, "written": WRITTEN})
         shutil.rmtree(place, ignore_errors=True)
         os.replace(draft, place)
     except (BundleError, SubjectFailure) as error:
@@ -139,7 +138,8 @@ def _progress(step: Step) -> tuple[int, int | None]:
     return step.done, step.total
 
 
-def _write(path: Path, value: object) -> None:
+def write(path: Path, value: object) -> None:
+    """Write a data file."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -159,10 +159,10 @@ def _bundles(version: str, draft: Path) -> None:
 
 def _probe(binary: Path, version: str, draft: Path) -> dict[str, Any]:
     methods = probe.methods(binary, version)
-    _write(draft / "methods.json", methods)
+    write(draft / "methods.json", methods)
     known = data_tables.load("config-keys")["keys"]
     keys, counted = probe.config_keys(binary, version, known)
-    _write(
+    write(
         draft / "config-keys.json", {"about": f"The keys of config.toml that Codex {version} refuses [[[]]] under.", "keys": keys}
     )
     silent = [method for method, expected in methods.items() if not expected]
@@ -172,15 +172,18 @@ def _probe(binary: Path, version: str, draft: Path) -> dict[str, Any]:
     }
 
 
-def _runs(version: str, suites: Path, listener: Listener, runs: int, wait: float, jobs: int, chosen: str) -> dict[str, _Scenario]:
-    found: dict[str, _Scenario] = {}
+def kept_runs(
+    version: str, suites: Path, listener: Listener, runs: int, wait: float = 3.0, jobs: int = 2, chosen: str = ""
+) -> dict[str, Scenario]:
+    """Return the scenarios of the suite in `runs` runs on the real binary, which must be installed."""
+    found: dict[str, Scenario] = {}
     for number in range(1, runs + 1):
         listener.stage(f"Running the suite, run {number} of {runs}")
         run = suite_run.Run(suites, version, number, chosen, (), wait, jobs, plain=True)
         folder = suite_run.kept(run, listener.step)
         for path in sorted((folder / "cases").rglob("*.json")):
             value = json.loads(path.read_bytes())
-            scenario = found.setdefault(value["case"], _Scenario())
+            scenario = found.setdefault(value["case"], Scenario())
             outcome = "racy" if value.get("racy") and value["outcome"] == "passed" else value["outcome"]
             scenario.outcomes.append("lost" if "lost" in value else outcome)
             scenario.runs.append([_read(each) for each in sorted(path.parent.glob(f"{path.stem}.[0-9]*.ndjson"))])
@@ -195,7 +198,8 @@ def _read(path: Path) -> tuple[Header, list[Frame]]:
         raise CannotAdd(f"A run of the suite left a recording that cannot be read: {error}") from None
 
 
-def _tables(version: str, found: Mapping[str, _Scenario], draft: Path) -> dict[str, Any]:
+def learn_tables(version: str, found: Mapping[str, Scenario], draft: Path) -> dict[str, Any]:
+    """Write normalise.json and causality.json into `draft`; return the rows with their evidence."""
     pairs = []
     for name, scenario in found.items():
         for later in scenario.runs[1:]:
@@ -203,11 +207,11 @@ def _tables(version: str, found: Mapping[str, _Scenario], draft: Path) -> dict[s
                 pairs.append(normal.Pair(name if number == 1 else f"{name}.{number}", one[1], other[1]))
     base = data_tables.load("learning", data_tables.ANY)
     about = f"The values that differ between two runs of one scenario on Codex {version}; learnt from {len(pairs)} pairs of runs."
-    learned = normal.learn(pairs, base, about)
-    _write(draft / "normalise.json", learned.table)
+    learned = normal.learn(pairs, base, about, HOME)
+    write(draft / "normalise.json", learned.table)
     whole = ((name, frames) for name, scenario in found.items() for run in scenario.runs for _, frames in run)
     table, rows = causes.learn(whole)
-    _write(draft / "causality.json", table)
+    write(draft / "causality.json", table)
     unequal = set(learned.unexplained)
     return {
         "scenarios": {"all": len(found), "passed": sum(set(each.outcomes) == {"passed"} for each in found.values())},
@@ -222,7 +226,7 @@ def _tables(version: str, found: Mapping[str, _Scenario], draft: Path) -> dict[s
 
 
 def _cassettes(
-    version: str, found: Mapping[str, _Scenario], equal: set[str], root: Path, draft: Path, listener: Listener, jobs: int
+    version: str, found: Mapping[str, Scenario], equal: set[str], root: Path, draft: Path, listener: Listener, jobs: int
 ) -> dict[str, Any]:
     """Write the recordings of the cases that passed with equal traffic; keep those that `lint` and `replay` accept."""
     paths = []

@@ -38,11 +38,15 @@ def path_of(name: str) -> str:
 
 def schema_folder(version: str, experimental: bool = False) -> str:
     """Return the path of the folder (in a wheel the archive) with the schema files of `version`; it may not exist."""
+    return folder(f"{version}/schema{'-experimental' if experimental else ''}")
+
+
+def folder(name: str) -> str:
+    """Return the path of the data folder `name` (in a wheel the archive), such as ``0.1.2/cassettes``; it may not exist."""
     import os
 
     from codex_replay.shell.files.archive import packed
 
-    name = f"{version}/schema{'-experimental' if experimental else ''}"
     place = packed(path_of(name))
     return place if os.path.exists(place) else f"{added_folder()}/{name}"
 

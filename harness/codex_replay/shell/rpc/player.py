@@ -109,7 +109,7 @@ class Player:
         else:
             self._missed = 0
         self._matcher.bind(value, live)
-        self._bind_cursors(value.get("result"), live.get("result"))
+        self._bind_results(value.get("result"), live.get("result"))
         if sort == "request":
             self._server_ids[_key(value["id"])] = live["id"]
 
@@ -129,13 +129,20 @@ class Player:
                 return self._client.wait(what, lambda it: self._fits(recorded, it) and _call(it) == call, min(BRIEF, timeout))
         return self._client.wait(what, lambda it: self._fits(recorded, it), timeout)
 
-    def _bind_cursors(self, recorded: Any, live: Any) -> None:
-        """Bind the cursors of further pages, because the client sends them back and they contain a time."""
+    def _bind_results(self, recorded: Any, live: Any) -> None:
+        """Bind the cursors of further pages, because the client sends them back and they contain a time; and the ids of threads
+        and turns, also if they are the recorded ones: else a frame of another thread, which came first, would be taken for one
+        of this thread.
+        """
         if type(recorded) is not dict or type(live) is not dict:
             return
         for key, ours in recorded.items():
             theirs = live.get(key)
-            if key.lower().endswith("cursor") and type(ours) is str and type(theirs) is str:
+            if key in ("thread", "turn") and type(ours) is dict and type(theirs) is dict:
+                ours, theirs = ours.get("id"), theirs.get("id")
+            elif not key.lower().endswith("cursor"):
+                continue
+            if type(ours) is str and type(theirs) is str:
                 self._matcher.bindings.pair(ours, theirs)
 
     def _refusal(self, recorded: Any, error: Any) -> None:
