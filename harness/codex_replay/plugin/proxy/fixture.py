@@ -41,6 +41,7 @@ from codex_replay.shell.rpc.client import SubjectFailure
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
+    from codex_replay.plugin.proxy.wire import WireFrame
     from codex_replay.shell.http.backend_process import BackendProcess
     from codex_replay.shell.process.subject import Process
 
@@ -173,6 +174,7 @@ class Proxy:
         if done.problem:
             gone = {frame.child for frame in done.frames if not frame.child_runs()}
             if done.silent:
+                watch.given_up()
                 self.timed_out = self.timed_out or not watch.cause
                 self._pool.retire(running)  # what it still does must not reach another case
             raise SubjectFailure(watch.late + no_end(done, attached=self.attached, gone=gone))
@@ -246,14 +248,8 @@ class Proxy:
         if self.running is None or self.attached:
             return
         frames = [frame for done in self.exchanges for frame in done.frames]
-        deadline = time.monotonic() + SETTLES
-        while turn_is_open(frames := [*frames, *self.running.wire.update()]):
-            if time.time() - frames[-1].t > QUIET and are_joined(frames):
-                return
-            if time.monotonic() > deadline:
-                self._pool.retire(self.running)
-                return
-            time.sleep(0.02)
+        if not self.running.wire.until(_is_quiet, SETTLES, frames):
+            self._pool.retire(self.running)
 
     def eventually(self, sent: Callable[[list[Any]], bool], seconds: float = 5.0, what: str = "What was waited for") -> list[Any]:
         """Wait until `sent` returns true for the frames since the last request; return these frames.
@@ -264,20 +260,21 @@ class Proxy:
         assert self.running is not None
         last = self.exchanges[-1]
         seconds = self.patience.part(seconds, what)
-        deadline = time.monotonic() + seconds
-        while not sent(last.frames):
-            if time.monotonic() > deadline:
-                self.patience.count(True, what)
-                report = [
-                    str(f.value["method"]) for f in last.frames if f.sender == "client" and f.kind in ("request", "notification")
-                ]
-                raise SubjectFailure(
-                    f"{what} did not pass on the JSON-RPC seam within {seconds:g} s after {last.method} {last.path}. "
-                    f"The proxy sent: {', '.join(report) or 'nothing'}."
-                )
-            time.sleep(0.02)
-            last.frames += self.running.wire.update()
+        if not self.running.wire.until(sent, seconds, last.frames):
+            self.patience.count(True, what)
+            report = [
+                str(f.value["method"]) for f in last.frames if f.sender == "client" and f.kind in ("request", "notification")
+            ]
+            raise SubjectFailure(
+                f"{what} did not pass on the JSON-RPC seam within {seconds:g} s after {last.method} {last.path}. "
+                f"The proxy sent: {', '.join(report) or 'nothing'}."
+            )
         return last.frames
+
+
+def _is_quiet(frames: list[WireFrame]) -> bool:
+    """Return True if no turn of a case goes on, or will begin."""
+    return not turn_is_open(frames) or (time.time() - frames[-1].t > QUIET and are_joined(frames))
 
 
 def pytest_configure(config: pytest.Config) -> None:

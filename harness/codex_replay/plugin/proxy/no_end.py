@@ -92,12 +92,13 @@ class Watch:
         self._from = len(wire.frames)
         #: The frames that were read here: they belong to the exchange.
         self.frames: list[WireFrame] = []
-        #: Why the answer was given up; "" if it was not.
+        #: Why the answer can be given up; "" if it cannot.
         self.cause = ""
         self._earlier = ""  # a sentence, if it was given up before its limit
 
     def hopeless(self) -> bool:
-        """Return True once the proxy has been stuck for too long."""
+        """Return True once the proxy has been stuck for too long; `given_up` counts it, if no answer came in the meantime."""
+        self.cause = ""
         self.frames += self._wire.update()
         frames = self._wire.frames[self._from :]
         cause = stuck(frames)
@@ -113,8 +114,12 @@ class Watch:
         if self._within is not None and limit < self._within:
             self._earlier = "Several answers were late, so this one was given up earlier. "
         self.cause = cause
-        self._patience.count(True, cause)
         return True
+
+    def given_up(self) -> None:
+        """Count an answer that was given up, so that later cases wait less for the same cause."""
+        if self.cause:
+            self._patience.count(True, self.cause)
 
     @property
     def late(self) -> str:

@@ -47,7 +47,7 @@ PIECE = "CODEX_REPLAY_PIECE"
 INSERT = "CODEX_REPLAY_INSERT"
 #: The same: how often its app-server repeats a stream of the model that breaks off; 0 if not given.
 RETRIES = "CODEX_REPLAY_STREAM_RETRIES"
-#: The file beside codex that ends it at its start, with status 1; each such start adds a line to it.
+#: The folder beside codex that ends it at its start, with status 1; each such start writes a file into it.
 ENDS = "ends-at-its-start"
 #: The one variable that every case sets.
 PROFILE = "PROXY_PROFILE"
@@ -116,7 +116,7 @@ class RunningProxy:
         where = shlex.quote(str(self.folder))
         path = self.folder / "codex"
         path.write_text(
-            f"#!/bin/sh\n[ -e {where}/{ENDS} ] && {{ echo >> {where}/{ENDS}; exit 1; }}\n"
+            f"#!/bin/sh\n[ -e {where}/{ENDS} ] && {{ : > {where}/{ENDS}/$$; exit 1; }}\n"
             f'exec env -i {settings} FAKE_CODEX_LEDGER={where}/ledger.$$ {MARK}="${{{MARK}-}}" '
             f'{tap} {where}/wire.$$ {piece} -- {shlex.join(argv)} "$@"\n',
             encoding="utf-8",
@@ -206,17 +206,17 @@ class RunningProxy:
         return SubjectFailure("\n".join([f"{why}{STDERR if lines else ''}", *lines]))
 
     @contextmanager
-    def codex_ends_at_its_start(self) -> Iterator[Callable[[], int]]:
+    def codex_ends_at_its_start(self) -> Iterator[Callable[[], list[float]]]:
         """While the body runs, each new app-server exits at once with status 1.
 
-        Yields a function that returns the number of such exits.
+        Yields a function that returns the times of these exits, in seconds since the epoch, in order.
         """
         path = self.folder / ENDS
-        path.touch()
+        path.mkdir()
         try:
-            yield lambda: path.read_bytes().count(b"\n")
+            yield lambda: sorted(each.stat().st_mtime for each in path.iterdir())
         finally:
-            path.unlink()
+            path.rename(path.with_name(f"{ENDS}.{time.time_ns()}"))  # at once: a start may still write into it
 
     @property
     def alive(self) -> bool:
