@@ -82,7 +82,7 @@ def test_an_answer_may_come_between_the_signal_and_the_end_of_the_app_server() -
     must_be_at_once(answer(502, ended=6.5), 5.0, "the end of its app-server", begun=4.0)
     with pytest.raises(AssertionError, match=r"was answered 502 .* 0.50 s before the end of its app-server"):
         must_be_at_once(answer(502, ended=3.5), 5.0, "the end of its app-server", begun=4.0)
-    with pytest.raises(AssertionError, match="within 2 s after the end of its app-server, but it ended after 2.5 s"):
+    with pytest.raises(AssertionError, match=r"within 2 s after the end of its app-server, but it ended after 2.5 s"):
         must_be_at_once(answer(502, ended=7.5), 5.0, "the end of its app-server", begun=4.0)
 
 

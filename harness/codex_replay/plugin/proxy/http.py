@@ -38,7 +38,7 @@ class Event:
 
 
 class Chunks:
-    """A body that is sent in chunks, each in a separate network packet."""
+    """A body in several network packets: with its length, or, if the case gives the header Transfer-Encoding, as HTTP chunks."""
 
     PAUSE = 0.1  # seconds after each piece, so that the kernel does not join two
 
@@ -247,9 +247,10 @@ def exchange(
     pieces: list[bytes] = []
     try:
         sent = {"Content-Type": "application/json", **headers} if data is not None else dict(headers)
-        if isinstance(data, Chunks):
+        chunked = "Transfer-Encoding" in sent
+        if isinstance(data, Chunks) and not chunked:
             sent["Content-Length"] = str(len(data.whole))
-        connection.request(method, parts.path + path, data, sent)
+        connection.request(method, parts.path + path, data, sent, encode_chunked=chunked)
         response = connection.getresponse()
         done.status, done.headers, done.version = response.status, response.getheaders(), response.version
         while piece := response.read1(1 << 16):

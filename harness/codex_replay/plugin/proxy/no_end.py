@@ -28,6 +28,8 @@ ENDS_OF_V1 = ("codex/event/task_complete", "codex/event/turn_aborted")
 UNANSWERED, ENDED, FAILED = "a request of the app-server", "the end of the turn", "the end of a failed turn"
 #: The seconds that a proxy has then, unless a case sets less for a turn that failed.
 REACTION = 5.0
+#: The seconds after a turn within which the turn of a further submission begins.
+QUIET = 0.05
 
 
 def ends_turn(message: Any) -> bool:
@@ -71,6 +73,11 @@ def are_joined(frames: Sequence[WireFrame]) -> bool:
     """Return True if no turn runs, although there are more submissions than turns: the server joins two that come together."""
     begun = any(frame.value.get("method") in STARTS for frame in frames if frame.kind == "notification")
     return begun and not running_threads(frames) and not _unanswered(frames, "client")
+
+
+def is_quiet(frames: Sequence[WireFrame]) -> bool:
+    """Return True if no turn goes on, and none will begin: for two submissions, a second turn begins right behind the first."""
+    return not turn_is_open(frames) or (time.time() - frames[-1].t > QUIET and are_joined(frames))
 
 
 def stuck(frames: Sequence[WireFrame]) -> str:
