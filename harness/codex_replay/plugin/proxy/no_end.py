@@ -27,7 +27,7 @@ ENDS_OF_V1 = ("codex/event/task_complete", "codex/event/turn_aborted")
 #: The reasons why only the proxy can end an answer: a request of the server without a reply, a turn that is over.
 UNANSWERED, ENDED, FAILED = "a request of the app-server", "the end of the turn", "the end of a failed turn"
 #: The seconds that a proxy has then, unless a case sets less for a turn that failed.
-REACTION = 5.0
+REACTION = 3.0
 #: The seconds after a turn within which the turn of a further submission begins.
 QUIET = 0.05
 
