@@ -1,4 +1,4 @@
-"""One request to a proxy: when its answer is given up, and that a finished answer never is."""
+"""One request to a proxy: when its answer is given up, that a finished answer never is, and when the next case may begin."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from json import dumps
 
 from codex_replay.plugin.proxy.http import Exchange, exchange
+from codex_replay.plugin.proxy.no_end import QUIET, is_quiet
+from codex_replay.plugin.proxy.wire import WireFrame
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nDone"
 
@@ -85,3 +88,16 @@ def test_a_connection_that_closes_in_mid_answer_is_named() -> None:
     with served(lambda client: client.sendall(ANSWER[:-2])) as url:
         done = asked(url, lambda: False)
     assert (done.problem, done.silent) == ("the connection closed before the end of the answer", False)
+
+
+def test_a_second_submission_is_waited_for_only_until_its_turn_would_have_begun() -> None:
+    def frames(ago: float) -> list[WireFrame]:
+        thread = {"threadId": "own"}
+        submission, started, ended = ({"method": f"turn/{name}", "params": thread} for name in ("start", "started", "completed"))
+        sent = [("client", {"id": 1, **submission}), ("client", {"id": 2, **submission})]
+        came = [("server", {"id": 1, "result": {}}), ("server", started), ("server", {"id": 2, "result": {}}), ("server", ended)]
+        return [WireFrame(time.time() - ago, "7", sender, dumps(dumps(value)).encode()) for sender, value in [*sent, *came]]
+
+    assert is_quiet(frames(2 * QUIET))
+    assert not is_quiet(frames(0))
+    assert not is_quiet(frames(2 * QUIET)[:-1])
