@@ -53,7 +53,7 @@ def must_say(done: Exchange, text: str) -> None:
 
 def read(done: Exchange) -> Answer:
     """Read the answer of `done`; raises AssertionError if it does not have the form of its endpoint."""
-    chat = done.path.endswith("/chat/completions")
+    chat = done.path.partition("?")[0].endswith("/chat/completions")
     for value in [event.value for event in done.events if event.data != "[DONE]"] if done.is_stream else [done.json]:
         assert isinstance(value, dict), (
             f"the answer (in a stream, the data of each event) must be a JSON object, not {short(value)}"

@@ -165,24 +165,22 @@ class Leaving:
 
     def within(self, seconds: float, sender: str, *words: str) -> bool:
         """Return True once `sender` has sent a message with one of these words; False if the time limit has passed."""
-        deadline = time.monotonic() + seconds
-        while True:
-            self.frames.extend(self._running.wire.update())
-            if any(frame.sender == sender and word in frame.raw for frame in self.frames for word in words):
-                return True
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.005)
+        return self._running.wire.until(lambda frames: _has(frames, sender, words), seconds, self.frames)
 
     def freed(self) -> bool:
         """Return True if the proxy interrupts the turn or ends the app-server within 5 s, less after several such waits."""
         self.waited = self._patience.part(5, FREED)
-        deadline = time.monotonic() + self.waited
-        while time.monotonic() < deadline:
-            if self.within(0.1, "client", *INTERRUPTS) or not any(frame.child_runs() for frame in self.frames):
-                return True
-        self._patience.count(True, FREED)
-        return False
+        freed = self._running.wire.until(
+            lambda frames: _has(frames, "client", INTERRUPTS) or not any(frame.child_runs() for frame in frames),
+            self.waited,
+            self.frames,
+        )
+        self._patience.count(not freed, FREED)
+        return freed
+
+
+def _has(frames: list[Any], sender: str, words: tuple[str, ...]) -> bool:
+    return any(frame.sender == sender and word in frame.raw for frame in frames for word in words)
 
 
 @BOTH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,8 +11,8 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from codex_replay.plugin.proxy.vectors import Outcome, Vector
-from codex_replay.plugin.proxy.wire import WireFrame
-from suites.proxy.failures import must_be_served_without, must_come_of_the_fault, must_come_of_the_text
+from codex_replay.plugin.proxy.wire import Wire, WireFrame
+from suites.proxy.failures import must_be_at_once, must_be_served_without, must_come_of_the_fault, must_come_of_the_text
 from suites.proxy.replies.test_tool_calls import judge
 
 ASKED = {"id": 3, "method": "turn/start", "params": {"threadId": "own"}}
@@ -74,3 +75,19 @@ def test_a_refusal_is_about_a_part_only_if_the_rest_is_served() -> None:
     must_be_served_without(proxy(answer(200)), "responses", {}, "n = 2")
     with pytest.raises(AssertionError, match=r"without n = 2, because only that may be refused, must be answered 200"):
         must_be_served_without(proxy(answer(400)), "responses", {}, "n = 2")
+
+
+def test_an_answer_may_come_between_the_signal_and_the_end_of_the_app_server() -> None:
+    must_be_at_once(answer(502, ended=4.9), 5.0, "the end of its app-server", begun=4.0)
+    must_be_at_once(answer(502, ended=6.5), 5.0, "the end of its app-server", begun=4.0)
+    with pytest.raises(AssertionError, match=r"was answered 502 .* 0.50 s before the end of its app-server"):
+        must_be_at_once(answer(502, ended=3.5), 5.0, "the end of its app-server", begun=4.0)
+    with pytest.raises(AssertionError, match=r"within 2 s after the end of its app-server, but it ended after 2.5 s"):
+        must_be_at_once(answer(502, ended=7.5), 5.0, "the end of its app-server", begun=4.0)
+
+
+def test_the_wire_knows_when_an_app_server_ended(tmp_path: Path) -> None:
+    (tmp_path / "wire.7").write_bytes(b'{"t":1.5,"got":"{}"}\n{"t":2.5,"ended":-15}\n')
+    wire = Wire(tmp_path)
+    assert wire.until(lambda frames: len(frames) == 1, 0)
+    assert (wire.ended, wire.until(lambda frames: len(frames) == 1, 0)) == ({"7": 2.5}, False)

@@ -4,6 +4,8 @@ and mistakes of the streaming handler alone; and how an app-server is started th
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -38,6 +40,55 @@ def _refuse(status: int, wrong: Any) -> None:
 @variant
 def bodies_of_100_kb_at_most() -> None:
     _refuse(413, lambda request: len(request.body) > 102_400)
+
+
+@variant
+def chunked_requests_refused() -> None:
+    _refuse(411, lambda request: "transfer-encoding" in request.headers)
+
+
+@variant
+def query_is_part_of_the_path() -> None:
+    http._path = lambda target: target.decode("latin-1")
+
+
+@variant
+def content_length_in_characters() -> None:
+    old = http.Answer.send
+
+    async def send(self: http.Answer, status: int, body: bytes, headers: http.Headers | None = None) -> None:
+        text = json.dumps(json.loads(body), ensure_ascii=False) if body else ""
+        length = {"content-length": str(len(text))} if text else {}
+        await old(self, status, text.encode("utf-8", "replace"), {**(headers or {}), **length})
+
+    http.Answer.send = send
+
+
+@variant
+def stderr_of_the_app_server_never_read() -> None:
+    old: Any = asyncio.create_subprocess_exec
+
+    async def start(*argv: Any, **given: Any) -> Any:
+        _, write = os.pipe()
+        try:
+            return await old(*argv, **given, stderr=write)
+        finally:
+            os.close(write)
+
+    asyncio.create_subprocess_exec = start
+
+
+@variant
+def reasoning_items_refused() -> None:
+    old = app.responses_request
+
+    def request(body: Any, settings: Any) -> Any:
+        given = body.get("input")
+        if isinstance(given, list) and any(isinstance(item, dict) and item.get("type") == "reasoning" for item in given):
+            raise ProxyError(400, "Unknown item type: reasoning.")
+        return old(body, settings)
+
+    app.responses_request = request
 
 
 @variant

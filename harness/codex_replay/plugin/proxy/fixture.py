@@ -23,7 +23,7 @@ from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
 from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, Fields, needs_of, subject_of
 from codex_replay.plugin.proxy.fields import fields, unknown_members
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
-from codex_replay.plugin.proxy.no_end import Watch, are_joined, no_end, turn_is_open
+from codex_replay.plugin.proxy.no_end import Watch, no_end
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
 from codex_replay.plugin.proxy.script import marker_of, profile_of, script_of, with_latency
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
@@ -42,14 +42,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
     from codex_replay.shell.http.backend_process import BackendProcess
-    from codex_replay.shell.process.subject import Process
 
 __all__ = ["Event", "Exchange", "Proxy", "SubjectFailure"]
 
 #: The default limit of one answer, in seconds (`--wait`).
 WAIT, WAIT_LIVE = 10.0, 30.0
-#: Behind a case: how long a turn that is about to end may take, and when a further turn would have begun, in seconds.
-SETTLES, QUIET = 0.3, 0.1
 #: How long a busy proxy is asked again if the request need not succeed, in seconds.
 BUSY = 4.0
 
@@ -81,7 +78,8 @@ class Proxy:
         self.patience = patience or Patience(None, alone=False)
         self.timed_out = False  # a request had no complete answer within the limit
         self.running: RunningProxy | None = None
-        self._stderr_from: dict[Process, int] = {}  # how much each process had written before this case used it
+        #: Before this case used a process: the number of its frames, and of its bytes on stderr.
+        self._from: dict[RunningProxy, tuple[int, int]] = {}
 
     @property
     def attached(self) -> bool:
@@ -119,14 +117,15 @@ class Proxy:
             # The case that found it has already reported all details.
             pytest.fail(f"{why}{EARLIER}", pytrace=False)
         self.running = self._pool.get(given, script)
-        if self.running.process is not None:
-            self._stderr_from.setdefault(self.running.process, self.running.process.stderr_bytes)
+        process = self.running.process
+        self._from.setdefault(self.running, (len(self.running.wire.frames), process.stderr_bytes if process is not None else 0))
         return self.running
 
     def stderr(self) -> list[str]:
         """Return the last lines that the proxy wrote to stderr during this case."""
-        process = self.running.process if self.running is not None else None
-        return [] if process is None else process.stderr_tail(15, since=self._stderr_from.get(process, 0))
+        if self.running is None or self.running.process is None:
+            return []
+        return self.running.process.stderr_tail(15, since=self._from[self.running][1])
 
     def ask(
         self,
@@ -173,6 +172,7 @@ class Proxy:
         if done.problem:
             gone = {frame.child for frame in done.frames if not frame.child_runs()}
             if done.silent:
+                watch.given_up()
                 self.timed_out = self.timed_out or not watch.cause
                 self._pool.retire(running)  # what it still does must not reach another case
             raise SubjectFailure(watch.late + no_end(done, attached=self.attached, gone=gone))
@@ -239,21 +239,13 @@ class Proxy:
         return violations(running.wire.frames, kind, self.version)
 
     def leave(self) -> None:
-        """Retire the process if a turn of this case goes on, so that the turn does not reach another case.
+        """Note the turns of this case, so that the pool retires the process if one of them goes on: it must not reach another
+        case.
 
         Has no effect for a proxy that is given as a URL, because its frames cannot be seen and its process is not ours.
         """
-        if self.running is None or self.attached:
-            return
-        frames = [frame for done in self.exchanges for frame in done.frames]
-        deadline = time.monotonic() + SETTLES
-        while turn_is_open(frames := [*frames, *self.running.wire.update()]):
-            if time.time() - frames[-1].t > QUIET and are_joined(frames):
-                return
-            if time.monotonic() > deadline:
-                self._pool.retire(self.running)
-                return
-            time.sleep(0.02)
+        for running, (frames, _) in self._from.items() if not self.attached else ():
+            running.leave(frames)
 
     def eventually(self, sent: Callable[[list[Any]], bool], seconds: float = 5.0, what: str = "What was waited for") -> list[Any]:
         """Wait until `sent` returns true for the frames since the last request; return these frames.
@@ -264,19 +256,15 @@ class Proxy:
         assert self.running is not None
         last = self.exchanges[-1]
         seconds = self.patience.part(seconds, what)
-        deadline = time.monotonic() + seconds
-        while not sent(last.frames):
-            if time.monotonic() > deadline:
-                self.patience.count(True, what)
-                report = [
-                    str(f.value["method"]) for f in last.frames if f.sender == "client" and f.kind in ("request", "notification")
-                ]
-                raise SubjectFailure(
-                    f"{what} did not pass on the JSON-RPC seam within {seconds:g} s after {last.method} {last.path}. "
-                    f"The proxy sent: {', '.join(report) or 'nothing'}."
-                )
-            time.sleep(0.02)
-            last.frames += self.running.wire.update()
+        if not self.running.wire.until(sent, seconds, last.frames):
+            self.patience.count(True, what)
+            report = [
+                str(f.value["method"]) for f in last.frames if f.sender == "client" and f.kind in ("request", "notification")
+            ]
+            raise SubjectFailure(
+                f"{what} did not pass on the JSON-RPC seam within {seconds:g} s after {last.method} {last.path}. "
+                f"The proxy sent: {', '.join(report) or 'nothing'}."
+            )
         return last.frames
 
 

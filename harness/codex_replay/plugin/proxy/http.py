@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import select
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from codex_replay.core.text.error_text import error_text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from codex_replay.plugin.proxy.wire import WireFrame
 
 
-#: Seconds between two looks at whether an answer can still end.
+#: Seconds without bytes between two looks at whether an answer can still end.
 LOOK = 0.2
 
 
@@ -38,7 +38,7 @@ class Event:
 
 
 class Chunks:
-    """A body that is sent in chunks, each in a separate network packet."""
+    """A body in several network packets: with its length, or, if the case gives the header Transfer-Encoding, as HTTP chunks."""
 
     PAUSE = 0.1  # seconds after each piece, so that the kernel does not join two
 
@@ -172,37 +172,49 @@ class Exchange:
 
 
 class _Hopeless(Exception):
-    """The answer was cut off, because nothing can end it any more."""
+    """The answer was given up, because nothing can end it any more."""
 
 
-@contextmanager
-def _cut(sock: socket.socket, hopeless: Callable[[], bool] | None) -> Iterator[None]:
-    """Shut the connection down once `hopeless` returns True; whatever reads it then ends, and `_Hopeless` is raised."""
-    if hopeless is None:
-        yield
-        return
-    over, cut = threading.Event(), threading.Event()
+class _Incoming(io.RawIOBase):
+    """The bytes of a connection until `deadline`: then `TimeoutError`, and `_Hopeless` once `hopeless` returns True.
 
-    def watch() -> None:
-        while not over.wait(LOOK):
-            if hopeless():
-                cut.set()
-                with suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)
-                return
+    Bytes that have come are read before `hopeless` is asked, and once more after it: a finished answer is never given up.
+    """
 
-    thread = threading.Thread(target=watch, name="hopeless", daemon=True)
-    thread.start()
-    try:
-        yield
-    except Exception:
-        if not cut.is_set():
-            raise
-    finally:
-        over.set()
-        thread.join()
-    if cut.is_set():
-        raise _Hopeless
+    def __init__(self, sock: socket.socket, deadline: float, hopeless: Callable[[], bool] | None) -> None:
+        self._raw = sock.makefile("rb", buffering=0)
+        self._deadline, self._hopeless = deadline, hopeless
+        self._come = select.poll()
+        self._come.register(self._raw, select.POLLIN)
+
+    def readable(self) -> bool:
+        """Return True: the bytes can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Wait for bytes and read them; see the class for the errors."""
+        while (left := self._deadline - time.monotonic()) > 0:
+            if self._come.poll(1000 * (left if self._hopeless is None else min(left, LOOK))):
+                return self._raw.readinto(buffer)
+            if self._hopeless is not None and self._hopeless() and not self._come.poll(0):
+                raise _Hopeless
+        raise TimeoutError
+
+    def close(self) -> None:
+        """Release the connection."""
+        self._raw.close()
+        super().close()
+
+
+class _Incomings:
+    """What http.client takes for a socket: `makefile` is all that an answer is read with."""
+
+    def __init__(self, *given: Any) -> None:
+        self._given = given
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return the file from which http.client reads the answer."""
+        return io.BufferedReader(_Incoming(*self._given))
 
 
 def exchange(
@@ -218,7 +230,7 @@ def exchange(
     """Send a request and read its answer, within `timeout` seconds; `problem` describes an error.
 
     `body` is a value (sent as JSON), bytes unchanged, `Chunks` of bytes, or None. After `stop_after` bytes of the answer the
-    connection is cut; so it is once `hopeless`, which is called again and again in another thread, returns True.
+    connection is closed; so it is once `hopeless`, which is called whenever no bytes have come for a while, returns True.
     """
     import http.client  # not needed by a run of other suites; it loads ssl
 
@@ -226,27 +238,28 @@ def exchange(
     deadline = time.monotonic() + timeout
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=timeout)
+
+    def answer(sock: socket.socket, **given: Any) -> http.client.HTTPResponse:
+        return http.client.HTTPResponse(cast("socket.socket", _Incomings(sock, deadline, hopeless)), **given)
+
+    connection.response_class = cast("type[http.client.HTTPResponse]", answer)
     data = body if body is None or isinstance(body, bytes | Chunks) else json.dumps(body, ensure_ascii=False).encode()
     pieces: list[bytes] = []
     try:
         sent = {"Content-Type": "application/json", **headers} if data is not None else dict(headers)
-        if isinstance(data, Chunks):
+        chunked = "Transfer-Encoding" in sent
+        if isinstance(data, Chunks) and not chunked:
             sent["Content-Length"] = str(len(data.whole))
-        connection.request(method, parts.path + path, data, sent)
-        with _cut(connection.sock, hopeless):
-            response = connection.getresponse()
-            done.status, done.headers, done.version = response.status, response.getheaders(), response.version
-            while True:
-                if connection.sock is not None:
-                    connection.sock.settimeout(max(0.01, deadline - time.monotonic()))
-                piece = response.read1(1 << 16)
-                if not piece:
-                    break
-                pieces.append(piece)
-                if stop_after is not None and sum(map(len, pieces)) >= stop_after:
-                    break
-                if time.monotonic() > deadline:
-                    raise TimeoutError
+        connection.request(method, parts.path + path, data, sent, encode_chunked=chunked)
+        response = connection.getresponse()
+        done.status, done.headers, done.version = response.status, response.getheaders(), response.version
+        while piece := response.read1(1 << 16):
+            pieces.append(piece)
+            if stop_after is not None and sum(map(len, pieces)) >= stop_after:
+                break
+        else:
+            if response.length:  # http.client reports only a body in chunks that ends too early
+                raise http.client.IncompleteRead(b"", response.length)
     except _Hopeless:
         done.problem, done.silent = f"no complete answer within {time.monotonic() - deadline + timeout:.1f} s", True
     except TimeoutError:

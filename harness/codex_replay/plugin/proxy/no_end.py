@@ -27,7 +27,9 @@ ENDS_OF_V1 = ("codex/event/task_complete", "codex/event/turn_aborted")
 #: The reasons why only the proxy can end an answer: a request of the server without a reply, a turn that is over.
 UNANSWERED, ENDED, FAILED = "a request of the app-server", "the end of the turn", "the end of a failed turn"
 #: The seconds that a proxy has then, unless a case sets less for a turn that failed.
-REACTION = 5.0
+REACTION = 3.0
+#: The seconds after a turn within which the turn of a further submission begins.
+QUIET = 0.05
 
 
 def ends_turn(message: Any) -> bool:
@@ -73,6 +75,11 @@ def are_joined(frames: Sequence[WireFrame]) -> bool:
     return begun and not running_threads(frames) and not _unanswered(frames, "client")
 
 
+def is_quiet(frames: Sequence[WireFrame]) -> bool:
+    """Return True if no turn goes on, and none will begin: for two submissions, a second turn begins right behind the first."""
+    return not turn_is_open(frames) or (time.time() - frames[-1].t > QUIET and are_joined(frames))
+
+
 def stuck(frames: Sequence[WireFrame]) -> str:
     """Return why an answer can no longer end unless the proxy itself acts: UNANSWERED, or ENDED; "" if it still can."""
     if _unanswered(frames, "server"):
@@ -92,12 +99,13 @@ class Watch:
         self._from = len(wire.frames)
         #: The frames that were read here: they belong to the exchange.
         self.frames: list[WireFrame] = []
-        #: Why the answer was given up; "" if it was not.
+        #: Why the answer can be given up; "" if it cannot.
         self.cause = ""
         self._earlier = ""  # a sentence, if it was given up before its limit
 
     def hopeless(self) -> bool:
-        """Return True once the proxy has been stuck for too long."""
+        """Return True once the proxy has been stuck for too long; `given_up` counts it, if no answer came in the meantime."""
+        self.cause = ""
         self.frames += self._wire.update()
         frames = self._wire.frames[self._from :]
         cause = stuck(frames)
@@ -113,8 +121,12 @@ class Watch:
         if self._within is not None and limit < self._within:
             self._earlier = "Several answers were late, so this one was given up earlier. "
         self.cause = cause
-        self._patience.count(True, cause)
         return True
+
+    def given_up(self) -> None:
+        """Count an answer that was given up, so that later cases wait less for the same cause."""
+        if self.cause:
+            self._patience.count(True, self.cause)
 
     @property
     def late(self) -> str:

@@ -22,6 +22,7 @@ from codex_replay.core.text.last_words import last_words
 from codex_replay.plugin.base.checking import keeps_experimental
 from codex_replay.plugin.base.subjects import fill
 from codex_replay.plugin.proxy.http import Exchange, exchange
+from codex_replay.plugin.proxy.no_end import is_quiet
 from codex_replay.plugin.proxy.subject import READY_PATH
 from codex_replay.plugin.proxy.wire import Wire
 from codex_replay.report.group_failures import STDERR
@@ -32,6 +33,7 @@ from codex_replay.shell.rpc.client import SubjectFailure
 if TYPE_CHECKING:
     from codex_replay.plugin.base.subjects import Subject
     from codex_replay.plugin.proxy.subject import ProxySubject
+    from codex_replay.plugin.proxy.wire import WireFrame
     from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 
 #: Seconds for one answer to the question whether a proxy is ready, and within which an answer can be expected.
@@ -39,15 +41,19 @@ ASK, ENOUGH = 5.0, 1.0
 #: The paths by which a proxy may say that it is not ready yet (503), and how many seconds it is believed: a path that is wrong
 #: while requests are served is for its own case to judge.
 HEALTH_PATHS, BUSY, GOES_ON = ("/readyz", "/healthz"), 503, 5.0
+#: The maximum seconds after a case until its turns have ended.
+SETTLES = 0.3
 #: The maximum number of processes of one run at a time.
 MOST = 5
 #: In a case's environment: not for the proxy, but in how many bytes at a time its app-server writes.
 PIECE = "CODEX_REPLAY_PIECE"
 #: The same: messages to put among those of its app-server, the JSON of `shell/rpc/inserting.py`.
 INSERT = "CODEX_REPLAY_INSERT"
+#: The same: how many bytes its app-server writes to stderr at its start.
+NOISE = "CODEX_REPLAY_STDERR"
 #: The same: how often its app-server repeats a stream of the model that breaks off; 0 if not given.
 RETRIES = "CODEX_REPLAY_STREAM_RETRIES"
-#: The file beside codex that ends it at its start, with status 1; each such start adds a line to it.
+#: The folder beside codex that ends it at its start, with status 1; each such start writes a file into it.
 ENDS = "ends-at-its-start"
 #: The one variable that every case sets.
 PROFILE = "PROXY_PROFILE"
@@ -85,6 +91,8 @@ class RunningProxy:
         self.wire = Wire(folder)
         self.upstream: BackendSession | None = None
         self.process: Process | None = None
+        self._left: list[WireFrame] = []  # the frames of a case whose turn may go on
+        self._settled_by = 0.0
         self.retired = False  # whether the pool ended it; else an ended process ended by itself
         self.url = subject.url or ""
         self.key = subject.key
@@ -114,9 +122,12 @@ class RunningProxy:
             (self.folder / "insert.json").write_text(insert, encoding="utf-8")
             argv = (*program("codex_replay.shell.rpc.inserting"), str(self.folder / "insert.json"), "--", *argv)
         where = shlex.quote(str(self.folder))
+        noise = f"cat {where}/noise >&2\n" if (size := int(self.env.pop(NOISE, "0"))) else ""
+        if noise:
+            (self.folder / "noise").write_bytes((b"A line that the app-server logs.\n" * (size // 33 + 1))[:size])
         path = self.folder / "codex"
         path.write_text(
-            f"#!/bin/sh\n[ -e {where}/{ENDS} ] && {{ echo >> {where}/{ENDS}; exit 1; }}\n"
+            f"#!/bin/sh\n[ -e {where}/{ENDS} ] && {{ : > {where}/{ENDS}/$$; exit 1; }}\n{noise}"
             f'exec env -i {settings} FAKE_CODEX_LEDGER={where}/ledger.$$ {MARK}="${{{MARK}-}}" '
             f'{tap} {where}/wire.$$ {piece} -- {shlex.join(argv)} "$@"\n',
             encoding="utf-8",
@@ -206,17 +217,36 @@ class RunningProxy:
         return SubjectFailure("\n".join([f"{why}{STDERR if lines else ''}", *lines]))
 
     @contextmanager
-    def codex_ends_at_its_start(self) -> Iterator[Callable[[], int]]:
+    def codex_ends_at_its_start(self) -> Iterator[Callable[[], list[float]]]:
         """While the body runs, each new app-server exits at once with status 1.
 
-        Yields a function that returns the number of such exits.
+        Yields a function that returns the times of these exits, in seconds since the epoch, in order.
         """
         path = self.folder / ENDS
-        path.touch()
+        path.mkdir()
         try:
-            yield lambda: path.read_bytes().count(b"\n")
+            yield lambda: sorted(each.stat().st_mtime for each in path.iterdir())
         finally:
-            path.unlink()
+            path.rename(path.with_name(f"{ENDS}.{time.time_ns()}"))  # at once: a start may still write into it
+
+    def leave(self, since: int) -> None:
+        """Note that a case has ended, which got the frames from index `since` on; a turn of it may go on."""
+        self.wire.update()
+        self._left = self.wire.frames[since:]
+        self._settled_by = time.monotonic() + SETTLES
+
+    def settled(self) -> bool:
+        """Return True once no turn of an earlier case goes on; False if one still does after `SETTLES` seconds.
+
+        The wait is here, before the next case and not after the last one, because most turns end in the meantime.
+        """
+        if self._left and not self.wire.until(self._is_quiet, self._settled_by - time.monotonic(), self._left):
+            return False
+        self._left = []
+        return True
+
+    def _is_quiet(self, frames: list[WireFrame]) -> bool:
+        return is_quiet([frame for frame in frames if frame.child not in self.wire.ended])
 
     @property
     def alive(self) -> bool:
@@ -280,7 +310,8 @@ class Pool:
         __tracebackhide__ = True
         key = _key(env, script)
         found = self._running.pop(key, None)
-        if found is not None and not found.alive:
+        if found is not None and not (found.alive and found.settled()):
+            found.retired = found.alive
             found.stop()
             found = None
         if found is None:

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +18,10 @@ from codex_replay.shell.process.subject import runs
 
 #: A line of `timed_tap` that has a frame in it.
 _FRAME = re.compile(rb'\{"t": ?([0-9.]+), ?"(got|said)": ?(".*")\}')
+#: The line that it writes at the end of the app-server.
+_END = re.compile(rb'\{"t": ?([0-9.]+), ?"ended": ?-?[0-9]+\}')
+#: Seconds between two looks at the ledgers.
+LOOK = 0.01
 
 
 @dataclass(eq=False)
@@ -62,11 +68,25 @@ class Wire:
         self._lock = threading.Lock()
         #: All frames so far, in the order of their passing.
         self.frames: list[WireFrame] = []
+        #: The time at which each child ended, in seconds since the epoch.
+        self.ended: dict[str, float] = {}
 
     def update(self) -> list[WireFrame]:
         """Read the new frames, add them to `frames` and return them."""
         with self._lock:
             return self._update()
+
+    def until(self, come: Callable[[list[WireFrame]], bool], seconds: float, frames: list[WireFrame] | None = None) -> bool:
+        """Add new frames to `frames` (a new list by default) until `come` returns True for them; False after `seconds`."""
+        frames = [] if frames is None else frames
+        deadline = time.monotonic() + seconds
+        while True:
+            frames += self.update()
+            if come(frames):
+                return True
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(LOOK)
 
     def _update(self) -> list[WireFrame]:
         new: list[WireFrame] = []
@@ -80,6 +100,8 @@ class Wire:
                 if found := _FRAME.fullmatch(line):
                     sender = "client" if found[2] == b"got" else "server"
                     new.append(WireFrame(float(found[1]), name.removeprefix("wire."), sender, found[3]))
+                elif found := _END.fullmatch(line):
+                    self.ended[name.removeprefix("wire.")] = float(found[1])
         new.sort(key=lambda frame: frame.t)
         self.frames += new
         return new

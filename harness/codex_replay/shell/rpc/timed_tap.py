@@ -26,6 +26,10 @@ class TimedTap(wire_tap.Tap):
         """Write the line that begins the run."""
         self.add(run=0, argv=words)
 
+    def end(self, status: int) -> None:
+        """Write the line that ends the run."""
+        self.add(ended=status)
+
     def add(self, **said: Any) -> None:
         """Add one line, in one write."""
         super().add(t=time.time(), **said)

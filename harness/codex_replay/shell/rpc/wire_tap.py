@@ -49,6 +49,9 @@ class Tap:
         text = raw.removesuffix(b"\n").decode("utf-8", "surrogateescape")
         self.add(**{"got" if sender == "client" else "said": text}, **self._whose)
 
+    def end(self, status: int) -> None:
+        """Note the end of the command; this tap writes nothing."""
+
     def give_up(self, why: str) -> None:
         """Pass a line that is too long to the client without logging it."""
         self.add(lost=why)
@@ -74,7 +77,9 @@ def main(argv: list[str], leave: Callable[[int], None] = leave_as, kind: type[Ta
         sys.exit(2)
     if before[1:]:
         recorder.server.piece = int(before[1])
-    leave(recorder.run())
+    status = recorder.run()
+    tap.end(status)
+    leave(status)
 
 
 def _count(path: str) -> int:
