@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb.
 
-        After an interrupt, the exit status is the one that shells use for a signal, because status 1 is a verdict.
+        After an interrupt, the exit status is that of a process that a signal ended, as in shells, because status 1 is a verdict.
         """
         try:
             return super().invoke(ctx)
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table of verbs from the one-line helps above."""
+        """Write the table of verbs, each with its one-line help."""
         with formatter.section("Commands"):
             formatter.write_dl([(verb, line) for verb, (_, _, line) in VERBS.items()])
 

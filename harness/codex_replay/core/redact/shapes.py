@@ -32,7 +32,10 @@ def _is_key_in_word(before: bytes, run: bytes) -> bool:
 
 
 def find_sk_keys(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys of the form `sk-...`; at the end of a word (`task-...`) only if no word continues like that."""
+    """Yield keys of the form `sk-...`.
+
+    If letters stand directly before `sk-` (`task-...`), the rest must not look like a normal word.
+    """
     at = data.find(b"sk-")
     while at >= 0:
         run = _SK_RUN.match(data, at)

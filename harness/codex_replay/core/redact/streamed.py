@@ -1,9 +1,10 @@
-"""Join text that is streamed in chunks, to find secrets that no single frame shows.
+"""Join texts that are streamed in chunks, to find secrets that no single frame contains as a whole.
 
 Strategy: `Streams` collects the chunks (`chunks_of`) of a whole recording; the names of a chunk identify its stream. `secrets`
-returns the secrets that only the whole text shows. `rewritten` returns the new chunks: a placeholder in the chunk where a secret
-begins; later chunks lose their part of the secret. Chunks are joined before they are redacted: if the first chunk of a secret
-looks like a whole secret, its redaction would hide the rest."""
+returns the secrets that only the whole text shows. `rewritten` returns the new chunks: the chunk in which a secret begins gets
+the placeholder, and later chunks lose their part of the secret. Chunks are joined before they are redacted: if the first chunk of
+a secret looks like a whole secret, its redaction would hide the rest.
+"""
 
 from __future__ import annotations
 

@@ -10,9 +10,10 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
 - the frame that reports a replaced turn waits for the request that opened the new turn;
 - a frame that names a thread and no turn waits for the request that opened the thread, or, if it is of a kind that only follows
   requests (the thread's status, its name), for the last request in the thread;
-- while no turn runs, a frame of a thread waits for the last request in the thread that the server has answered: that caused
-  it. Two frames do not: the first one of a thread, and one of a kind that the thread sent before any request named it;
-- a request that reaches all threads (a reload of the MCP servers) is awaited by the next frame of each;
+- while no turn runs, a frame of a thread waits for the last answered request in the thread, which caused the frame. Two kinds of
+  frames are exceptions: the first frame of a thread, and a frame of a kind that the thread already sent before any request named
+  the thread;
+- after a request that reaches all threads (a reload of the MCP servers), the next frame of each thread waits for that request;
 - a frame that names a process, a watch or a search of the client's waits for the last request that named it, and so does the
   response to the request that started it;
 - a frame of a thread that no request opened (a sub-agent's) waits for what the frame before it waited for;
@@ -248,7 +249,10 @@ class Causality:
 
     @staticmethod
     def _place(thread: _Thread, n: int, turn: str) -> None:
-        """The server numbers submissions; a turn id in a result shows the current count (overrides are counted too)."""
+        """Correct the list of a thread's submissions by a turn id.
+
+        The server numbers submissions, overrides included, and a turn id in a result shows the current number.
+        """
         if _is_number(turn) and (n, True) in thread.submissions:
             at, place = thread.submissions.index((n, True)), int(turn)
             if at < place < at + 8:
@@ -285,8 +289,9 @@ class Causality:
         return ("thread", name), tuple(waits)
 
     def _opener_by_server(self) -> int | None:
-        """Return the client frame that a thread without an opening request waits for: without an open request, that of the
-        previous frame.
+        """Return the client frame that a thread which no request opened waits for.
+
+        If no request is open, this is the client frame of the previous server frame.
         """
         return (self._previous_waits[0] or None) if self._previous_waits and not self._open else None
 
