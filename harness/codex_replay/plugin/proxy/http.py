@@ -76,7 +76,7 @@ class Exchange:
 
     @property
     def json(self) -> Any:
-        """Return the body, decoded as JSON (`proxy_answer`), with the path of each value; raises `SubjectFailure` if it is not
+        """Return the body, decoded as JSON (`answer.placed`), with the path of each value; raises `SubjectFailure` if it is not
         JSON.
         """
         __tracebackhide__ = True
@@ -177,7 +177,7 @@ class _Hopeless(Exception):
 
 @contextmanager
 def _cut(sock: socket.socket, hopeless: Callable[[], bool] | None) -> Iterator[None]:
-    """Shut the connection down once `hopeless` returns True; whatever reads it then ends, and `_Hopeless` is raised."""
+    """Shut the connection down once `hopeless` returns True; the thread that reads it then stops, and `_Hopeless` is raised."""
     if hopeless is None:
         yield
         return
@@ -217,8 +217,8 @@ def exchange(
 ) -> Exchange:
     """Send a request and read its answer, within `timeout` seconds; `problem` describes an error.
 
-    `body` is a value (sent as JSON), bytes unchanged, `Chunks` of bytes, or None. After `stop_after` bytes of the answer the
-    connection is cut; so it is once `hopeless`, which is called again and again in another thread, returns True.
+    `body` is a value (sent as JSON), bytes unchanged, `Chunks` of bytes, or None. The connection is cut after `stop_after` bytes
+    of the answer. It is also cut once `hopeless` returns True, which another thread calls repeatedly.
     """
     import http.client  # not needed by a run of other suites; it loads ssl
 

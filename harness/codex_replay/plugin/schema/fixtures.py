@@ -1,7 +1,9 @@
 """Fixtures of the schema suite: the schema files under test, and the repository's cassettes frame by frame.
 
-Strategy: the files are those that the subject of ``--app-server`` generates when it is called like the real Codex. The fake then
-writes the vendored files, so the suite finds no difference. Each cassette is a separate case, so that a report names it."""
+Strategy: the files are those that the subject of ``--app-server`` generates when it is called like the real Codex. The fake,
+called in this way, writes the vendored files, so the suite finds no difference. Each cassette is a separate case, so that a
+report names it.
+"""
 
 from __future__ import annotations
 
