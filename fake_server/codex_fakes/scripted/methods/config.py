@@ -39,7 +39,7 @@ _SYSTEM = "/etc/codex/config.toml"
 
 
 def version(config: dict[str, Any]) -> str:
-    """Return the version of a layer."""
+    """Return the version string of a layer of the configuration."""
     from hashlib import sha256
 
     return "sha256:" + sha256(dumps(_sorted(config))).hexdigest()
@@ -140,7 +140,7 @@ def _refused(code: str, message: str) -> Refused:
 
 
 def _edit(config: dict[str, Any], path: str, value: Any, strategy: str) -> None:
-    """Set, merge or (with null) delete one key."""
+    """Set one key of the configuration, merge a value into it, or (if the value is null) delete it."""
     if not path:
         raise _refused("configValidationError", "keyPath must not be empty")
     *tables, last = path.split(".")

@@ -65,7 +65,7 @@ class ConfigFile:
         self.warning = warning(self.refusal, path, place)
 
     def corrected(self) -> None:
-        """Forget the faults: the client has written a configuration without any."""
+        """Forget the errors of the file, because the client has written a valid configuration."""
         self.refusal = self.read_error = self.load_error = None
 
     def look(self, settings: Settings) -> None:

@@ -143,7 +143,7 @@ class Model:
         return self._script.rate_limits if self._script is not None else None
 
     def answer(self, method: str, params: Any) -> dict[str, Any] | None:
-        """Return the script's answer to a request: the first unused one whose `params` are part of the request's.
+        """Return the script's answer to a request: the first unused answer whose `params` are part of the params of the request.
 
         The answers of a list are used one by one; a single object answers every request.
         """
