@@ -1,4 +1,6 @@
-"""The servers behind a listener: one script for all connections, or a replay of the recording for each.
+"""The servers behind a listener.
+
+A server with a script serves all connections; with a recording, each connection gets its own replay.
 
 `fake-codex app-server` on stdio uses the same two kinds of server. Only their input and output differ: each line comes from a
 connection, or goes to connections. Source: the real 0.169.0, with two connections: threads are shared; messages of a thread go to

@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
             raise SystemExit(STATUS) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; suggest the nearest one for an unknown name (click alone knows only loaded verbs)."""
+        """Find the verb. For an unknown name, suggest the most similar verb: click alone knows only the loaded verbs."""
         near = difflib.get_close_matches(args[0], VERBS, 1)
         if args[0] not in VERBS and near:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")

@@ -169,7 +169,7 @@ def _subjects(reports: list[Report]) -> dict[str, str]:
 
 
 def _proxy_fields(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the fields that one proxy sent in several runs: counts are added, and a verdict is true if it was true in each run.
+    """Join the fields that one proxy sent in several runs: counts are added, and a verdict is true if it was true in every run.
 
     Only the fields of the first proxy are kept; the fields of other proxies are in the reports of their own runs.
     """

@@ -35,7 +35,7 @@ def read_messages(framed: Iterable[bytes]) -> Iterator[Any]:
 
 
 class Channel(Protocol):
-    """The part of a connection that an answer needs."""
+    """The interface of a connection that an answer needs."""
 
     encoder: Encoder
     increments: Increments

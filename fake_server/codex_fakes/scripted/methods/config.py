@@ -91,7 +91,7 @@ def _leaves(config: Any, prefix: str = "") -> list[str]:
 
 
 def value_write(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """config/value/write: one edit."""
+    """config/value/write: apply one edit to the configuration."""
     _write(session, request, params, [params])
 
 

@@ -40,9 +40,9 @@ class Reply:
 class Model:
     """The script, its position, and the ledger.
 
-    `path` is the script (None: every request gets the same greeting), `text` its content if it was already read (a pipe can be
-    read only once); `ledger` is a file that gets one line of JSON per request. Raises `ValueError` with a sentence for a ledger
-    that cannot be written; `load` raises it for an invalid script.
+    `path` is the path of the script (None: every request gets the same greeting). `text` is the content of the script if it was
+    already read, because a pipe can be read only once. `ledger` is a file that gets one line of JSON per request. Raises
+    `ValueError` with a sentence for a ledger that cannot be written; `load` raises it for an invalid script.
     """
 
     def __init__(

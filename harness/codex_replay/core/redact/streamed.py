@@ -110,9 +110,9 @@ class Streams:
             self._known[raw[:at]] = (raw[end:], self._open[chunk.stream])
 
     def secrets(self, redactor: Redactor) -> Iterator[Secret]:
-        """Yield the secrets that only joined chunks show, and secrets in base64.
+        """Yield the secrets that only joined chunks show, and the secrets in base64.
 
-        Searches of single frames find all other secrets.
+        All other secrets are found by searching single frames.
         """
         report = set()
         for stream in self._all:

@@ -62,8 +62,9 @@ def word_start(data: bytes, end: int, letters: bytes = WORD) -> int:
 def string_end(data: bytes, start: int, unit: int) -> int:
     """Return the offset at which the content of a JSON string ends; `start` is the offset at which it starts.
 
-    `unit` shows the depth of nesting: 1 for a string in the text, 2 for a string inside a string, 4 at the third level. The closing quote of the string has unit - 1 backslashes; a quote with fewer backslashes ends an outer string and
-    this string. Without a closing quote, the content ends at the end of the line.
+    `unit` shows the depth of nesting: 1 for a string in the text, 2 for a string inside a string, 4 at the third level. The
+    closing quote of the string has unit - 1 backslashes; a quote with fewer backslashes ends an outer string and this string.
+    Without a closing quote, the content ends at the end of the line.
     """
     at = start
     while True:

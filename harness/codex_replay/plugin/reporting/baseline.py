@@ -155,7 +155,7 @@ class Gate:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Find the lines of every case, also of cases that are deselected later."""
+        """Find the lines of the baseline for every case, also for cases that are deselected later."""
         for item in items:
             names = self._names[item.nodeid] = names_of(item)
             self._of[item.nodeid] = [i for i, line in enumerate(self.lines) if line.matches(names)]

@@ -44,8 +44,8 @@ def _values(script: Any) -> Any:
 class CodexBackend:
     """A Responses backend for one test, with its own script, requests, tokens and gates.
 
-    `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/codex` that of ChatGPT and
-    `{url}/oauth/token` the token URL.
+    `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/codex` is the base URL of ChatGPT,
+    and `{url}/oauth/token` is the token URL.
     """
 
     def __init__(self, session: BackendSession) -> None:

@@ -24,10 +24,7 @@ _NAMED = ("method-", "property-new", "property-gone", "property-required", "prop
 
 
 def findings(plain: Walk, capable: Walk | None) -> list[DriftFinding]:
-    """Return the findings of a walk over the plain bundles.
-
-    If there are experimental bundles, the findings of a walk over them are combined with these.
-    """
+    """Return the findings of both walks: over the plain bundles and, if they exist, over the experimental bundles."""
     if capable is None:
         return [_drift_finding(sender, change, places) for (sender, change), places in plain.places.items()]
     here, there = _Other(plain), _Other(capable)

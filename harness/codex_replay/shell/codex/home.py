@@ -60,8 +60,8 @@ class ApiKey:
 class ChatGpt:
     """Log in with ChatGPT tokens.
 
-    `last_refresh` is an RFC 3339 time; "" means now, None leaves it out, and the turn then fails. If it is older than eight days,
-    Codex refreshes the tokens at its start. `id_token` must parse as a JWT; "" makes a fake one for `account_id`.
+    `last_refresh` is an RFC 3339 time; "" means now, None leaves it out, and the turn then fails. If `last_refresh` is older than
+    eight days, Codex refreshes the tokens at its start. `id_token` must parse as a JWT; "" makes a fake one for `account_id`.
     """
 
     access_token: str = "fake-access-token"

@@ -1,7 +1,9 @@
 """Find calls in a markup that the environment declares (`PROXY_TOOL_CALLS`), as the text arrives, in chunks of any size.
 
-A JSON content ends where its JSON ends, so that markup inside a string remains text; other content ends at the closing markup. A
-block that is not a call is text, unchanged. A block that is cut off by the end of the stream is dropped."""
+If the content of a call is JSON, the content ends where the JSON ends, so markup inside a string does not end it. Other content
+ends at the closing markup. A block that is not a call is text, unchanged. A block that is cut off by the end of the stream is
+dropped.
+"""
 
 from __future__ import annotations
 
