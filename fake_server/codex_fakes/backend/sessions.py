@@ -111,7 +111,7 @@ class Session:
         self._changes.report()
 
     async def wait_for(self, condition: Any, seconds: float) -> bool:
-        """Wait until `condition()` is true, at most so many seconds; return whether it is."""
+        """Wait until `condition()` is true, at most `seconds` seconds; return True if it became true."""
         waiter = asyncio.Event()
         self._changes.waiters.add(waiter)
         try:

@@ -81,7 +81,10 @@ class Writer:
         return (ascii_dumps(message) if self.ascii else dumps(message)) + self.eol.encode()
 
     def write(self, data: bytes) -> None:
-        """Write the data; with `split`, in pieces of so many bytes, each written after the client has read the previous piece."""
+        """Write the data.
+
+        With `split`, write pieces of that number of bytes, each after the client has read the previous piece.
+        """
         size = self.split or len(data)
         for at in range(0, len(data), size):
             view = memoryview(data)[at : at + size]
@@ -193,7 +196,7 @@ class Player:
             gate.read(1)
 
     def step_quiet(self, seconds: float) -> None:
-        """Wait until the client has been quiet for so long."""
+        """Wait until the client has sent nothing for this number of seconds."""
         while select.select([0], [], [], seconds)[0]:
             self._receive()
 

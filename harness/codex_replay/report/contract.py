@@ -53,7 +53,7 @@ class Statement:
 
 
 def folder() -> Path:
-    """Return the folder of the pages: the installed one, otherwise that of the checkout."""
+    """Return the folder of the pages: the installed folder, otherwise the folder of the checkout."""
     package = Path(__file__).parent.parent
     packaged = package / "packaged" / "contract"
     return packaged if packaged.is_dir() else package.parent.parent / FOLDER

@@ -59,7 +59,7 @@ def _layers(session: Session) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def read(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """config/read: the settings in force, the source of each and, on request, the layers."""
+    """config/read: return the settings in force, the source of each setting and, on request, the layers."""
     if session.file.read_error is not None:
         raise Refused(session.file.read_error, code=-32603)
     config = session.config

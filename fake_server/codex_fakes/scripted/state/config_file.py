@@ -18,8 +18,8 @@ class ConfigFile:
     """The configuration of a session: `config` in force, made of the `user` file and the `flags` of the command line, and the
     errors of the file.
 
-    `refusal` is the error when a thread starts, `read_error` the error of config/read, `warning` the notification; each is None
-    if the file is valid.
+    `refusal` is the error when a thread starts, `read_error` is the error of config/read, and `warning` is the notification. Each
+    of them is None if the file is valid.
     """
 
     def __init__(self, home: str, overrides: list[tuple[str, str]], version: str) -> None:

@@ -163,7 +163,7 @@ class Streams:
 
 
 def clean(frames: Iterable[Frame], redactor: Redactor) -> list[Frame]:
-    """Return the frames of a whole recording without their secrets, those that were streamed in chunks included."""
+    """Return the frames of a whole recording without secrets, and without secrets that were streamed in chunks."""
     unseen = Unseen()
     streams, result = Streams(), [left_out(frame) if unseen.encoding(frame) else frame for frame in frames]
     for place, frame in enumerate(result):

@@ -4,9 +4,9 @@ A request is compared over the parts that a case names (`http_over`). `match` ma
 rules of `normalise`, and binds uuids. Secrets of the live request are redacted in the same way as those of the recording.
 
 With `content`, the answer is that of the first unused exchange that matches, on any recorded connection. With `connection`, a
-live connection gets the answers of one recorded connection, in order; after its end, those of the next unused connection. With
-`conversation`, a live conversation (a value of `prompt_cache_key`) gets the answers of the recorded conversation whose first
-input is most similar. Each exchange is played once.
+live connection gets the answers of one recorded connection, in order. After the end of that connection, it gets the answers of
+the next unused connection. With `conversation`, a live conversation (a value of `prompt_cache_key`) gets the answers of the
+recorded conversation whose first input is most similar. Each exchange is played once.
 
 The handshake of a WebSocket is an exchange, and so is each `response.create` after it: its request has the method
 "WEBSOCKET", and the full request as its body (`increments`).

@@ -58,8 +58,10 @@ class Turn:
 
 
 class Editor(Wire):
-    """One run of an editor. `project` is the folder in which the editor is started, `ledger_path` the ledger that its server
-    writes."""
+    """One run of an editor.
+
+    `project` is the folder in which the editor is started; `ledger_path` is the path of the ledger that its server writes.
+    """
 
     def __init__(
         self,

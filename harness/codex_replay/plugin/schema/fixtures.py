@@ -59,8 +59,10 @@ class CheckedFrame:
 
 @pytest.fixture(scope="session")
 def bundle_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> BundleFiles:
-    """The schema files under test: those that the subject of ``--app-server`` generates, or the vendored ones if it generates
-    none."""
+    """The schema files under test.
+
+    The subject of ``--app-server`` generates them; if it generates none, they are the vendored files.
+    """
     session = request.config.stash.get(SESSION, None)
     if session is None:
         return BundleFiles(dict(data_tables.schema()), "vendored")

@@ -4,9 +4,9 @@ Strategy: as in every comparison, the frames become events (output chunks joined
 normalised (`codex_replay.protocol.recordings.compare`). The client's frames and the model's answers are left out, because the
 suite itself sends them. Every other event keeps its position, so that changes of the order can be found.
 
-A result and an error have the same label, that of a reply. If one version answers a request and the other refuses it, the two
-replies are therefore compared. A run that ended early records how far its client came (`client`): the other run is compared up to
-that point.
+Results and errors have the same label, because both are replies. If one version answers a request and the other refuses it, the
+two replies are therefore compared. A run that ended early records how far its client came (`client`): the other run is compared
+up to that point.
 """
 
 from __future__ import annotations

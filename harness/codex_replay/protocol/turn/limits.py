@@ -1,7 +1,8 @@
 """Rate limits, as Codex 0.92.0 reads them from the headers of its backend's answers.
 
-Observed on the real binary: a header is read as Rust reads numbers (no underscores); a window of zeros counts as missing; the
-windows of an answer replace those of the previous answer, and credits stay until new ones come."""
+The following rules were observed on the real binary: a header is read as Rust reads numbers (no underscores); a window of zeros
+counts as missing; the windows of an answer replace those of the previous answer, and credits stay until new ones come.
+"""
 
 from __future__ import annotations
 

@@ -74,9 +74,10 @@ class BackendSession:
     ) -> list[str]:
         """Answer from recordings (files or folders) before the script; return a sentence for each recording that was cut short.
 
-        `by` is "content", "connection" or "conversation", `over` the parts of a request that are compared, `pace` fast, recorded
-        or Nx; see docs/replaying.md. `hold` lists frames of one recording: for 43, the answer stops before frame 43 until
-        `release("frame 43")`. Without a script, a request that no recording answers is a miss (501). Raises `BackendError`.
+        `by` is "content", "connection" or "conversation", `over` lists the parts of a request that are compared, and `pace` is
+        fast, recorded or Nx; see docs/replaying.md. `hold` lists frames of one recording: for 43, the answer stops before frame
+        43 until `release("frame 43")`. Without a script, a request that no recording answers is a miss (501). Raises
+        `BackendError`.
         """
         paths = [path] if isinstance(path, Path) else list(path)
         wanted: dict[str, Any] = {"path": [str(one.absolute()) for one in paths], "by": by, "pace": pace}

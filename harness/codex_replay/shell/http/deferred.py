@@ -41,7 +41,7 @@ class Deferred:
 
     @property
     def full(self) -> bool:
-        """True if so many bytes wait that no further traffic should be read."""
+        """True if more than `ROOM` bytes wait here: no further traffic should then be read."""
         return self._size > ROOM
 
     def when_room(self, call: Callable[[], object]) -> None:
