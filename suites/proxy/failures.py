@@ -111,7 +111,7 @@ def must_come_of_the_text(proxy: Proxy, done: Exchange) -> None:
 
 
 def must_be_at_once(done: Exchange, since: float, what: str) -> None:
-    """Check that the answer ended after `what`, and at most `AT_ONCE` seconds later.
+    """Check that the answer ended at most `AT_ONCE` seconds after the event `what`, and not before it.
 
     `since` is the time of `what` (seconds since the epoch).
     """

@@ -470,7 +470,7 @@ def test_an_open_exchange_is_ended_with_the_recording(tmp_path: Path) -> None:
         (["--upstream", "http://x", "--listen", "192.0.2.1:0"], "cannot listen there"),
         (["--upstream", "http://x", "--origin", "rpc=guessed"], "--origin rpc=guessed"),
         (["--upstream", "http://x", "--origin", "rpc=authored"], "--origin rpc: this seam is recorded only with CMD"),
-        (["--origin", "http.server=authored", "--", "cat"], "is not recorded without --upstream URL"),
+        (["--origin", "http.server=authored", "--", "cat"], "this seam is recorded only with --upstream URL"),
         (["--listen", "nowhere", "--", "cat"], "add --upstream URL, or remove --listen"),
         (["--upstream", "", "--", "cat"], "not an http or https URL"),
     ],

@@ -164,7 +164,7 @@ _NOT_PERSONAL = (b"shared", b"public", b"default", b"linuxbrew")
 
 
 def find_homes(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the user's name in /home/NAME, /Users/NAME and C:\\Users\\NAME, at any escaping."""
+    """Yield the user's name in /home/NAME, /Users/NAME and C:\\Users\\NAME, also if the backslashes are escaped."""
     for found in pattern.finditer(low):
         start, end = found.span("name")
         end -= len(found["name"]) - len(found["name"].rstrip(b".-~@+"))
