@@ -209,10 +209,14 @@ def _noticed(report: Report, cls: str) -> str:
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     without = sum("behind" in finding or "without" in finding for finding in found)
     capable = sum("with" in finding for finding in found)
-    those = "only those" if cls == "breaking" else "only for those"
-    parts = [f"{without} of them {those} that do not send {SAID} in initialize"] if without else []
+
+    def only(number: int) -> str:
+        verb = ("breaks" if number == 1 else "break") if cls == "breaking" else ("is" if number == 1 else "are")
+        return f"{number} of them {verb} only {'' if cls == 'breaking' else 'for '}clients that"
+
+    parts = [f"{only(without)} do not send {SAID} in initialize"] if without else []
     if capable:
-        parts.append(f"{capable} {those} that do" if without else f"{capable} of them {those} that send {SAID} in initialize")
+        parts.append(f"{only(capable)} send {'it' if without else f'{SAID} in initialize'}")
     return f" ({', '.join(parts)})" if parts else ""
 
 
