@@ -1,1 +1,1 @@
-"""The fakes: fake-codex (app-server over stdio) and the fake Responses backend, started as programs like the real ones."""
+"""The fakes: fake-codex (app-server over stdio) and the fake Responses backend, both started as programs."""

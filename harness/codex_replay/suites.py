@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Register the hooks here: pytest would rewrite the assertions of a module that an option names."""
+    """Register the hooks module here. If an option named it, pytest would rewrite its assertions."""
     from codex_replay.plugin import hooks
 
     pluginmanager.register(hooks, "codex-replay-hooks")

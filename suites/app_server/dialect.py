@@ -1,9 +1,9 @@
 """The dialect of a Codex version: the results that each case expects of versions other than 0.92.0.
 
 A case is written for the specification's version, and compares a server of that version with it exactly. `these` derives the
-expectation for a later version: every named member, with its value. Members that a later version has added are checked against
-its bundle at the end of each case. If a value differs between versions, the case has a table by version (`Server.by_version`: a
-row counts for its version and for later ones).
+expectation for a later version: every member that the case names must have its value. Members that a later version has added are
+checked against its bundle at the end of each case. If a value differs between versions, the case has a table by version
+(`Server.by_version`: a row counts for its version and for later versions).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def after_opening(server: Server) -> list[Any]:
 
 
 class Members(dict[str, Any]):
-    """Equal to an object that has at least these members; a null may be left out."""
+    """An expected object: it equals every object that has at least these members. A member that is null may be missing."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, dict) and all(other.get(name) == value for name, value in self.items())
@@ -120,7 +120,7 @@ class Members(dict[str, Any]):
 def these(server: Server, expected: Any) -> Any:
     """Return `expected` for the version of the specification; for later versions, the part that still applies.
 
-    The remaining part has no notifications of v1, and its objects may have further members.
+    That part has no notifications of v1, and its objects may have further members.
     """
     if has_events(server):
         return expected

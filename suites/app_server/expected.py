@@ -15,7 +15,7 @@ MARKER = "printf marker"
 
 
 class _SomeInt:
-    """Equal to any whole number that is not negative."""
+    """An expected number: it equals any whole number that is not negative."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is int and other >= 0
@@ -100,7 +100,7 @@ def prompt(thread: str, turn: str, item: str, words: str) -> Events:
 
 
 def answer(thread: str, turn: str, item: str, *deltas: str) -> Events:
-    """The frames of the model's message: item started, three frames for each chunk, item completed, the whole message."""
+    """The frames of the model's message: start of the item, three frames for each chunk, end of the item, the whole message."""
     words = "".join(deltas)
     of = {"thread_id": thread, "turn_id": turn}
     old = {"type": "AgentMessage", "id": item}

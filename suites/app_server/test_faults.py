@@ -37,12 +37,12 @@ DECODING = DISCONNECTED + "Transport error: network error: error decoding respon
 
 
 def fault(name: str, **more: Any) -> dict[str, Any]:
-    """A turn of the script that sends WORDS and has this fault."""
+    """Return a turn of the script that sends WORDS and has this fault."""
     return {"items": WORDS, "fault": {"name": name, **more}}
 
 
 def status(number: int, name: str) -> tuple[dict[str, Any], str, Any, bool]:
-    """A row for an HTTP status that the client sees unchanged."""
+    """Return the row for an HTTP status that the client sees unchanged."""
     body = {"error": {"message": "No.", "code": "no"}}
     answer = {"status": number, "body": body}
     return answer, f'unexpected status {number} {name}: {{"error":{{"message":"No.","code":"no"}}}}, url: URL', "other", False

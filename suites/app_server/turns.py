@@ -174,7 +174,10 @@ def judge_ran(server: Server, **outputs: str) -> None:
 
 
 def texts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return role and text of each message of the user and of the model in an input, without the messages that Codex adds."""
+    """Return the role and text of each message of the user and of the model in an input.
+
+    Messages that Codex adds are left out.
+    """
     found = []
     for item in items:
         if item.get("type") == "message" and item["role"] in ("user", "assistant"):

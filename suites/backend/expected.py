@@ -27,7 +27,10 @@ def user(text: str) -> dict[str, Any]:
 
 
 def body(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return "Request Body" with this conversation (default: a greeting) and the keys of `more`; the value ... removes a key."""
+    """Return the specification's "Request Body" with this conversation (default: a greeting) and the keys of `more`.
+
+    The value `...` removes a key.
+    """
     whole: dict[str, Any] = {
         "model": "gpt-5.2-codex",
         "instructions": "You are a helpful assistant.",

@@ -51,14 +51,14 @@ def test_a_key_that_nobody_issued(backend: Backend) -> None:
 
 @pytest.mark.spec("auth-token-expired", "LITE-09", "LITE-21")
 def test_an_expired_token(backend: Backend) -> None:
-    """An expired access token gets a 401 with the code for it."""
+    """An expired access token gets a 401 with the error code for expired tokens."""
     backend.login(access="expired")
     assert refused(backend.ask(body()), 401)["code"] == "token_expired"
 
 
 @pytest.mark.spec("auth-token-revoked", "LITE-09", "LITE-21")
 def test_a_revoked_token(backend: Backend) -> None:
-    """A revoked access token gets a 401 with the code for it."""
+    """A revoked access token gets a 401 with the error code for revoked tokens."""
     backend.login(access="revoked")
     assert refused(backend.ask(body()), 401)["code"] == "token_revoked"
 

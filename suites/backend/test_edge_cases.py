@@ -95,14 +95,14 @@ def test_calls_of_several_rounds(backend: Backend) -> None:
 
 @pytest.mark.spec("follow-up", "LITE-57")
 def test_a_follow_up_with_both(backend: Backend) -> None:
-    """After a follow-up with the call and its output, the model knows the output."""
+    """If a follow-up has the call and its output, the model knows the output."""
     answer = completed(backend.ask(body(user(REPEAT), CALL, {**OUTPUT, "output": "zq-771"}, tools=[FUNCTION_TOOL])))
     assert "zq-771" in answer.text
 
 
 @pytest.mark.spec("follow-up-custom", "LITE-57")
 def test_a_follow_up_of_a_custom_tool(backend: Backend) -> None:
-    """After a follow-up with a custom call and its output, the model knows the output."""
+    """If a follow-up has a custom call and its output, the model knows the output."""
     answer = completed(backend.ask(body(user(REPEAT), CUSTOM_CALL, {**CUSTOM_OUTPUT, "output": "zq-772"}, tools=[CUSTOM_TOOL])))
     assert "zq-772" in answer.text
 

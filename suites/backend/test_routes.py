@@ -96,7 +96,7 @@ def test_the_workspaces_need_the_login(backend: Backend) -> None:
     "settings-user", source="known behaviour of the real service", says="wham/settings/user has `commit_attribution_enabled`"
 )
 def test_the_settings_of_the_user(backend: Backend) -> None:
-    """The settings of the user say whether commits name Codex."""
+    """The user's settings contain whether commits name Codex."""
     answer = backend.get("/backend-api/wham/settings/user")
     assert answer.status == 200, answer.report_on()
     assert isinstance(answer.value["commit_attribution_enabled"], bool)

@@ -43,7 +43,7 @@ def test_a_prewarm_generates_nothing(backend: Backend) -> None:
 
 @pytest.mark.spec("websocket-prewarm-continued", source=SOURCE, says="`previous_response_id` may name a prewarm")
 def test_a_prewarm_is_continued(backend: Backend) -> None:
-    """The first turn continues the prewarm, and sends only the new input."""
+    """A request may continue a prewarm, and then sends only the new input."""
     socket = backend.connect()
     warm = response_id(socket.ask(body(generate=False)))
     answer = completed(socket.ask(body(user(HELLO), previous_response_id=warm)))
@@ -81,7 +81,7 @@ def test_a_full_request_starts_anew(backend: Backend) -> None:
 
 @pytest.mark.spec("websocket-unknown-response", source=SOURCE, says="previous_response_not_found")
 def test_an_unknown_response_is_not_continued(backend: Backend) -> None:
-    """The error for an unknown response has the code that makes Codex send everything."""
+    """The error for an unknown response has the code after which Codex sends the whole conversation again."""
     assert (
         refused(backend.connect().ask(body(previous_response_id="resp_of_nobody")), 400)["code"] == "previous_response_not_found"
     )
@@ -153,7 +153,7 @@ def test_a_message_in_fragments(backend: Backend, fragments: int) -> None:
 @pytest.mark.parametrize("compressed", [True, False], ids=["offered", "not offered"])
 @pytest.mark.spec("websocket-compression", source="RFC 7692, section 5", says="used only if the client offers it")
 def test_compression_is_the_choice_of_both(backend: Backend, compressed: bool) -> None:
-    """Three requests are answered, with an offer of permessage-deflate and without an offer."""
+    """Three requests are answered, whether the client offers permessage-deflate or not."""
     socket = backend.connect(compressed=compressed)
     if not compressed:
         assert socket.extensions == ""

@@ -1,8 +1,8 @@
 """The statements of the document about the server, each compared with the app-server under test.
 
 docs/contract/editor.md lists the assumptions of codex.nvim; the real server does not always meet them. Each statement is one
-case. A row states whether the statement is true for 0.92 and, if not, the behaviour of the server; the run prints the rows as a
-table. A case fails if the server no longer behaves as the row of the statement says.
+case. A row states whether the statement is true for 0.92. If it is not, the row states the behaviour of the server. The run
+prints the rows as a table. A case fails if the server no longer behaves as the row of the statement says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The login that the client uses. Source: docs/contract/lite.md, "Auth"."""
+"""Which login the client uses, and where it reads the login from. Source: docs/contract/lite.md, "Auth"."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_an_empty_output_is_an_output(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-custom", "LITE-47", "LITE-57")
 def test_a_custom_call(lite_client: LiteClient) -> None:
-    """A freeform tool gets text as input; its call and its output have the custom item types."""
+    """A freeform tool gets text as its input. The items of its call and of its output have the types for custom tools."""
     item = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n+ü\n", "call_id": "call_c"}
     run = lite_client(script=[{"items": [item], "delta": 2}, "done"], tools=CUSTOM)
     assert run.text() == "done"

@@ -43,7 +43,7 @@ def test_session_id(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("header-accept", "REAL-24")
 def test_accept(lite_client: LiteClient) -> None:
-    """Accept names text/event-stream, as in Codex; the `*/*` of an HTTP library is not enough."""
+    """The header Accept names text/event-stream, as in Codex; the `*/*` of an HTTP library is not enough."""
     run = lite_client(script=["Hi"])
     run.text()
     taken = [kind.partition(";")[0].strip().lower() for kind in (run.turns[0].header("accept") or "").split(",")]

@@ -1,4 +1,4 @@
-"""Check how an answer reports a failed turn, and that the reported failure is the one that the case caused."""
+"""Check how an answer reports a failed turn, and that the reported failure is the failure that the case caused."""
 
 from __future__ import annotations
 

@@ -94,9 +94,9 @@ MARKS = [
 
 def test_what_not_all_clients_notice_says_so(browser: Browser, alone: Alone) -> None:
     alone(gated())
-    who = "that do not send capabilities.someApi in initialize"
-    breaks = f"3 changes break clients (1 of them only those {who}, 1 only those that do)"
-    adds = f"2 changes add something new (1 of them only for those {who})"
+    who = "clients that do not send capabilities.someApi in initialize"
+    breaks = f"3 changes break clients (1 of them breaks only {who}, 1 of them breaks only clients that send it)"
+    adds = f"2 changes add something new (1 of them is only for {who})"
     assert browser.texts(".said") == [f"From 0.92.0 to 0.105.0, {breaks}. {adds}."]
     browser.open_all()
     assert browser.texts(".finding .change .tag") == MARKS

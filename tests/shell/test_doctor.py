@@ -76,7 +76,7 @@ def test_for_people_it_is_a_line_each_and_a_verdict(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:codex_replay\n")
     done = run(cwd=tmp_path)
     assert done.returncode == 1
-    assert "BROKEN plugin      pytest does not load it.\n" in done.stdout
+    assert "BROKEN plugin      pytest does not load the codex-replay plugin.\n" in done.stdout
     assert "fix: remove `-p no:codex_replay`" in done.stdout
     assert done.stdout.splitlines()[-1] == "1 of 14 checks failed: plugin."
     assert "\x1b" not in done.stdout

@@ -28,7 +28,7 @@ async def usage(exchange: Exchange, session: Session, entry: Entry, path: str, q
 
 
 async def workspaces(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    """Answer with the only workspace of the account; its origin is this backend.
+    """Answer with the only workspace of the account; the origin of the workspace is this backend.
 
     Codex 0.169.0 requires the account of the login with an https origin and a routing override, or `account/read` fails. Codex
     does not connect to that origin if the configuration names the base URLs.
@@ -54,7 +54,7 @@ async def settings(exchange: Exchange, session: Session, entry: Entry, path: str
 
 
 async def reset_credits(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    """Answer that the account has nothing with which to reset its rate limits.
+    """Answer that the account has no credits to reset its rate limits.
 
     Codex 0.169.0 requests this together with the usage.
     """
@@ -63,11 +63,11 @@ async def reset_credits(exchange: Exchange, session: Session, entry: Entry, path
 
 
 def _refused(exchange: Exchange, session: Session, entry: Entry, path: str, *, expires: bool = True) -> bool:
-    """Refuse a request without a valid login, and return True if it was refused; the auth mode `auto` requires none.
+    """Refuse a request without a valid login, and return True if it was refused. In the auth mode `auto`, no login is required.
 
     If `expires` is False, an expired token is accepted and its use is not counted. Codex requests these routes at unpredictable
-    times, and also refreshes the login after a 401 from them. If these uses counted, a script could not determine which request
-    is the first with a new token.
+    times, and also refreshes the login after a 401 from them. If these requests counted as uses, a script could not decide which
+    request is the first with a new token.
     """
     if session.tokens.mode == "auto":
         return False

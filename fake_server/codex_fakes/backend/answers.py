@@ -32,8 +32,10 @@ def respond_json(exchange: Exchange, entry: Entry, status: int, value: object, *
 
 
 def request_id(exchange: Exchange, label: str) -> tuple[tuple[str, str], ...]:
-    """Return the header with the id of a request, which the SDKs show; Codex does not read this header, and its recordings
-    do not have it."""
+    """Return the header with the id of a request, which the SDKs show.
+
+    Codex does not read this header, and recordings of Codex do not have it.
+    """
     return (("x-request-id", f"req_{label}"),) if exchange.request.header("originator") is None else ()
 
 
@@ -46,8 +48,10 @@ def merged(ours: Sequence[tuple[str, str]], given: Sequence[tuple[str, str]]) ->
 
 
 def dump(value: object) -> bytes:
-    """Write compact JSON with unescaped non-ASCII characters; a lone surrogate, which a client may send as an escape, has no
-    UTF-8 and stays an escape."""
+    """Write compact JSON with unescaped non-ASCII characters.
+
+    A lone surrogate, which a client may send as an escape, has no UTF-8 form and stays an escape.
+    """
     try:
         return compact(value).encode()
     except UnicodeEncodeError:
@@ -55,7 +59,7 @@ def dump(value: object) -> bytes:
 
 
 def miss(exchange: Exchange, entry: Entry, sentence: str, answer: str = "miss") -> None:
-    """Answer 501: the script has no answer for this request, or does not expect it."""
+    """Answer with 501, because the script has no answer for this request or does not expect it."""
     sentence = f"{sentence} {entry.missed}" if entry.missed else sentence
     refuse(exchange, entry, Violation(answer, 501, f"replay_{answer}", sentence), NO_RETRY)
     entry.answer, entry.sentence = answer, sentence

@@ -1,5 +1,6 @@
-"""Requests that a program answers: a script with `"otherwise": "ask"` passes them to the program that reads them from the control
-API.
+"""Requests that the user's program answers.
+
+A script with `"otherwise": "ask"` passes such requests to the program, which reads them from the control API.
 
 GET  .../asked?seconds=S     waits for a request: {"n": 3, "request": {...}, "earlier": [...]}, or {"n": null} after S seconds
 PUT  .../asked/3             its answer: a turn of a script, or {"refused": "the reason"}
@@ -44,7 +45,7 @@ class Asked:
             self._answers.pop(entry.n, None)
 
     async def next(self, seconds: float) -> bytes:
-        """Return the next request as JSON; its number is null if no request came in time or no request can come."""
+        """Return the next request as JSON. Its number "n" is null if no request came in time, or if no request can come."""
         try:
             async with asyncio.timeout(seconds):
                 while not self._waiting and not self._closed:
@@ -58,7 +59,7 @@ class Asked:
         return b'{"n":%d,"request":%s,"earlier":%s}' % (entry.n, entry.written(None), dump(earlier))
 
     def answer(self, n: int, value: object) -> None:
-        """Answer request `n`; on a `BadScript`, the request is refused with its sentence."""
+        """Answer request `n`; if the answer is a `BadScript`, the request is refused with the text of the error."""
         waiting = self._answers.get(n)
         if waiting is None or waiting.done():
             return  # the client has left
@@ -75,7 +76,7 @@ class Asked:
         waiting.set_result(turn)
 
     def close(self) -> None:
-        """Refuse the waiting requests, and all later ones."""
+        """Refuse the waiting requests, and all later requests."""
         self._closed = True
         self._came.set()
         for waiting in self._answers.values():

@@ -35,7 +35,7 @@ async def decoded(exchange: Exchange, limits: Limits) -> bytes:
         loop = asyncio.get_running_loop()
         plain = await loop.run_in_executor(_decoder(), decode, request.body, encoding, limits.body)
     if not exchange.take(len(plain)):
-        raise TooLarge("The bodies of all clients together are too long at the moment: retry later.")
+        raise TooLarge("The request bodies of all clients together are too long at the moment: retry later.")
     return plain
 
 

@@ -1,7 +1,8 @@
 """A cache of encoded replies that may be sent several times.
 
 A turn that is used often (or by many clients) streams the same bytes each time, except for the label in its ids. The answer is
-written once, with a mark of the label's length in place of the label, and split at the marks; after that, a reply costs one join.
+written once, with a mark (as long as the label) in place of the label, and split at the marks. After that, each reply is made by
+one join.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Framed:
         self._written, self._label = written, label.encode()
 
     def chunks(self, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
-        """Yield the pieces to send, the first with `head` before it and the last with `tail` after it: so each is copied once."""
+        """Yield the pieces to send, with `head` before the first and `tail` after the last: each byte is then copied once."""
         written = [*self._written]
         written[0] = [head + written[0][0], *written[0][1:]]
         written[-1] = [*written[-1][:-1], written[-1][-1] + tail]
@@ -83,7 +84,7 @@ class ReplyCache:
 
 
 def _split(written: bytes, mark: bytes) -> Written:
-    """Split a reply into pieces (one, if it is empty), and each at its marks; no mark is split across two pieces."""
+    """Split a reply into pieces, and each piece at its marks. An empty reply is one piece; no mark is split across two pieces."""
     pieces, at = [], 0
     while at < len(written):
         end = at + PIECE

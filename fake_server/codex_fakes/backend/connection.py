@@ -40,7 +40,7 @@ bytes(1 << 20)
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client connection: parses incoming data, answers in order, and forgets everything at its end."""
+    """One client connection: it parses incoming data, answers the requests in order, and drops all its data at its end."""
 
     def __init__(self, handler: Handler, number: int, traffic: Traffic) -> None:
         self._handler = handler
@@ -74,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
     # asyncio's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport; small writes leave at once."""
+        """Keep the transport, and send small writes without delay."""
         self._transport = transport
         self._traffic.connections.add(self)
         sock = transport.get_extra_info("socket")
@@ -215,7 +215,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._size > self._limits.body:
             self._refuse(413, f"The body is longer than {self._limits.body} bytes: start the backend with a larger --max-body.")
         elif self._traffic.buffered > self._limits.buffered:
-            self._refuse(503, "The bodies of all clients together are too long at the moment: retry later.")
+            self._refuse(503, "The request bodies of all clients together are too long at the moment: retry later.")
         elif self._broken is None:
             self._body.append(body)
             self._kept += len(body)

@@ -16,8 +16,9 @@ PUT    /_codex_replay/sessions/NAME/asked/N         answers request N
 DELETE /_codex_replay/sessions/NAME                 forgets the session
 GET    /_codex_replay/health
 
-Each request carries the token that the backend prints when it is ready, as `x-codex-replay-token`, and none may come from a web
-page. Without this rule, a web page that a developer visits could control the backend and read the requests to it."""
+Each request must have the header `x-codex-replay-token` with the token that the backend prints when it is ready. No request may
+come from a web page. Without this rule, a web page that a developer visits could control the backend and read the requests to it.
+"""
 
 from __future__ import annotations
 

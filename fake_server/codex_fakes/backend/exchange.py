@@ -1,4 +1,4 @@
-"""One request and the answer to it, byte by byte: we choose the order and case of headers and the boundaries of chunks."""
+"""One request and its answer, byte by byte: this module decides the order and case of headers and the boundaries of chunks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Framed(Protocol):
     """A whole answer that was framed by a `Framing`, in pieces."""
 
     def chunks(self, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
-        """Yield the pieces, the first with `head` before it and the last with `tail` after it; at least one."""
+        """Yield the pieces (at least one), with `head` before the first piece and `tail` after the last."""
 
 
 class Disconnected(Exception):
@@ -102,7 +102,7 @@ class Wire(Protocol):
 
 
 class Exchange:
-    """One request and the answer to it; every method writes at once, and `drain` waits while the client is slow."""
+    """One request and its answer. Every method writes without waiting; `drain` waits while the client is slow."""
 
     def __init__(self, connection: Wire, request: Request) -> None:
         self.connection = connection
@@ -115,7 +115,7 @@ class Exchange:
 
     @property
     def framing(self) -> Framing | None:
-        """The framing of a complete stream for this client; None if the framing depends on more than the events."""
+        """The framing of a complete stream for this client; None if the framing depends on other facts than the events."""
         return chunks if self.request.version == "1.1" else None
 
     def respond(self, status: int, headers: Headers, body: bytes) -> None:
@@ -216,7 +216,7 @@ class MessageExchange(Exchange):
         raise NotImplementedError
 
     def note(self, event: Any) -> None:
-        """Remember the response that the client receives, because its next message may continue it."""
+        """Remember the response that the client receives, because the client's next message may continue that response."""
         raise NotImplementedError
 
     def finish(self) -> None:

@@ -10,14 +10,14 @@ from codex_replay.protocol.script.script import Turn
 
 
 class Handshake(NamedTuple):
-    """How a handshake is accepted: additional headers of the 101, and whether compression is accepted."""
+    """The way to accept a handshake: the additional headers of the 101 answer, and whether compression is accepted."""
 
     headers: Headers
     compression: bool
 
 
 class Handshakes:
-    """The answers to handshakes that the key `websocket` of a script defines; see docs/websocket.md."""
+    """The answers to handshakes, as the key `websocket` of a script defines them; see docs/websocket.md."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         #: "off" (426), "on" or "only" (HTTP is refused).

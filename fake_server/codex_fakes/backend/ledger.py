@@ -77,7 +77,7 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """Return the approximate memory of the entry, in bytes; its body counts as it is when it is read."""
+        """Return the approximate size of the entry in memory, in bytes; a compressed body counts with its decompressed size."""
         return _ENTRY + self.request.head_size + (self.packed[0] if self.packed else len(self.body or b""))
 
     def pack(self) -> None:
@@ -181,12 +181,12 @@ class Ledger:
         return at < len(self.entries) and self.entries[at].end is not None
 
     def ended_since(self, n: int) -> list[Entry]:
-        """Return the first entries after number `n`, up to one whose answer is open, at most `FOLLOWED`."""
+        """Return the entries after number `n`, up to the first entry whose answer is open; at most `FOLLOWED` entries."""
         at = max(0, n - self.dropped)
         return list(takewhile(lambda entry: entry.end is not None, islice(self.entries, at, at + FOLLOWED)))
 
     def closed(self, entry: Entry, first: bool) -> None:
-        """Note that the answer to an entry has ended; `first` is True at its first end."""
+        """Note that the answer to an entry has ended; `first` is True if this is the first such note for the entry."""
         if first:
             self.ended += 1
             if entry.body is not None and (length := len(entry.body)) > self._limits.ledger_bytes // 2:
@@ -198,7 +198,7 @@ class Ledger:
         self._changed()
 
     def _pack(self, entry: Entry) -> None:
-        """Compress the oldest bodies, if this one makes them too long together."""
+        """Compress the oldest bodies, if the body of this entry makes all plain bodies together too long."""
         if (length := len(entry.body or b"")) in PACKED:
             self._unpacked[entry.n] = entry
             self._unpacked_size += length

@@ -79,13 +79,13 @@ def _is_kept(turn: Turn, events: bool) -> bool:
 
 
 def _first(turn: Turn) -> list[Wait | Gate]:
-    """Return what an answer waits for before it begins."""
+    """Return the waits (a delay, a gate) before an answer begins."""
     delay: list[Wait | Gate] = [Wait(turn.first_delay_ms)] if turn.first_delay_ms else []
     return delay if turn.gate is None else [*delay, Gate(turn.gate)]
 
 
 def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: str) -> Iterator[Awaitable[Any]]:
-    """Yield each wait of a response in the background: the waits that would otherwise delay its stream."""
+    """Yield the waits of a response that runs in the background: without `background`, these waits would delay its stream."""
     for act in [*_first(turn), *unstreamed.pauses(turn, reply(turn, body, label))]:
         if isinstance(act, Gate):
             session.reach(act.name)

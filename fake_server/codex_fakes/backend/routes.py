@@ -112,7 +112,7 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
 
 async def _post_responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     if session.websocket.mode == "only":
-        sentence = "This backend answers no HTTP requests: use a WebSocket (the script says `websocket: only`)."
+        sentence = "This backend answers no HTTP requests: use a WebSocket, because the script has `websocket: only`."
         refuse(exchange, entry, Violation("websocket-only", 426, "upgrade_required", sentence), ("upgrade", "websocket"))
         return
     await _responses(exchange, session, entry, path, query)

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 
 class Changes:
-    """The tasks that wait for changes of a session. The tasks are in a separate object, so that a waiting task does not keep the
-    session alive."""
+    """The tasks that wait for changes of a session.
+
+    They are in an object of their own, so that a waiting task does not keep the session alive.
+    """
 
     def __init__(self) -> None:
         self.waiters: set[asyncio.Event] = set()
@@ -89,8 +91,9 @@ class Session:
         return self.turns.choose(body, headers, earlier) if self.script is not None else "There is no script."
 
     def owns(self, turn: Turn) -> bool:
-        """Return True if the replies of a turn are worth caching: the turn belongs to the script, and was not made for a single
-        request.
+        """Return True if the replies of a turn may be cached.
+
+        The turn must belong to the script, and must not be made for a single request.
         """
         return id(turn) in self._own
 
@@ -108,7 +111,7 @@ class Session:
         self._changes.report()
 
     async def wait_for(self, condition: Any, seconds: float) -> bool:
-        """Wait until `condition()` is true, at most so many seconds; return whether it is."""
+        """Wait until `condition()` is true, at most `seconds` seconds; return True if it became true."""
         waiter = asyncio.Event()
         self._changes.waiters.add(waiter)
         try:

@@ -1,8 +1,9 @@
-"""Let requests and answers take turns, so that no number of them keeps another client waiting.
+"""Let requests and answers take turns, so that a large number of them cannot block another client.
 
 The event loop looks for new data once in each of its rounds, and a new request needs several rounds. Without a limit, a round
-with a thousand streams that have something to send has a thousand steps. So a request begins, and an answer goes on, only in its
-turn, and one round of the loop has `MOST` turns: half of them for requests, half for answers, if enough of both wait."""
+with a thousand busy streams has a thousand steps. Therefore a request begins only in its turn, and an answer continues only in
+its turn. One round of the loop has `MOST` turns: half of them for requests and half for answers, if enough of both wait.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +26,11 @@ class Turns:
         self._newest = self._called = False
 
     async def begin(self) -> None:
-        """Wait for the turn of a new request: the newest and the oldest come alternately, so a thousand requests that come at
-        once delay no later one."""
+        """Wait for the turn of a new request.
+
+        The newest and the oldest waiting request get a turn alternately, so a thousand requests that come at once do not delay a
+        later request.
+        """
         if self._room and not self._requests:
             self._room -= 1
             if not self._room:
@@ -35,7 +39,10 @@ class Turns:
             await self._turn(self._requests)
 
     async def go_on(self) -> None:
-        """Wait for the next turn of an answer, which is never at once; they come in the order in which they were asked for."""
+        """Wait for the next turn of an answer, which never comes at once.
+
+        Answers get their turns in the order in which they began to wait.
+        """
         await self._turn(self._answers)
 
     async def _turn(self, waiting: _Waiting) -> None:

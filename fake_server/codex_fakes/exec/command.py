@@ -57,7 +57,7 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
 
 
 class _Exec:
-    """One run; it replaces the app-server and receives the thread's frames."""
+    """One run of `codex exec`. It receives the frames of the thread in place of an app-server."""
 
     user_agent = f"codex_exec/{DEFAULT}"
     experimental = False
@@ -195,12 +195,11 @@ class _Exec:
             self._output.event(frame["params"]["msg"])
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Has no effect, because `exec` never gets requests."""
+        """Do nothing, because `exec` never gets requests."""
 
 
 def _tell_unheeded(environ: Mapping[str, str]) -> None:
-    """Return the settings that apply only to the app-server, because `exec` has no client whose frames could be matched or
-    captured."""
+    """Warn about settings that apply only to the app-server: `exec` has no client with frames to match or to capture."""
     unheeded = [name for name in _APP_SERVER if environ.get(name)]
     if unheeded:
         write_out(f"fake-codex: exec ignores {', '.join(unheeded)}: only `fake-codex app-server` uses it.")

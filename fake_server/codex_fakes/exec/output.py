@@ -38,7 +38,7 @@ class Output:
             show(message)
 
     def end(self, last: str | None) -> str | None:
-        """Finish after the turn; `last` is the file for the last message, which is returned."""
+        """Finish the output after the turn, and return the last message. `last` is the file to write this message to."""
         raise NotImplementedError
 
 

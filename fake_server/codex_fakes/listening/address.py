@@ -70,7 +70,7 @@ def default_socket(home: str) -> str:
 
 
 def claim(path: str) -> None:
-    """Make room for a socket file: a socket that nobody serves is removed, anything else stays. Raises `BadAddress`."""
+    """Make room for a socket file: a socket that no server uses is removed; any other file is kept. Raises `BadAddress`."""
     if (size := len(os.fsencode(path))) > _LONGEST:
         raise BadAddress(
             f"Error: the path of the socket has {size} bytes, but fake-codex can use at most {_LONGEST}; "

@@ -80,7 +80,7 @@ class Listener:
         return self._shared.close() if self._shared else self._status
 
     def _signal(self) -> None:
-        """End after the running turns; at the second signal, end now."""
+        """Handle a signal: end after the running turns. At a second signal, end at once."""
         if self._signalled or self._shared is None:
             self._ended.set()
         self._signalled = True
@@ -168,7 +168,7 @@ class Listener:
         self._status = max(self._status, server.close())
 
     async def _sent(self, server: Shared) -> None:
-        """Wait until the clients have read what there is for them, for at most `LAST` seconds."""
+        """Wait until the clients have read all their pending messages, for at most `LAST` seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST):
                 while any(connection.waiting for connection in server.connections):
@@ -176,7 +176,7 @@ class Listener:
                     await self._news.wait()
 
     async def _drive(self, server: Driven, news: asyncio.Event) -> None:
-        """Let a server write its output, and wait for new input in between."""
+        """Let a server write its output, and wait for new input between two writes."""
         try:
             while not server.over:
                 pause = server.pause()

@@ -1,7 +1,7 @@
 """A connection on which the frames of a client wait until its handshake is answered.
 
-The library reads what follows a request at once: a ping got its pong before the 101, and a client that had also ended its
-direction made it fail with a traceback.
+The library itself processes bytes behind the request at once: it would answer a ping before the 101, and would fail with a
+traceback if the client has also ended its direction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Patient(ServerConnection):
     _ended = False  # whether the client has ended its direction meanwhile
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; those behind the head wait for its answer."""
+        """Take bytes from the client. Bytes after the head of the request wait until the handshake is answered."""
         if self._early is not None:
             self._early += data
             return
@@ -50,7 +50,7 @@ class Patient(ServerConnection):
         return self.request is not None
 
     async def handshake(self, *hooks: Any, **options: Any) -> None:
-        """Answer the handshake, and then take what came with it."""
+        """Answer the handshake, and then process the bytes that came with it."""
         await super().handshake(*hooks, **options)
         early, self._early = self._early, None
         if early:

@@ -1,6 +1,8 @@
-"""The servers behind a listener: one script for all connections, or a replay of the recording for each.
+"""The servers behind a listener.
 
-Both kinds of server are those of `fake-codex app-server` on stdio. Only their input and output differ: each line comes from a
+A server with a script serves all connections; with a recording, each connection gets its own replay.
+
+`fake-codex app-server` on stdio uses the same two kinds of server. Only their input and output differ: each line comes from a
 connection, or goes to connections. Source: the real 0.169.0, with two connections: threads are shared; messages of a thread go to
 the connections that started or resumed it, and messages about the list of threads go to all.
 """
@@ -68,8 +70,9 @@ class Driven(Stdio):
             self._status, self.over = end.status, True
 
     def pause(self) -> float | None:
-        """Write the output that is due, and return the seconds until more can be written: 0 for at once, None if input must come
-        first.
+        """Write the output that is due.
+
+        Return the seconds until more can be written: 0 for at once, None if input must come first.
         """
         if self.due:
             self._move_due()
@@ -145,7 +148,10 @@ class Shared(Driven, ScriptedServer):
         super().line(live)
 
     def _unfollow(self, connection: Connection, params: Any) -> str | None:
-        """Stop sending a thread's messages to a connection; return the status, or None if the request is invalid."""
+        """Stop sending a thread's messages to a connection.
+
+        Return the status for the response, or None if the request is invalid.
+        """
         name = params.get("threadId") if type(params) is dict and self._client is not None else None
         if type(name) is not str or uuid_error(name) is not None:
             return None

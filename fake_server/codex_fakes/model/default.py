@@ -1,4 +1,4 @@
-"""The deterministic default reply of the backend, used without a script.
+"""The default reply of the backend, which is used without a script. The same request always gets the same reply.
 
 The reply behaves like a very small model, so that a client can be tried without a script. The model calls a function that
 the prompt

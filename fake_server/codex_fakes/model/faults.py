@@ -1,4 +1,4 @@
-"""Faults of a backend, by name: bad answers that every client meets sooner or later.
+"""Faults of a backend, by name: bad answers that every client must expect.
 
 A turn of a script names a fault: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault occurs at a place in
 the stream: after a number of events (`after`), at a place that its seed determines, or in the middle. This module is pure: it
@@ -35,8 +35,7 @@ class Idle(Value):
 
 
 class Message(Value):
-    """Do something to a WebSocket that HTTP does not have: `close_CODE`, `binary`, `text`, `deflate`, or the code of an error
-    message."""
+    """A fault that exists only on a WebSocket: `close_CODE`, `binary`, `text`, `deflate`, or the code of an error message."""
 
     name: str
 
@@ -121,7 +120,7 @@ def as_status(turn: Turn) -> Turn:
 
 
 def apply(fault: Parameters | None, steps: Iterable[Step]) -> Iterable[Act]:
-    """Apply a fault to a stream; without one, the steps are not made before they are needed."""
+    """Apply a fault to a stream of steps. Without a fault, each step is made only when it is needed."""
     return steps if fault is None else STREAM_FAULTS[str(fault["name"])](fault, list(steps))
 
 
@@ -233,7 +232,7 @@ def _missing_type(fault: Parameters, steps: list[Step]) -> list[Act]:
 
 
 def _duplicated(fault: Parameters, steps: list[Step]) -> list[Act]:
-    """Send each event twice, except the last one."""
+    """Send each event twice, except the last event."""
     return [*(act for step in steps[:-1] for act in (step, step)), *steps[-1:]]
 
 

@@ -1,7 +1,7 @@
 """A turn for a request without `stream`: the response as one JSON body, with the waits and faults of the turn.
 
 A turn with parts that only a stream can have (an event, a comment, a fault that reorders events) is refused with a sentence.
-Pure, like `codex_fakes.model.faults`."""
+This module is pure, like `codex_fakes.model.faults`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def refusal(turn: Turn) -> str | None:
         if item["type"] in _STREAM_ITEMS:
             return f'items[{i}] is "{item["type"]}", which only a stream has. {_STREAM}, or remove the item.'
     if turn.fault is not None and turn.items and turn.items[-1]["type"] == "error":
-        return 'an "error" item is an HTTP error to a request without "stream", which has no fault. Remove the item or the fault.'
+        return (
+            'for a request without "stream", an "error" item becomes an HTTP error, which cannot have a fault. '
+            "Remove the item or the fault."
+        )
     name = (turn.fault or {}).get("name")
     if name is not None and name not in _FAULTS:
         return f'the fault "{name}" changes the events of a stream. {_STREAM}, or choose another fault.'

@@ -33,7 +33,10 @@ _FIRST_BATCH = 8  # the same before the first answer, which is at the top of a r
 
 
 class Noting(Track):
-    """A track that notes which requests differed from the recorded ones, for the end of the run (`content_notes`)."""
+    """A track that notes which requests differ from the recorded requests.
+
+    The notes are printed at the end of the run (`content_notes`).
+    """
 
     def __init__(self, *what: Any) -> None:
         super().__init__(*what)
@@ -105,7 +108,10 @@ class AppServer(Stdio):
                 self._schedule(frame)
 
     def _schedule(self, frame: Frame) -> None:
-        """Schedule a frame: keep the recorded distance to the previous frame, divided by the pace; send an overdue frame now."""
+        """Schedule a frame.
+
+        Its distance in time to the previous frame is the recorded distance, divided by the pace; an overdue frame is sent now.
+        """
         recorded, live = self._last
         due = max(monotonic(), live + max(0.0, frame.t - recorded) / self._pace) if live else monotonic()
         self._last = (frame.t, due)

@@ -1,8 +1,9 @@
 """Notes for the user on requests that were answered although they differ from the recorded requests.
 
-At the level `method`, a request may differ from the recorded request. These differences are reported at the end, in few lines and
-without a change of the exit status. fake-codex loads this module only if there may be differences, so it does not slow down the
-start of fake-codex."""
+At the level `method`, a request may differ from the recorded request. Such differences are reported at the end, in few lines;
+they do not change the exit status. fake-codex loads this module only if there may be differences, so it does not slow down the
+start of fake-codex.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +26,10 @@ _BEFORE = 20  # of them, before the place where two long values part
 def content_notes(
     pairs: list[tuple[Frame, Frame]], matcher: Matcher, clean: Callable[[Frame], Frame], cassette: str
 ) -> list[tuple[int, str]]:
-    """Return (number of the recorded frame, sentence) for each live request that differs from the recorded one.
+    """Return (number of the recorded frame, sentence) for each live request that differs from the recorded request.
 
-    `pairs` are recorded and live requests; `clean` redacts live values as the recording was redacted. Masked values, bound
-    values and `clientInfo` are not compared.
+    `pairs` has each recorded request with the live request that it matched. The function `clean` redacts live values in the same
+    way as the recording. Masked values, bound values and `clientInfo` are not compared.
     """
     found = []
     for recorded, live in pairs:
@@ -44,8 +45,10 @@ def content_notes(
 
 
 def summary(notes: list[tuple[int, str]], cut: bool) -> list[str]:
-    """Return the first `TOLD` notes as lines for a person, and a line with the number of all notes; with `cut`, there may be more
-    of them."""
+    """Return the first `TOLD` notes as lines for a person, and a line with the number of all notes.
+
+    `cut` is True if there may be more notes than these.
+    """
     if not notes:
         return []
     count = len(notes)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def append(path: str, cassette: str, left_out: Iterable[Note], otherwise: Iterable[Note], unmatched: Iterable[str]) -> None:
     """Append the result of this process to the file at `path`, in one write; raises `OSError`.
 
-    `left_out` are the recorded frames that never came from the client (number, method), `otherwise` the requests that were
-    answered although their content differs (number, sentence), `unmatched` has a sentence for each live frame that matches no
-    recorded frame.
+    `left_out` has the number and method of each recorded frame that never came from the client. `otherwise` has the number and a
+    sentence for each request that was answered although its content differs. `unmatched` has a sentence for each live frame that
+    matches no recorded frame.
     """
     ending = {
         "pid": getpid(),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def handshake(agent: str, home: str, version: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the result of initialize, and the notifications that follow it.
 
-    `agent` is the user agent, `home` the CODEX_HOME. The first notification warns of a machine without bubblewrap.
+    `agent` is the user agent; `home` is the CODEX_HOME. The first notification warns that bubblewrap is missing on the machine.
     """
     result = {"userAgent": agent, "codexHome": home, "platformFamily": "unix", "platformOs": "linux"}
     status = {"status": "disabled", "serverName": uname().nodename, "installationId": uuid4(), "environmentId": None}

@@ -18,7 +18,7 @@ TRANSPORTS = ("--listen", "--stdio")
 
 
 def unlistening(options: list[tuple[str, str]], version: str) -> str:
-    """Return the refusal of `--listen` or `--stdio` by a version that has neither; otherwise an empty text."""
+    """Return the error message for `--listen` or `--stdio` if the version has neither; otherwise ""."""
     first = next((name for name, _ in options if name in TRANSPORTS), None)
     if first is None or numbers(version) >= numbers(LISTENS):
         return ""
@@ -29,7 +29,10 @@ def unlistening(options: list[tuple[str, str]], version: str) -> str:
 
 
 def refused(options: list[tuple[str, str]], version: str) -> tuple[str, int]:
-    """Return the real server's message and exit status for the first bad option; the message is empty if all are good."""
+    """Return the real server's message and exit status for the first bad option.
+
+    The message is empty if all options are valid.
+    """
     if message := unlistening(options, version):
         return message, 2
     if unavailable("turn", version):

@@ -217,7 +217,7 @@ class ScriptedServer(Stdio):
         return self._session.may_advance
 
     def advance(self) -> None:
-        """Let the turns continue, because no further message came from the client."""
+        """Let the turns continue. The loop calls this method when no further message came from the client."""
         self._go_on(quiet=True)
 
     def _go_on(self, *, quiet: bool) -> None:
@@ -232,7 +232,7 @@ class ScriptedServer(Stdio):
         super()._flush()
 
     def next_due(self) -> float | None:
-        """Return when the next frame, or the end of a pause of the script, is due."""
+        """Return the time at which the next frame is due, or a pause of the script ends."""
         times = [super().next_due(), self._session.next_due() if self._session is not None else None]
         return min((time for time in times if time is not None), default=None)
 

@@ -174,7 +174,7 @@ class Session:
         self.answer(request_id, result)
 
     def _switch(self, result: Any) -> None:
-        """Apply the changes of skills/config/write to the result of skills/list."""
+        """Apply the settings that the client made with skills/config/write to the result of skills/list."""
         for entry in result.get("data", []) if isinstance(result, dict) else []:
             for skill in entry.get("skills", []):
                 skill["enabled"] = self.skills.get(skill.get("path"), skill.get("enabled", True))
@@ -281,7 +281,7 @@ class Session:
                 write_out(f"fake-codex: the turn of thread {thread.id} stops, because fake-codex failed: {error!r}")
 
     def next_due(self) -> float | None:
-        """Return when the next pause of the script ends."""
+        """Return the time at which the next pause of the script ends."""
         times = [thread.waits.until for thread in self._running() if isinstance(thread.waits, Sleep)]
         times += [wait.until for wait, _ in self._answered]
         return min(times) if times else None
@@ -343,7 +343,7 @@ class Session:
         return thread
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Return the loaded thread with this id; without one, refuse the request as the real server does."""
+        """Return the loaded thread with this id. If there is none, refuse the request as the real server does."""
         error = uuid_error(text)
         if error is not None:
             raise Refused(("invalid thread id: " if api == "v2" else "Invalid request: ") + error)

@@ -1,7 +1,7 @@
 """A server that plays a list of steps to any JSON-RPC client, byte by byte.
 
-Unlike fake-codex, it behaves exactly as the case requires: fragments, several messages in one write, CRLF, another spelling, an
-exit during a turn. The byte server is not an app-server and knows only JSON-RPC.
+Unlike fake-codex, it does exactly what the steps demand, for example fragments, several messages in one write, CRLF, or an exit
+during a turn. The byte server is not an app-server and knows only JSON-RPC.
 
     python -m codex_fakes.stdio.byte_server FOLDER [the arguments a codex is given]
 
@@ -81,7 +81,10 @@ class Writer:
         return (ascii_dumps(message) if self.ascii else dumps(message)) + self.eol.encode()
 
     def write(self, data: bytes) -> None:
-        """Write the data; with `split`, in pieces of so many bytes, each written after the client has read the previous piece."""
+        """Write the data.
+
+        With `split`, write pieces of that number of bytes, each after the client has read the previous piece.
+        """
         size = self.split or len(data)
         for at in range(0, len(data), size):
             view = memoryview(data)[at : at + size]
@@ -181,7 +184,7 @@ class Player:
         self.writer.write(text.encode("utf-8", "surrogatepass"))
 
     def step_write(self, how: dict[str, Any]) -> None:
-        """Change how data is written."""
+        """Set the way in which later data is written."""
         self.writer.split = how.get("split", 0)
         self.writer.eol = how.get("eol", "\n")
         self.writer.ascii = how.get("ascii", False)
@@ -193,7 +196,7 @@ class Player:
             gate.read(1)
 
     def step_quiet(self, seconds: float) -> None:
-        """Wait until the client has been quiet for so long."""
+        """Wait until the client has sent nothing for this number of seconds."""
         while select.select([0], [], [], seconds)[0]:
             self._receive()
 
@@ -210,7 +213,7 @@ class Player:
         posix._exit(status)
 
     def step_stay(self, stays: bool) -> None:
-        """Keep running after stdin has ended."""
+        """Let the server keep running after its stdin has ended."""
         self.stays = stays
 
     # -- messages --------------------------------------------------------------------------------------------------------
@@ -227,7 +230,7 @@ class Player:
             self.ledger.add(sent=message.get("method", "reply"), bytes=len(line))
 
     def _take(self, wanted: Any) -> dict[str, Any]:
-        """Wait for the first expected message and return it; the others stay for later steps."""
+        """Wait for the first expected message and return it; other messages are kept for later steps."""
         while True:
             for message in self._inbox:
                 if wanted(message):

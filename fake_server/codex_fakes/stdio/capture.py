@@ -39,8 +39,10 @@ def paths(home: str) -> dict[str, str]:
 
 
 def redactor(home: str) -> Redactor:
-    """Return the redactor for live lines, so that they can be compared with a redacted recording; a home that cannot be replaced
-    stays."""
+    """Return the redactor for live lines, so that they can be compared with a redacted recording.
+
+    If the path of the home cannot be replaced, the home stays unredacted.
+    """
     try:
         return Redactor(paths=paths(home))
     except ValueError:

@@ -1,8 +1,9 @@
 """Faults of an app-server, by name: errors that a client should survive, or at least report.
 
 `FAKE_CODEX_FAULT=NAME` or `NAME:SEED`; `list` prints the table. A fault changes the lines of the server, whether they are
-replayed or scripted, and how they are written. Only the seed determines where in the conversation it occurs, so that a run can be
-repeated."""
+replayed or scripted, and how they are written. Only the seed determines the place of the fault in the conversation, so that a run
+can be repeated.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class Chance(Random):
 
 
 class Fault:
-    """One active fault: `pieces` turns each line into the byte strings that are written instead."""
+    """One active fault: `chunks` turns each line into the byte strings that are written in place of the line."""
 
     def __init__(self, name: str, seed: int) -> None:
         self.name = name
@@ -174,7 +175,7 @@ def _is_response(value: Any) -> bool:
 
 
 def _response(alter: Callable[[Any], list[bytes]]) -> Change:
-    """Change the responses, but not the one to initialize."""
+    """Change the responses, but not the response to initialize."""
 
     def change(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
         return alter(value) if fault.lines > 1 and _is_response(value) else [raw]

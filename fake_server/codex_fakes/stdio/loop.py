@@ -35,7 +35,7 @@ _UNHEARD = 64  # the maximum number of reads of earlier input after a signal
 
 
 class Ended(Exception):
-    """The server ends here; pending output is still written. `status` is the exit status, or None for the default status."""
+    """Raised to end the server; pending output is still written. `status` is the exit status, or None for the default status."""
 
     def __init__(self, status: int | None = None) -> None:
         super().__init__(status)
@@ -43,7 +43,7 @@ class Ended(Exception):
 
 
 class Killed(BaseException):
-    """A signal ends the server while it waits."""
+    """Raised when a signal ends the server during a wait."""
 
 
 class Stdio:
@@ -167,13 +167,13 @@ class Stdio:
             raise Killed
 
     def _wait(self) -> None:
-        """Let signals take effect from now on, including a signal that has already arrived."""
+        """Let signals end the run from now on, including a signal that has already arrived."""
         self._waits = True
         if self._signal:
             raise Killed
 
     def _hear_out(self) -> None:
-        """Read the client's input that came before its signal; it gets no answer."""
+        """Read the input that the client sent before its signal. This input gets no answer."""
         self._waits = False
         try:
             for _ in range(_UNHEARD):
@@ -220,7 +220,7 @@ class Stdio:
             raise Ended(self.fault.status)
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Refuse a request. Write an error, with its members in the order of the real server."""
+        """Refuse a request: write an error with its members in the order of the real server."""
         self.send(dumps({"error": error, "id": request_id}) + b"\n")
 
     def _move_due(self) -> None:
@@ -244,7 +244,7 @@ class Stdio:
         self.waiting = len(data) - sent
 
     def _write_pieces(self) -> None:
-        """Write each part separately, so that the client's reads can end at the same offsets."""
+        """Write each chunk of a fault separately, so that the client's reads can end at the same offsets."""
         piece = self._out.pop(0)
         sent = write(1, piece[: select.PIPE_BUF])
         if sent < len(piece):

@@ -30,14 +30,16 @@ SHOWN = 8
 @click.argument("version")
 @click.option("--runs", default=2, show_default=True, type=click.IntRange(2, 20), help="The number of runs of the suite.")
 @click.option(
-    "--wait", default=3.0, show_default=True, type=click.FloatRange(0.5, 600), help="Seconds that a case waits for a frame."
+    "--wait", default=3.0, show_default=True, type=click.FloatRange(0.5, 600), help="The seconds that a case waits for a frame."
 )
-@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="How many cases run at a time.")
+@click.option(
+    "--jobs", default=2, show_default=True, type=click.IntRange(1), help="The number of cases that run at the same time."
+)
 @click.option("-k", "chosen", default="", metavar="EXPR", help="Run only the cases that match, as in pytest.")
 @click.option("--json", "as_json", is_flag=True, help="Print learnt.json.")
 @sentences
 def command(version: str, runs: int, wait: float, jobs: int, chosen: str, as_json: bool) -> None:
-    """Make the schema bundles, tables and recordings of Codex VERSION from its binary, offline.
+    """Make the schema bundles, tables and recordings of Codex VERSION. They are made from its binary, offline.
 
     Installs VERSION, asks it for its schemas, methods and configuration keys, runs the suite on it, and learns from the
     differences between the runs. Takes about half an hour. Finished steps are kept: after an interrupt, run the command again to
@@ -94,7 +96,7 @@ def state(version: str) -> str:
 
 
 def summary(learnt: dict[str, Any], place: Path) -> str:
-    """Return a text on the learnt facts, the missing facts, and the verbs that work with them."""
+    """Return a text that lists the learnt facts, the missing facts, and the commands that now work with the version."""
     cases, kept = learnt["scenarios"], learnt["cassettes"]
     normal, causal = learnt["normalise"], learnt["causality"]
     parts = {part: [row["rule"] for row in normal["rows"] if row["part"] == part] for part in ("keys", "headers", "strings")}

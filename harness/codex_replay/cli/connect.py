@@ -21,7 +21,7 @@ def command(words: tuple[str, ...]) -> None:
     arguments `--listen ws://127.0.0.1:PORT`, and ended when stdin ends. Each line of stdin is sent as a message; each message is
     printed as a line.
 
-    Exit status: 0 stdin ended, 1 the server closed the connection, 2 could not run.
+    Exit status: 0 if stdin ended, 1 if the server closed the connection, 2 if the connection could not be made.
     """
     signal.signal(signal.SIGTERM, _leave)
     try:

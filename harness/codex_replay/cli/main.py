@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb.
 
-        After an interrupt, the exit status is the one that shells use for a signal, because status 1 is a verdict.
+        After an interrupt, the exit status is that of a process that a signal ended, as in shells, because status 1 is a verdict.
         """
         try:
             return super().invoke(ctx)
@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
             raise SystemExit(STATUS) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; suggest the nearest one for an unknown name (click alone knows only loaded verbs)."""
+        """Find the verb. For an unknown name, suggest the most similar verb: click alone knows only the loaded verbs."""
         near = difflib.get_close_matches(args[0], VERBS, 1)
         if args[0] not in VERBS and near:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table of verbs from the one-line helps above."""
+        """Write the table of verbs, each with its one-line help."""
         with formatter.section("Commands"):
             formatter.write_dl([(verb, line) for verb, (_, _, line) in VERBS.items()])
 

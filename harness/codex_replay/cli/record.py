@@ -36,7 +36,7 @@ SEAMS = ("rpc", "rpc.client", "rpc.server", "http", "http.client", "http.server"
 
 
 def write_out(text: str) -> None:
-    """Write one sentence to stderr without Python's buffers, because the server writes to the same stderr."""
+    """Write one sentence to stderr, unbuffered, because the recorded server writes to the same stderr."""
     from codex_replay.core.redact.sentence import sentence
 
     os.write(2, f"codex-replay record: {sentence(text)}\n".encode("utf-8", "surrogateescape"))
@@ -60,7 +60,7 @@ class Options(NamedTuple):
 
     @property
     def unstarted(self) -> str:
-        """Return the reason why the recording cannot start, as the end of a sentence."""
+        """Return the last sentence of an error message: it states that CMD was not started."""
         return f"{self.command[0]} was not started." if self.command else "Nothing was started."
 
     def write_out(self, text: str) -> None:
@@ -167,7 +167,7 @@ def serve(http: HttpRecorder) -> None:
 
 
 def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | None) -> int:
-    """Record CMD, and its http seam if the options request it; return the exit status of CMD."""
+    """Run and record CMD, and its http seam if the options request this; return the exit status of CMD."""
     env = impersonate.original_environment() or dict(os.environb)
     command = list(options.command)
     if http is not None:
@@ -193,7 +193,7 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
 
 
 def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
-    """End the cassette and remove secrets that were streamed in chunks; report these secrets, and return False if one remains."""
+    """Finish the cassette: remove and report the secrets that were streamed in chunks; return False if a secret remains."""
     from codex_replay.shell.cassettes.rewrite import secrets_text
 
     log.close()
@@ -206,7 +206,7 @@ def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
         literal = " --literal TEXT" if options.literals else ""
         options.write_out(
             f"{writer.path}: the search for secrets that were streamed in chunks failed ({error!r}); "
-            f"run `codex-replay cassette redact {writer.path}{literal} --out G`, and keep only G."
+            f"run `codex-replay cassette redact {writer.path}{literal} --out FILE`, and keep only that FILE."
         )
         return False
     if rewritten.secrets:
@@ -227,7 +227,7 @@ def origins(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def environment(literals: Mapping[str, str]) -> dict[str, str]:
-    """Return the literals and the secrets of the environment that CMD gets."""
+    """Return the literals, and the secrets in the environment of CMD."""
     environ = impersonate.original_environment() or dict(os.environb)
     return from_environment({os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()}, literals)
 
@@ -246,7 +246,11 @@ def environment(literals: Mapping[str, str]) -> dict[str, str]:
 @click.option("--upstream", metavar="URL", help="Also record the http seam: forward requests to this base URL.")
 @click.option("--model", metavar="SCRIPT", help="Record the installed codex@VERSION with a scripted model, in a hermetic home.")
 @click.option(
-    "--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="The address that receives requests."
+    "--listen",
+    default="127.0.0.1:0",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="The address at which requests for --upstream arrive.",
 )
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another host name to accept. Repeatable.")
 @click.option(
@@ -255,7 +259,7 @@ def environment(literals: Mapping[str, str]) -> dict[str, str]:
     show_default=True,
     type=click.IntRange(1),
     metavar="BYTES",
-    help="Leave out a longer decoded body.",
+    help="Leave out bodies with more decoded bytes than this.",
 )
 @click.option("--origin", multiple=True, metavar="SEAM=ORIGIN", help="Mark frames as authored: http.server=authored, ...")
 @LITERAL
@@ -280,12 +284,13 @@ def command(
 ) -> None:
     """Run CMD and write the traffic between CMD and its client to the cassette F.
 
-    Set the client's codex command to this command. Bytes, end of file, signals and exit status pass unchanged. Each line is
-    written to disk, without secrets and without each --literal, before it is passed on.
+    In the client's settings, use this `codex-replay record ... -- CMD` as the codex command. Bytes, end of file, signals and exit
+    status pass unchanged. Each line is redacted (secrets, and the TEXT of each --literal) and written to disk before it is passed
+    on.
 
-    With --upstream, requests that arrive at --listen are passed on and recorded as well; in CMD's arguments and environment,
-    {listen} becomes the URL for such requests. Without CMD, only the requests at --listen are recorded, until a signal; stdout
-    gets the URL.
+    With --upstream, requests that arrive at --listen are passed on and recorded as well; {listen} in CMD's arguments and
+    environment is replaced by the URL of --listen. Without CMD, only the requests at --listen are recorded, until a signal;
+    stdout gets the URL.
 
     With --model, CMD is codex@VERSION and its arguments (default: app-server); both seams of the real Codex are recorded.
     """
@@ -329,7 +334,9 @@ def _record(ctx: click.Context, options: Options, env_secrets: bool) -> int:
     for seam in options.origin:
         if not (upstream if seam.startswith("http") else command):
             missing = "--upstream URL" if seam.startswith("http") else "CMD"
-            raise click.UsageError(f"--origin {seam}: that seam is not recorded without {missing}.")
+            raise click.UsageError(
+                f"--origin {seam}: this seam is recorded only with {missing}; add that option, or remove --origin."
+            )
     impersonate.open_standard_descriptors()
     try:
         redactor = redactor_for(os.getcwd(), options.literals, options.model.paths if options.model is not None else None)

@@ -40,7 +40,7 @@ def open_report(folder: Path | None, full: bool, as_json: bool) -> None:
     """Show a report in the browser: the report in DIR, otherwise the newest one below reports/. Without a browser the path is
     printed.
 
-    Exit status: 0, or 2 when there is no report.
+    Exit status: 0, or 2 if there is no report.
     """
     place = folder or _newest()
     report = _read(place)
@@ -90,9 +90,9 @@ def _show(url: str) -> bool:
 def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, drift: Path | None, as_json: bool) -> None:
     """Join the reports in several folders into one: of shards, machines, profiles or Codex versions.
 
-    If several runs have the same case, the worst verdict counts and all are listed. The same case with another subject, Codex or
-    profile counts as another case. Exit status, as for a run: 0 verified, 1 failed, 5 nothing verified; 2 when a folder
-    cannot be joined.
+    If several runs have the same case, its worst verdict counts, and every verdict is listed. The same case with another subject,
+    Codex or profile counts as another case. Exit status, as for a run: 0 verified, 1 failed, 5 nothing verified. In addition, 2
+    if a folder cannot be joined.
     """
     parts = _parts(folders, out)
     words = ["codex-replay", "report", "merge", *map(str, folders), "--out", str(out)]

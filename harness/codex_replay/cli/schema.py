@@ -49,7 +49,7 @@ def _codex(given: str | None, version: str) -> str:
 
 
 def _generate(codex: str, out: str) -> None:
-    """Generate into `out`; a failure ends the command with its sentence."""
+    """Generate the schema files into `out`; if this fails, end the command with the error message."""
     try:
         schema_gen.generate([codex, "app-server"], out)
     except schema_gen.GenerateError as error:

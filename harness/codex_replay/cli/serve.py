@@ -46,7 +46,7 @@ def _of_recordings(ctx: click.Context, cassettes: object) -> None:
     for param in ctx.command.params:
         given = param.name and ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT
         if given and param.name in ("by", "over", "pace", "allow_unused") and not cassettes:
-            raise click.UsageError(f"{param.opts[0]} is for recordings; add --cassette, or remove it.")
+            raise click.UsageError(f"{param.opts[0]} has an effect only with recordings; add --cassette, or remove the option.")
 
 
 @click.command(name="serve")
@@ -56,7 +56,7 @@ def _of_recordings(ctx: click.Context, cassettes: object) -> None:
     "cassettes",
     type=Place(path_type=Path),
     multiple=True,
-    help="A recording, or a folder of recordings, that answers before the script (docs/replaying.md). Repeatable.",
+    help="A recording, or a folder of recordings, to answer from before the script is used (docs/replaying.md). Repeatable.",
 )
 @click.option(
     "--by",
@@ -74,12 +74,19 @@ def _of_recordings(ctx: click.Context, cassettes: object) -> None:
     callback=_pace,
     help="The pace of replies: fast, recorded, or Nx (N times as fast).",
 )
-@click.option("--allow-unused", is_flag=True, help="Report recorded requests that no client sent, but do not fail.")
+@click.option(
+    "--allow-unused",
+    is_flag=True,
+    help="Recorded requests that no client sent are only reported: they do not change the exit status.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another host name to accept. Repeatable.")
 @click.option(
-    "--max-body", type=click.IntRange(1), metavar="BYTES", help="The maximum size of a body, sent and decoded (default: 64 MB)."
+    "--max-body",
+    type=click.IntRange(1),
+    metavar="BYTES",
+    help="The maximum size of a request body, before and after decoding (default: 64 MB).",
 )
 @click.option(
     "--ledger-requests", type=click.IntRange(1), metavar="N", help="The number of requests in the ledger (default: 10000)."
@@ -114,7 +121,8 @@ def command(
 ) -> None:
     """Serve the fake Responses backend until interrupted.
 
-    Recordings answer first, then the script. Without a recording and a script, every request gets the same short reply.
+    Each request is answered from the recordings if one matches, otherwise from the script. Without a recording and a script,
+    every request gets the same short reply.
 
     Each request is printed as one line, without tokens and other secrets.
 
@@ -154,7 +162,7 @@ def command(
 
 
 def _session(process: BackendProcess, path: Path | None, script: object) -> BackendSession:
-    """Start the default session; a script that the backend refuses is an error of its file."""
+    """Start the default session. If the backend refuses the script, the error names the script's file."""
     if path is None:
         return process.session(DEFAULT_SESSION, script)
     session = process.session(DEFAULT_SESSION)
@@ -166,9 +174,9 @@ def _session(process: BackendProcess, path: Path | None, script: object) -> Back
 
 
 class _Stop:
-    """Ends the command at SIGINT and SIGTERM: between two lines.
+    """A signal handler that ends the command at SIGINT and SIGTERM, but only between two lines.
 
-    At a second signal, also within a line that cannot be printed.
+    A second signal also ends it within a line that cannot be printed.
     """
 
     def __init__(self) -> None:
@@ -221,7 +229,10 @@ def welcome(url: str, token: str) -> str:
 
 
 class _Printer:
-    """Remove secrets and control characters from each text before printing, because users redirect the output to files."""
+    """The printer of the command.
+
+    It removes secrets and control characters from each text, because users redirect the output to files.
+    """
 
     def __init__(self) -> None:
         home = os.environ.get("HOME", "")
@@ -245,7 +256,7 @@ class _Printer:
 
 
 class _Followed:
-    """Print a line for each answered request, and each complaint of the backend."""
+    """Prints the requests of a running backend: one line for each answered request, and one for each complaint of the backend."""
 
     def __init__(self, process: BackendProcess, session: BackendSession, stop: _Stop, *, quiet: bool, as_json: bool) -> None:
         self._process, self._session, self._stop = process, session, stop
@@ -288,7 +299,7 @@ class _Followed:
     def _show(self, entries: list[dict[str, Any]]) -> None:
         if self._session.dropped > max(self._dropped, self._seen):
             self._dropped = self._session.dropped
-            aside(f"The requests {self._seen + 1} to {self._dropped} left the ledger before they were printed.")
+            aside(f"The requests {self._seen + 1} to {self._dropped} were removed from the ledger before they could be printed.")
         for entry in entries:
             self._seen = entry["n"]
             if not self._quiet:

@@ -1,6 +1,6 @@
 """The pytest plugin. Suites may import the names of this module; the rest of the package is internal.
 
-A case is its own scenario:
+Each case contains its scenario:
 
     def test_text_turn(app_server: AppServer) -> None:
         server = app_server(script=[{"items": ["Hello"]}])

@@ -4,8 +4,8 @@ Strategy: a version is a folder. ``schema/`` has exactly the files that ``codex 
 a fresh generation can be compared file by file; the tables are next to this folder. This module opens no files: the root package
 provides the reader, `codex_replay.shell.files.version_data`, when the first file is read.
 
-A table belongs to the version (`load`), or is missing: then `choose` returns the table for all versions, if there is one,
-and a sentence for the user. Another version's table is used only where the user names that version.
+`load` returns the table of the version. If the version has no such table, `choose` returns the table for all versions (if there
+is one) and a sentence for the user. Another version's table is used only where the user names that version.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def has(name: str, version: str) -> bool:
 
 
 def unavailable(name: str, version: str) -> str:
-    """Return the sentence that refuses a version that the user named, "" if it has the table `name`."""
+    """Return an error message if a version that the user named lacks the table `name`; "" if it has the table."""
     if has(name, version):
         return ""
     if not is_version(version):
@@ -137,7 +137,7 @@ LEARNABLE = ("normalise", "causality", "methods", "config-keys")
 
 
 def _maker(name: str, version: str) -> str:
-    """Return the remedy for a missing table, as the end of the sentence that names the table."""
+    """Return the advice for a missing table, as the end of an error message."""
     made = name in LEARNABLE and version not in versions()
     return f" (`codex-replay codex add {version}` makes it)" if made else ", and no command creates one"
 

@@ -1,8 +1,9 @@
 """The exact error responses of the real app-server to refused requests.
 
-Covers errors in the envelope: requests before and after initialize, an unknown method, missing params, params of a wrong type.
-Source: REAL-81 to REAL-91, and the binary itself (`data/<version>/methods.json`). fake-codex loads this module when a client
-makes an error, so it imports only the core."""
+This module covers errors in the envelope: requests at a wrong time before or after initialize, an unknown method, missing params,
+and params of a wrong type. Source: REAL-81 to REAL-91, and the binary itself (`data/<version>/methods.json`). fake-codex loads
+this module when a client makes an error, so it imports only the core.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def load_methods(version: str = DEFAULT) -> dict[str, str]:
-    """Return method -> what its `params` must be, in the server's own order.
+    """Return, for each method, the form that its `params` must have; the methods are in the server's own order.
 
     The value is "struct X", "option struct X" if params may be left out, or "unit" if the method has no params.
     """

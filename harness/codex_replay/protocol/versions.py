@@ -1,6 +1,6 @@
 """The Codex versions that this project names: the default version, and the versions that are compared with each other.
 
-No other module of code contains version numbers. All differences between versions are data (`data/<version>/`);
+No other module contains version numbers. All differences between versions are data (`data/<version>/`);
 `codex_replay.protocol.data_tables.versions` lists the versions that have data. fake-codex loads this module at start-up, so it
 imports nothing."""
 

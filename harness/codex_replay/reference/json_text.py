@@ -1,8 +1,8 @@
-"""`loads` and `dumps` of the standard `json`, for programs that are started for one prompt.
+"""`loads` and `dumps` as in the standard `json`, for programs that are started for a single prompt.
 
-Importing `json` imports `re`, which takes as long as everything else that such a program does. The C part of `json` does the work
-and needs no `re`; it is called here as `json` calls it. Input that the C part cannot read goes to `json`, which raises the
-error."""
+Importing `json` imports `re`, which takes as long as everything else that such a program does. This module calls the C part of
+`json` directly, which needs no `re`. Input that the C part cannot read goes to `json`, which raises the error.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Usual:
 
 
 def loads(text: str | bytes) -> Any:
-    """Return the value of a JSON text; raises ValueError for an invalid one."""
+    """Return the value of a JSON text; raises ValueError for an invalid text."""
     try:
         whole = (text if isinstance(text, str) else str(text, "utf-8")).strip(WHITE_SPACE)
         value, end = _scan(whole, 0)

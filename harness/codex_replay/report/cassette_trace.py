@@ -64,7 +64,7 @@ def _rules(version: str) -> tuple[Rules, frozenset[str], dict[tuple[str, str], b
 
 
 def unmarked(version: str) -> str:
-    """Return the sentence on why volatile values are not marked in the frames of `version`, "" if they are marked."""
+    """Return a sentence on why volatile values are not marked in the frames of `version`; "" if they are marked."""
     return data_tables.without(("normalise",), version, "times, durations and paths are not marked as masked")
 
 

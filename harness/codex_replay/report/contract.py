@@ -1,8 +1,9 @@
 """The contract: every statement that a check can cite, by its identifier (`PAY-07`, `REAL-31`).
 
 The statements are the lists of docs/contract, with one page per document; a wheel carries the pages as
-codex_replay/packaged/contract. One line of a page is one statement: its anchor, its identifier, its text, and in italics how the
-real Codex differs or why no check exists. No other module reads these pages."""
+codex_replay/packaged/contract. One line of a page is one statement: its anchor, its identifier, and its text. A note in italics
+states how the real Codex differs, or why no check exists. No other module reads these pages.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ class UnknownStatement(LookupError):
 class Statement:
     """One statement: `page` and `title` of the list, `section` of the source document, and the one-line `text` of the statement.
 
-    `otherwise` names the statements about the real Codex that contradict this one. `unchecked` is the reason why no check cites
-    the statement, or "".
+    `otherwise` names the statements about the real Codex that contradict this statement. `unchecked` is the reason why no check
+    cites the statement, or "".
     """
 
     id: str
@@ -52,7 +53,7 @@ class Statement:
 
 
 def folder() -> Path:
-    """Return the folder of the pages: the installed one, otherwise that of the checkout."""
+    """Return the folder of the pages: the installed folder, otherwise the folder of the checkout."""
     package = Path(__file__).parent.parent
     packaged = package / "packaged" / "contract"
     return packaged if packaged.is_dir() else package.parent.parent / FOLDER

@@ -67,9 +67,9 @@ class Alone(TypedDict):
 class Case(TypedDict):
     """The result of one case.
 
-    `id` is suite/module/case, and unique. `message` is the short reason of a failure, skip or known failure, `details` the full
-    text. `expected` and `actual` exist if the failed assertion compared two values. `story` is the id of the case's traffic in
-    stories.ndjson. `again` is the shell command that reruns this case alone. `told` exists only if several runs had the case;
+    `id` is suite/module/case, and unique. `message` is the short reason of a failure, skip or known failure; `details` is the
+    full text. `expected` and `actual` exist if the failed assertion compared two values. `story` is the id of the case's traffic
+    in stories.ndjson. `again` is the shell command that reruns this case alone. `told` exists only if several runs had the case.
     `run` exists only in a merged report. `alone` has the results of a case that had changed against the baseline and was rerun
     alone, in order.
     """
@@ -172,7 +172,7 @@ Frame = TypedDict(
 
 
 class Trace(TypedDict):
-    """The trace of one case. `source` is "recorded" if the case reproduced its cassette; then the cassette is shown."""
+    """The trace of one case. `source` is "recorded" if the case reproduced its cassette; the trace then shows the cassette."""
 
     case: str
     source: Literal["recorded", "this run"]

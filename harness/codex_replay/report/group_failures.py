@@ -1,4 +1,4 @@
-"""Group failed cases by cause: one missing header can fail a hundred of them.
+"""Group failed cases by cause, because one missing header can fail a hundred cases.
 
 The first lines of two messages have the same cause if they differ only in values (a number, a quoted text), or if they report
 that a request was answered with the same unexpected status and error code. If a line has only a few variants, each variant is a
@@ -72,9 +72,9 @@ def _first_line(message: str) -> str:
 
 
 def _with_requests(text: str, lines: Iterable[str]) -> str:
-    """Name the requests and the expected status of a group with the same unexpected status, the most frequent first.
+    """For a group with the same unexpected status, name the requests and the status that they expected, the most frequent first.
 
-    In other texts, replace each `VALUE` by the value that all `lines` share, if there is one.
+    In other texts, replace each `VALUE` by the value that all `lines` share, if they share a value.
     """
     lines = list(lines)
     found = [match for line in lines if (match := _ANSWERED.match(line))]

@@ -8,7 +8,7 @@ from codex_replay.core.wire.jsonrpc import kind
 
 
 class Labels:
-    """Name the frames of one run, in order; remember requests, to name a reply by its method."""
+    """The labels of the frames of one run, in order. Requests are remembered, so that a reply is named by its method."""
 
     def __init__(self) -> None:
         self._methods: dict[tuple[str, str], str] = {}

@@ -2,7 +2,7 @@
 
 Strategy. The same case of the same subject, Codex and profile is one case; the worst of its verdicts counts, and all of them are
 listed. With a different subject, Codex or profile it becomes a separate case with its own id. Reports are small and are read as a
-whole; traces are streamed, each with the verdict that counts. Pure, except for reading folders."""
+whole; traces are streamed, each with the verdict that counts. This module is pure, except that it reads folders."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def merge(parts: Sequence[Part], command: str) -> Report:
 
 
 def traces(parts: Iterable[Part]) -> Iterator[Trace]:
-    """Yield the traces of a joined report, as a stream; raises `model.BadReport`. `merge` comes first."""
+    """Yield the traces of a joined report, as a stream; raises `model.BadReport`. Call `merge` first."""
     for part in parts:
         for trace in read_traces(part.folder):
             name = part.traces.get(trace["case"])
@@ -134,7 +134,7 @@ def _name(case: Case) -> str:
 
 
 def _difference(one: Variant, all_of: list[Variant]) -> str:
-    """Return the parts of an id that make it unique: those of subject, Codex and profile that differ."""
+    """Return the parts that make an id unique: subject, Codex and profile, if they differ between the runs."""
     if len(all_of) == 1:
         return ""
     words = (one[0], f"Codex {one[1]}", f"profile {one[2]}")
@@ -169,7 +169,7 @@ def _subjects(reports: list[Report]) -> dict[str, str]:
 
 
 def _proxy_fields(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the fields that one proxy sent in several runs: counts are added, and a verdict is true if it was true in each run.
+    """Join the fields that one proxy sent in several runs: counts are added, and a verdict is true if it was true in every run.
 
     Only the fields of the first proxy are kept; the fields of other proxies are in the reports of their own runs.
     """
@@ -193,8 +193,10 @@ def _both(one: Any, other: Any) -> Any:
 
 
 def _coverage(all_of: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return everything that any of the runs has shown; an item that one run showed only as refused may have a result in
-    another."""
+    """Return the union of the coverage of all runs.
+
+    An item that one run showed only as refused may have a result in another run.
+    """
     joined: dict[str, Any] = {}
     for one in all_of:
         for sort, names in one.items():

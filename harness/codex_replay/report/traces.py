@@ -56,8 +56,10 @@ def finite(value: Any) -> Any:
 
 
 def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterator[TraceText]:
-    """Write `folder`/stories.ndjson, and yield each trace after it is written; the file appears once all are written.
-    `OSError`."""
+    """Write `folder`/stories.ndjson, and yield each trace after it is written.
+
+    The file appears once all traces are written. Raises `OSError`.
+    """
     path = folder / TRACES
     draft = path.with_name(f".{path.name}.draft")
     try:

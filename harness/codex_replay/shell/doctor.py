@@ -211,7 +211,7 @@ def plugin() -> DoctorFinding:
             fix = "unset PYTEST_DISABLE_PLUGIN_AUTOLOAD, or add -p codex_replay"
         else:
             fix = "remove `-p no:codex_replay` from this folder's pytest configuration; otherwise " + INSTALL_AGAIN
-        return DoctorFinding("plugin", "always", False, "pytest does not load it.", fix)
+        return DoctorFinding("plugin", "always", False, "pytest does not load the codex-replay plugin.", fix)
     return DoctorFinding("plugin", "always", True, "pytest loads it")
 
 
@@ -258,7 +258,7 @@ def codexes(wanted: str = DEFAULT) -> DoctorFinding:
 
 
 def namespaces() -> DoctorFinding:
-    """Check that a run can be separated from the network; such a run proves that it is hermetic."""
+    """Check that a run can be separated from the network: only such a run proves that a program needs no network."""
     command = ["unshare", "-rn", "true"]
     try:
         well = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False).returncode == 0

@@ -72,7 +72,9 @@ IDLE = {"code": -32600, "message": "no active turn to interrupt"}
 
 @pytest.mark.parametrize("turn", ["0", "7", "no turn"], ids=["right-turn", "wrong-turn", "no-turn"])
 def test_in_the_midst_of_words(app_server: AppServer, turn: str) -> None:
-    """turn_aborted, the response `{}` and turn/completed follow; the open agentMessage never completes; any turn id works.
+    """The server sends turn_aborted, the response `{}` and turn/completed.
+
+    The open agentMessage never completes. Any turn id works.
 
     Since 0.169.0 the id of another turn is refused, and the turn is not disturbed.
 

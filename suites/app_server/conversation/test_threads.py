@@ -250,7 +250,7 @@ ROLLBACK = {"0.0.0": True, "0.169.0": False}
 
 
 def drop(server: Server, thread: str, turns: int, started: list[str]) -> tuple[str, dict[str, Any]]:
-    """Return the request, method and params, that drops this many of the turns with these ids."""
+    """Return the method and params of the request that drops the last `turns` of a thread's turns."""
     if server.by_version(ROLLBACK):
         return "thread/rollback", {"threadId": thread, "numTurns": turns}
     return "thread/revert", {"threadId": thread, "beforeTurnId": started[-turns]}

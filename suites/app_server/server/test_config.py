@@ -213,7 +213,7 @@ def test_requirements(app_server: AppServer) -> None:
 
 @V1
 def test_v1_saved_config(app_server: AppServer) -> None:
-    """v1: getUserSavedConfig in camelCase, and setDefaultModel, which writes model and effort."""
+    """v1: getUserSavedConfig returns the configuration in camelCase; setDefaultModel writes the model and the effort."""
     server = app_server()
     server.initialize()
     config: dict[str, Any] = {

@@ -30,7 +30,7 @@ def go_on(server: Server, *turns: dict[str, Any]) -> None:
 
 
 def test_a_command_to_its_end(app_server: AppServer) -> None:
-    """The item of a command that ends within its call is like any other, plus a process id."""
+    """If a command ends within its call, its item is like that of any other command, and also has a process id."""
     item = call("exec_command", "call_1", cmd="printf marker")
     server = app_server([{"items": [item]}, {"items": [text("Done")]}], config=CONFIG)
     thread = open_thread(server, **FREE)

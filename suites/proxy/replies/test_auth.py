@@ -98,7 +98,7 @@ def test_an_unknown_path(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("bad-then-good", "HAND-01", "HAND-09")
 def test_a_bad_request_breaks_nothing(proxy: Proxy, endpoint: str) -> None:
-    """A good request after a bad one succeeds."""
+    """A good request after a bad request succeeds."""
     refused(proxy.ask("POST", PATHS[endpoint], b"{"), 400)
     proxy.post(endpoint)
 

@@ -328,7 +328,7 @@ def test_ci_alone(tmp_path: Path) -> None:
         (
             ["proxy", "http://127.0.0.1:9", "--wait", "1"],
             2,
-            "no server listens at http://127.0.0.1:9. Start it before the run, or",
+            "no server listens at http://127.0.0.1:9. Start the proxy before the run, or",
         ),
         (["proxy", f"{BAD} http10"], 2, "The proxy answers with HTTP/1.0; it must speak HTTP/1.1."),
         (["proxy"], 2, 'Name the command that starts the subject: codex-replay init proxy "node server.js"'),

@@ -74,7 +74,7 @@ def test_a_fake_of_another_version_is_told_which() -> None:
 def test_a_server_that_listens_is_reached_through_connect(url: str) -> None:
     subject = parse_app_server(url)
     assert (subject.live, subject.argv[1:]) == (True, ("connect", url))
-    assert "this one already runs" in running_elsewhere(url)
+    assert "this server already runs" in running_elsewhere(url)
     assert running_elsewhere("codex@0.92.0") == ""
 
 

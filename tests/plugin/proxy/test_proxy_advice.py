@@ -77,7 +77,8 @@ def test_the_advice_stands_below_the_verdict_and_in_the_report(tmp_path: Path) -
     words = ["suites/proxy/requests/test_user_turn.py", "-k", "no_effort", "--proxy", proxy, "--report", str(tmp_path)]
     done = subprocess.run([*PYTEST, *words], cwd=ROOT, capture_output=True, text=True, check=False)
     said = done.stdout
-    advice = "The proxy sends none of the calls of as-specified (newConversation, sendUserTurn, sendUserMessage); it sends "
+    advice = "The proxy sends none of the calls of the profile as-specified "
+    advice += "(newConversation, sendUserTurn, sendUserMessage); it sends "
     assert said.index("FAILED: 2 of 2 cases") < said.index(f"Do this next:\n  1. {advice}")
     assert json.loads((tmp_path / "report.json").read_text())["next"][0].endswith("Run with --profile speaks-v2.")
-    assert "1. The proxy sends none of the calls of as-specified" in (tmp_path / "summary.md").read_text()
+    assert "1. The proxy sends none of the calls of the profile as-specified" in (tmp_path / "summary.md").read_text()

@@ -64,13 +64,13 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
         ),
         (
             [("client", {"method": "initialized"})],
-            "The proxy had not submitted the prompt (turn/start, sendUserTurn, sendUserMessage); "
-            "its last message to the app-server was initialized, 10.0 s before.",
+            "The proxy had not submitted the prompt (turn/start, sendUserTurn, sendUserMessage). "
+            "The last message of the proxy to the app-server was initialized, 10.0 s before.",
         ),
     ],
 )
 def test_the_cause_comes_first(sent: list[tuple[str, Any]], cause: str) -> None:
-    told = f"{cause} POST /v1/responses: no complete answer within 10 s. No byte of the answer had come."
+    told = f"{cause} POST /v1/responses: no complete answer within 10 s. The client had received no byte of the answer."
     assert answer(*sent) == told
 
 
@@ -115,7 +115,9 @@ def test_what_had_come_is_named() -> None:
 
 def test_of_a_proxy_that_is_attached_no_cause_is_known() -> None:
     done = Exchange("POST", "/v1/responses", {}, problem="the answer broke off")
-    assert no_end(done, attached=True) == "POST /v1/responses: the answer broke off. No byte of the answer had come."
+    assert (
+        no_end(done, attached=True) == "POST /v1/responses: the answer broke off. The client had received no byte of the answer."
+    )
 
 
 @pytest.mark.parametrize(

@@ -581,7 +581,7 @@ def test_of_a_url_where_nobody_listens_it_is_said_so(suite: pytest.Pytester) -> 
     )
     result = run(suite)
     result.assert_outcomes(failed=2)
-    sentence = f"within 1 s: GET /v1/models gave a refused connection: no server listens at {url}. Start it before the run"
+    sentence = f"within 1 s: GET /v1/models gave a refused connection: no server listens at {url}. Start the proxy before the run"
     assert sentence in result.stdout.str()
 
 

@@ -164,7 +164,7 @@ def test_many_changes_are_no_races(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess(*ALONE, "-p", "no:xdist", "--baseline", "known.yaml")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        [f"{MOST + 1} new failures: too many to be races (at most {MOST}), so they were not rerun alone."]
+        [f"{MOST + 1} new failures: too many changes to be races (at most {MOST}), so the cases were not rerun alone."]
     )
 
 

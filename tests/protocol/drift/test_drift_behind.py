@@ -127,7 +127,8 @@ def test_of_two_properties_one_is_gone_and_one_is_gated() -> None:
     assert gone == "property gone: a (string)"
     assert gated == f"property gone: b (string); now only for clients that send {SAID}"
     assert pages.verdict(report) == (
-        f"From made to made, 2 changes break clients (1 of them only those that do not send {SAID}). 0 changes add something new."
+        f"From made to made, 2 changes break clients (1 of them breaks only clients that do not send {SAID}). "
+        "0 changes add something new."
     )
     assert gated in pages.markdown(report)
     assert report["findings"][1]["sentence"] == (
@@ -161,8 +162,9 @@ def test_what_changes_inside_of_what_is_gated_is_found_for_those_who_say_it() ->
     assert [row.endswith(f"; {mark}") for row in rows] == [False, True, True, True]
     assert pages.markdown(report).count(mark) == 3
     assert pages.verdict(report) == (
-        f"From made to made, 2 changes break clients (1 of them only those that do not send {SAID}, 1 only those that do). "
-        f"2 changes add something new (2 of them only for those that send {SAID})."
+        f"From made to made, 2 changes break clients (1 of them breaks only clients that do not send {SAID}, "
+        "1 of them breaks only clients that send it). "
+        f"2 changes add something new (2 of them are only for clients that send {SAID})."
     )
 
 
@@ -177,7 +179,7 @@ def test_what_comes_out_from_behind_the_capability_is_noticed_by_those_who_do_no
     assert report["counts"] | {"from": 0, "to": 0} == {**COUNTS, "from": 0, "to": 0, "additive": 2}  # of the breaking ones
     mark = f"noticed only by clients that do not send {SAID}"
     assert [row.change.endswith(f"; {mark}") for row in pages.rows(report, "additive")] == [True, True]
-    assert "2 changes add something new (2 of them only for those that do not send" in pages.verdict(report)
+    assert "2 changes add something new (2 of them are only for clients that do not send" in pages.verdict(report)
 
 
 def test_what_goes_for_all_at_one_place_and_is_gated_at_another_is_two_findings() -> None:

@@ -426,7 +426,7 @@ def test_the_status_says_whether_anything_changed(
 @pytest.mark.parametrize(
     ("versions", "options", "sentence"),
     [
-        (("0.92.0", "0.116.0"), {"cassettes": "."}, "--cassettes is for the comparison of schemas"),
+        (("0.92.0", "0.116.0"), {"cassettes": "."}, "--cassettes is only for the comparison of schemas"),
         (("bundle.json", "0.116.0"), {}, "needs two versions with installable binaries, and bundle.json is not a version"),
         (("0.92.0", "0.116.0"), {"chosen": "a and"}, "-k 'a and' is not an expression: expected"),
         (("0.92.0", "0.116.0"), {"chosen": "("}, "-k '(' is not an expression: expected"),

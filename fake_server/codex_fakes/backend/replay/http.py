@@ -1,8 +1,8 @@
 """The answer of a recording over HTTP, byte for byte.
 
-The fake sends the recorded bytes: heads, bodies, the bounds of HTTP chunks, streams that were cut or reset; only the ids of the
-live client replace the recorded ids, and a content-length is the length of the sent bytes. If the recorded client disconnected
-during an answer, the answer stays open until the live client disconnects.
+The fake sends the recorded bytes: heads, bodies, the bounds of HTTP chunks, streams that were cut or reset. There are two
+exceptions: the ids of the live client replace the recorded ids, and a content-length is the length of the sent bytes. If the
+recorded client disconnected during an answer, the answer stays open until the live client disconnects.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def play(exchange: Exchange, one: Recorded, pace: Pace) -> str:
 
 
 def _spliced(pieces: list[Piece], bindings: Bindings) -> list[Piece]:
-    """Replace the recorded ids in a body by live ids; an id may be split across chunks, and the chunk boundaries stay."""
+    """Replace the recorded ids in a body by live ids. An id may be split across chunks; the chunk boundaries do not change."""
     if not bindings:
         return pieces
     whole = b"".join(piece for _, piece in pieces)
@@ -83,7 +83,7 @@ def _head(frame: Frame, pieces: list[Piece], one: Recorded, method: str) -> dict
 
 
 async def _finish(exchange: Exchange, one: Recorded, head: Mapping[str, Any] | None, chunked: bool) -> str:
-    """End an answer in the recorded way."""
+    """End an answer in the same way as it ended in the recording."""
     close = one.close
     if close is not None and close.sender == "client":
         await exchange.wait_for(asyncio.Event().wait())

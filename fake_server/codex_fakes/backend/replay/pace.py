@@ -1,4 +1,7 @@
-"""The times of the parts of a recorded answer: at the recorded pace, and not before the frames that they wait for."""
+"""The times at which the parts of a recorded answer are sent.
+
+They follow the chosen pace, and no part is sent before the frames that it waits for.
+"""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ class Replay:
 
         Returns None if the recording refuses it or does not have it: the handshake is then answered like a request.
 
-        If a client connects more often than the recorded client, each further connection is accepted, too. With `mode` "on", an
-        HTTP recording accepts the handshake, and its events are sent as messages.
+        If a client connects more often than the recorded client, each further connection is accepted, too. With `mode` "on", a
+        recording of HTTP also accepts the handshake: the events of its answers are then sent as messages.
         """
         payload = http_frames.request_payload(request.method, f"{path}?{query}" if query else path, request.headers, b"")
         found = self.player.find(request.conn, payload)
@@ -136,7 +136,10 @@ class Replay:
         return None
 
     def violation(self, one: Recorded, asked: Asked, off: Sequence[str]) -> Violation | None:
-        """Return the rule that a live request breaks and the recorded one obeyed: the rules apply with and without a cassette."""
+        """Return the rule that a live request breaks although the recorded request obeyed it.
+
+        The rules also apply to recordings.
+        """
         found = check(asked, off)
         return found if isinstance(found, Violation) and found.rule != self._rule_of(one, asked.mode, off) else None
 
@@ -167,7 +170,7 @@ def _decoded(raw: bytes, encoding: str | None) -> bytes:
 def make_replay(value: Mapping[str, Any], gate: Callable[[str], asyncio.Event]) -> Replay:
     """Load the recordings of a session: `path` (a file or folder, or a list), `by`, `over`, `pace`, `hold`; raises `BadReplay`.
 
-    `hold` lists frames of one recording, by number: before frame 43 the answer stops at the gate "frame 43". `gate` returns the
+    `hold` lists frames of one recording, by number: the answer stops before frame 43, at the gate "frame 43". `gate` returns the
     gate of a name.
     """
     for key in value:
@@ -196,7 +199,7 @@ def make_replay(value: Mapping[str, Any], gate: Callable[[str], asyncio.Event]) 
     except BadMatchOn as error:
         raise BadReplay(str(error)) from None
     if hold and len(tracks) > 1:
-        raise BadReplay('"hold" names frames of one recording; "path" has several.')
+        raise BadReplay('"hold" names frames of one recording, but "path" has several recordings.')
     return Replay(player, Pace(pace, {number: gate(f"frame {number}") for number in hold}), notes)
 
 

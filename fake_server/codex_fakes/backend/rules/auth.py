@@ -21,8 +21,9 @@ RuleFinding = tuple[str | None, str]
 
 
 class Asked:
-    """The parts of a request that the rules use: path, headers by name, the raw body, and the decoded body after the check of
-    `not_json`, which uses `known` if that is given.
+    """The parts of a request that the rules use: path, headers by name, raw body and decoded body.
+
+    The rule `not_json` decodes the body; with `known`, it uses that value.
 
     If `counted` is False, the request does not count as a use of its token.
     """
@@ -59,7 +60,7 @@ class Asked:
 
     @property
     def chatgpt_path(self) -> bool:
-        """Return True for the base path of the ChatGPT backend."""
+        """Return True if the request has the base path of the ChatGPT backend."""
         return CHATGPT_PATH in self.path
 
 
@@ -106,7 +107,7 @@ def account_missing(asked: Asked) -> RuleFinding | None:
 
 
 def account_wrong(asked: Asked) -> RuleFinding | None:
-    """Find an account that is not the session's; checked only if the session names one."""
+    """Find an account that is not the account of the session; this is checked only if the session names an account."""
     given = asked.header("chatgpt-account-id")
     if asked.mode != "chatgpt" or asked.account is None or given == asked.account:
         return None

@@ -1,9 +1,9 @@
-"""The table of rules for every request, independent of its client and of the script.
+"""The table of rules for every request. The rules do not depend on the client or the script.
 
-Each rule has an id, a source, the answer to a violation, and a function that finds violations. The sources are statements of
-docs/contract, or "known behaviour of the real service" for what is known but no specification states; nothing was recorded
-from the real service. The table is applied from top to bottom, and the first violation is answered in the error shape of the
-OpenAI API, with a message that contains the fix. A script can switch rules off by id.
+Each rule has an id, a source, the answer to a violation, and a function that finds violations. The source is a statement of
+docs/contract, or "known behaviour of the real service" if no specification states it. Nothing was recorded from the real service.
+The table is applied from top to bottom, and the first violation is answered in the error shape of the OpenAI API, with a message
+that contains the fix. A script can switch rules off by id.
 
 The requests that are *not* refused are part of the contract, too (LITE-63 to LITE-68): an invalid tool schema (1), arguments that
 are not JSON (2), no tools (4), outputs of 20,000 characters (5), outputs in another order than their calls (6)."""
@@ -104,7 +104,7 @@ def first_violation(asked: Asked, rules: Collection[Rule], off: Collection[str] 
 
 
 def unknown_rules(names: Collection[str]) -> str | None:
-    """Return the first of these names that is not a rule, or None."""
+    """Return an error text on the first of these names that is not the id of a rule, or None if all are."""
     ids = [rule.id for rule in RULES]
     wrong = [name for name in names if name not in ids]
     return f'rules_off: "{wrong[0]}" is not a rule. The rules are {", ".join(ids)}.' if wrong else None

@@ -45,7 +45,7 @@ KEYS: dict[str, tuple[str, Any]] = {
 
 
 def auth_error(auth: Mapping[str, Any]) -> str | None:
-    """Return the fault of a script's "auth", or None."""
+    """Return a sentence on an error in the "auth" of a script, or None."""
     for key, value in auth.items():
         if key not in KEYS:
             return f'auth: "{key}" is not a key of auth. Its keys are {", ".join(KEYS)}.'

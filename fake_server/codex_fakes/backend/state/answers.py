@@ -192,7 +192,7 @@ async def compact(exchange: Exchange, session: Session, entry: Entry, path: str,
 
 
 def lost(session: Session, body: Mapping[str, Any]) -> Violation | None:
-    """Return an error if the request continues an unknown response or conversation, or contains the output of an unknown call."""
+    """Return an error if the request continues an unknown response or conversation, or contains an output for an unknown call."""
     previous, conversation = body.get("previous_response_id"), _named(body)
     if previous is not None and conversation is not None:
         message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Give one of them."
@@ -241,7 +241,7 @@ def converse(session: Session, entry: Entry, turn: Turn, label: str, body: Mappi
 
 
 def _named(body: Mapping[str, Any]) -> str | None:
-    """Return the id of the conversation that a body names."""
+    """Return the id of the conversation that the body of a request names."""
     given = body.get("conversation")
     id_ = given.get("id") if isinstance(given, dict) else given
     return id_ if isinstance(id_, str) else None
@@ -268,7 +268,7 @@ def _body(exchange: Exchange, entry: Entry) -> dict[str, Any] | None:
         refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The body is not JSON: {error}. Send one JSON object."))
         return None
     if not isinstance(body, dict):
-        refuse(exchange, entry, Violation("json", 400, "invalid_json", "The body is not a JSON object. Send one."))
+        refuse(exchange, entry, Violation("json", 400, "invalid_json", "The body is not a JSON object. Send one JSON object."))
         return None
     return body
 

@@ -63,7 +63,7 @@ class Conversations:
         return made
 
     def get(self, id_: str) -> Conversation | None:
-        """Return a conversation; None if it is not kept."""
+        """Return a conversation; None if it does not exist or was dropped."""
         return self._kept.get(id_)
 
     def delete(self, id_: str) -> bool:
@@ -71,7 +71,7 @@ class Conversations:
         return self._kept.pop(id_, None) is not None
 
     def trim(self) -> None:
-        """Drop the oldest conversations while they need too much memory."""
+        """Drop the oldest conversations until all of them together need little enough memory."""
         while len(self._kept) > COUNT or (len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > BYTES):
             self._kept.popitem(last=False)
 
@@ -94,8 +94,10 @@ def listed(item: Mapping[str, Any], id_: str) -> dict[str, Any]:
 
 
 def page(items: Sequence[Mapping[str, Any]], options: Mapping[str, str]) -> dict[str, Any]:
-    """Return the page of a list that the query requests: `order` (newest first), `after` (an id), `limit` (1 to 100, otherwise
-    20)."""
+    """Return the page of a list that the query requests.
+
+    The query may have `order` (default: newest first), `after` (an id) and `limit` (1 to 100, default 20).
+    """
     data = list(items) if options.get("order") == "asc" else list(reversed(items))
     ids = [item["id"] for item in data]
     if options.get("after") in ids:

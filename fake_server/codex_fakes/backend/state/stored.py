@@ -1,5 +1,6 @@
-"""The responses that a session keeps, as the documented service does: clients can read, stream again, poll, cancel, delete and
-continue them.
+"""The responses that a session stores, as the documented service does.
+
+Clients can read, stream again, poll, cancel, delete and continue them.
 
 Sources: API reference, "Responses" (get, delete, cancel, list input items, input token counts) and the guide on background mode.
 A response is kept unless its request has `"store": false`. The response is built again for each request; only the turn and the
@@ -97,7 +98,7 @@ class Responses:
         return stored
 
     def get(self, id_: str) -> Stored | None:
-        """Return a response; None if it is not kept."""
+        """Return a response; None if it does not exist or was dropped."""
         return self._kept.get(id_)
 
     def delete(self, id_: str) -> bool:

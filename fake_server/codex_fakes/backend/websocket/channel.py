@@ -1,4 +1,4 @@
-"""One upgraded connection: `GET {base}/responses`; a `response.create` message is a request.
+"""One WebSocket connection, opened by `GET {base}/responses`. Each `response.create` message is a request.
 
 Strategy: a message is converted to a full HTTP request, and `WebSocketExchange` turns the answer to that request
 into messages, so that one script, one set of rules and one ledger serve both transports. An increment (`previous_response_id`) is
@@ -86,7 +86,7 @@ class Channel:
                 self.send(self.encoder.message("pong", message.data))
             elif message.kind != "pong":
                 if not self._exchange.take(len(message.data)):
-                    self.close(1013, "The messages of all clients together are too long at the moment.")
+                    self.close(1013, "The messages of all clients together are too long at the moment: retry later.")
                     break
                 self._waiting.append(message)
             self._came.set()
@@ -209,7 +209,7 @@ class Channel:
             await self._answer(exchange, session, entry, self._path, "")
 
     async def _replayed(self, exchange: WebSocketExchange, entry: Entry, body: dict[str, Any], value: dict[str, Any]) -> bool:
-        """Answer from the recordings; return False if the script or a prewarm must answer."""
+        """Answer from the recordings. Return False if the message must be answered from the script or as a prewarm."""
         replay, session = self._session.replay, self._session
         assert replay is not None
         off = session.script.rules_off if session.script is not None else ()
@@ -228,7 +228,7 @@ class Channel:
         return True
 
     def _unfit(self, body: Mapping[str, Any], size: int) -> Violation | None:
-        """Return the error of a full request, before the rules for all requests apply, or None."""
+        """Check a full request for errors that only a WebSocket message can have; return the error, or None."""
         if size > self._session.limits.body:
             text = f"The full request of this increment is longer than {self._session.limits.body} bytes."
             return Violation("body-size", 413, "body_too_large", text)
@@ -241,7 +241,7 @@ class Channel:
     def _begin(self, body: Mapping[str, Any] | None, size: int) -> None:
         """Keep a request so that it can be continued.
 
-        The bytes of the request count; if all clients together keep too many bytes, the request is dropped and cannot be
+        The bytes of the request are counted. If all clients together keep too many bytes, the request is dropped and cannot be
         continued.
         """
         connection = self._exchange.connection

@@ -35,7 +35,7 @@ def read_messages(framed: Iterable[bytes]) -> Iterator[Any]:
 
 
 class Channel(Protocol):
-    """The part of a connection that an answer needs."""
+    """The interface of a connection that an answer needs."""
 
     encoder: Encoder
     increments: Increments
@@ -51,9 +51,7 @@ class Channel(Protocol):
 
 
 class WebSocketExchange(MessageExchange):
-    """One message of the client and the answer to it: the events of a stream are sent as messages, and a refusal as an `error`
-    message.
-    """
+    """One message of the client and its answer: the events of a stream become messages, a refusal becomes an `error` message."""
 
     def __init__(self, channel: Channel, connection: Wire, request: Request) -> None:
         super().__init__(connection, request)
@@ -111,7 +109,7 @@ class WebSocketExchange(MessageExchange):
         self.write([data])
 
     def note(self, event: Any) -> None:
-        """Remember the response that the client receives: its next message may continue it."""
+        """Remember the response that the client receives, because the client's next message may continue that response."""
         if self._channel.continues:
             self._channel.increments.take_event(event)
 

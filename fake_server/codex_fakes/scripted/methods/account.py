@@ -48,7 +48,7 @@ def user_info(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def rate_limits(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """account/rateLimits/read: the script's `rate_limits`, in the form of the backend."""
+    """account/rateLimits/read: return the script's `rate_limits`, in the form of the backend."""
     account = session.account
     if account is None:
         raise Refused("codex account authentication required to read rate limits")

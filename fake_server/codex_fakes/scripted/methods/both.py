@@ -75,7 +75,7 @@ def settings_again(session: Session, thread: Thread, params: dict[str, Any], api
 def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Thread:
     """Load a thread a second time: its turn numbers restart, and only the stored part remains; a refusal changes nothing.
 
-    A running turn continues separately from the loaded thread, which does not get its events.
+    A running turn continues separately: the loaded thread does not get the events of that turn.
     """
     settings = settings_again(session, thread, params, api)
     if session.store is not None:
@@ -158,7 +158,7 @@ def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema
 def begin(
     thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Settings | None = None, number: str | None = None
 ) -> None:
-    """Start the turn, or pass its input to the running turn; `before` and `number` have the same meaning as in `told_of`."""
+    """Start the turn, or pass its input to the running turn. `before` and `number` are the parameters of `told_of`."""
     told_of(thread, before, number, turn)
     if not items:
         thread.emit("task-complete", {"turn": turn.id, "lastMessage": None, "status": "completed", "error": None})
@@ -169,7 +169,9 @@ def begin(
 
 
 def told_of(thread: Thread, before: Settings | None, number: str | None, turn: Turn) -> None:
-    """Send the model's input about changed settings as raw items: after the overrides, and a second time in the next turn.
+    """Send the texts for the model about changed settings as raw items.
+
+    They are sent after the overrides, and a second time in the next turn.
 
     `number` is the submission number of the overrides, if any, and `before` are the earlier settings.
     """
@@ -200,7 +202,7 @@ def spoken(session: Session, providers: Any = None, sources: Any = None) -> list
 
 
 def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) -> tuple[list[Any], str | None]:
-    """Return one page of a list, and the cursor of the next page: the name of this page's last entry."""
+    """Return one page of a list, and the cursor for the next page. The cursor is the name of the last entry of this page."""
     start = 0
     if cursor is not None:
         # The id decides: two threads may have the same second.

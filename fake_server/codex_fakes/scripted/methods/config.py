@@ -39,7 +39,7 @@ _SYSTEM = "/etc/codex/config.toml"
 
 
 def version(config: dict[str, Any]) -> str:
-    """Return the version of a layer."""
+    """Return the version string of a layer of the configuration."""
     from hashlib import sha256
 
     return "sha256:" + sha256(dumps(_sorted(config))).hexdigest()
@@ -59,7 +59,7 @@ def _layers(session: Session) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def read(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """config/read: the settings in force, the source of each and, on request, the layers."""
+    """config/read: return the settings in force, the source of each setting and, on request, the layers."""
     if session.file.read_error is not None:
         raise Refused(session.file.read_error, code=-32603)
     config = session.config
@@ -91,7 +91,7 @@ def _leaves(config: Any, prefix: str = "") -> list[str]:
 
 
 def value_write(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """config/value/write: one edit."""
+    """config/value/write: apply one edit to the configuration."""
     _write(session, request, params, [params])
 
 
@@ -140,7 +140,7 @@ def _refused(code: str, message: str) -> Refused:
 
 
 def _edit(config: dict[str, Any], path: str, value: Any, strategy: str) -> None:
-    """Set, merge or (with null) delete one key."""
+    """Set one key of the configuration, merge a value into it, or (if the value is null) delete it."""
     if not path:
         raise _refused("configValidationError", "keyPath must not be empty")
     *tables, last = path.split(".")

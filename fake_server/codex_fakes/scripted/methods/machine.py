@@ -64,7 +64,7 @@ def skills_write(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def mcp_status(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """mcpServerStatus/list: the configured servers, none of which runs, so that they offer nothing."""
+    """mcpServerStatus/list: list the configured servers. None of them runs, so none has tools."""
     _reload(session)
     names = sorted(session.config.get("mcp_servers") or {})
     cursor, limit = params.get("cursor"), params.get("limit")
@@ -85,7 +85,7 @@ def mcp_status(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """mcpServer/oauth/login: start no server; servers that do not support it are refused as in the real one."""
+    """mcpServer/oauth/login: start no server; a login to a server that does not support it is refused, as in the real Codex."""
     _reload(session)
     name = params["name"]
     servers = session.config.get("mcp_servers")
@@ -100,7 +100,7 @@ def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def mcp_reload(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """config/mcpServer/reload: nothing runs, so nothing changes."""
+    """config/mcpServer/reload: answer without any change, because no MCP server runs."""
     _reload(session)
     session.answer(request, {})
 

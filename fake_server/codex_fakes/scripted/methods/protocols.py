@@ -1,4 +1,4 @@
-"""The interfaces of methods and of the session that they use. Loaded by type checkers only."""
+"""The interfaces of methods and of the session that they use. Only type checkers load this module."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Session(Protocol):
         """Replace the user's layer of the configuration."""
 
     def leave(self, thread: Thread) -> Thread:
-        """Return the copy of a thread that is loaded a second time during a turn."""
+        """Return a second copy of a thread that is loaded again during a turn."""
 
     def new_thread(self, settings: Settings) -> Thread:
         """Make a thread."""

@@ -60,7 +60,7 @@ def resume_conversation(session: Session, request: Any, params: dict[str, Any]) 
 
 
 def _told_again(session: Session, request: Any, thread: Thread, fork: bool = False) -> None:
-    """Answer with the text of a conversation, which sessionConfigured sends as well."""
+    """Answer with the events of a conversation so far, which sessionConfigured sends as well."""
     settings, path = thread.settings, thread.path
     about = {"sessionId": thread.id, "model": settings.model, "reasoningEffort": settings.effort}
     messages = {"initialMessages": list(thread.said), "rolloutPath": path}

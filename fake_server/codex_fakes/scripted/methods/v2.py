@@ -69,7 +69,10 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Load a thread again; its turns are numbered from the first one. With a history from the client, it becomes a new thread."""
+    """Load a thread again; the numbers of its turns begin with 0 again.
+
+    With a history from the client, it becomes a new thread.
+    """
     if params.get("history") is not None:
         from_elsewhere(session, request, params)
         return
@@ -135,7 +138,7 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
 
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Show a thread that is loaded, or kept without being loaded, as it is after `thread/unarchive`."""
+    """Show a thread that is loaded, or that is stored but not loaded (as after `thread/unarchive`)."""
     kept = session.threads.get(params["threadId"].lower())
     if kept is None or kept.loaded or kept.archived:
         kept = session.thread(params["threadId"], missing="thread not loaded:")

@@ -18,8 +18,8 @@ class ConfigFile:
     """The configuration of a session: `config` in force, made of the `user` file and the `flags` of the command line, and the
     errors of the file.
 
-    `refusal` is the error when a thread starts, `read_error` the error of config/read, `warning` the notification; each is None
-    if the file is valid.
+    `refusal` is the error when a thread starts, `read_error` is the error of config/read, and `warning` is the notification. Each
+    of them is None if the file is valid.
     """
 
     def __init__(self, home: str, overrides: list[tuple[str, str]], version: str) -> None:
@@ -67,7 +67,7 @@ class ConfigFile:
         self.warning = warning(self.refusal, path, place)
 
     def corrected(self) -> None:
-        """Forget the faults: the client has written a configuration without any."""
+        """Forget the errors of the file, because the client has written a valid configuration."""
         self.refusal = self.read_error = self.load_error = None
 
     def look(self, settings: Settings) -> None:

@@ -1,7 +1,7 @@
 """Find the settings of a configuration that the real server refuses, with its error messages.
 
-forms.json ("settings") has the type of each key: a type of `form`, a list of words, or an object (`struct` with its `members`,
-`map` for a table of such tables). The server reads keys in their alphabetical order.
+forms.json ("settings") has the type of each key. This is a type of `form`, a list of words, or an object (`struct` with its
+`members`, `map` for a table of such tables). The server reads keys in their alphabetical order.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _no_transport(server: Mapping[str, Any]) -> str | None:
 
 
 def _no_word(value: Any, words: Collection[str]) -> str | None:
-    """Check a setting with few values, which TOML may also write as a table of one key."""
+    """Check a setting that allows only a few words. TOML may also write such a word as a table with one key."""
     if type(value) is dict and len(value) == 1:
         (value,) = value
         return unlike(None, "unit") if value in words else f"unknown variant `{value}`, {one_of(words)}"

@@ -83,7 +83,7 @@ def misread(request: Mapping[str, Any], version: str) -> str | None:
 def misshapen(members: Mapping[str, Any], kinds: Mapping[str, str], forms: Mapping[str, Any]) -> str | None:
     """Return the real server's error for the first member of a wrong type; `forms` is forms.json.
 
-    The real server reads the members in their order and ignores unknown ones. The real server checks for missing members
+    The real server reads the members in their order and ignores unknown members. The real server checks for missing members
     afterwards.
     """
     for name, value in members.items():

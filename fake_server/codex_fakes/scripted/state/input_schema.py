@@ -1,7 +1,7 @@
 """The input schemas of a dynamic tool that the real 0.92.0 refuses, and its error messages (SCHEMA-18).
 
-The server parses a schema into a Rust type, after it has added a `type` to an object without one. Observed on the binary:
-only the outermost schema, its `properties` and its `items` are checked here.
+The server parses a schema into a Rust type, after it has added a `type` to an object without one. Tests with the binary show that
+only the outermost schema, its `properties` and its `items` are checked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stored part of one thread in the state folder, as lines that each describe a change.
+"""The stored part of one thread in the state folder. The file of a thread consists of lines, and each line describes a change.
 
 A line is an object: `meta` (changed members, all of them in the first line), `drop` (how many items at the end of the history and
 of v1's events were removed), `history`, `said` (added), `turns` (pairs of key and turn, added or replaced), `gone` (keys).
@@ -114,7 +114,10 @@ class Kept:
         self._apply_turns(thread, dict(entry["turns"]), set(entry["gone"]))
 
     def _apply_to_loaded(self, thread: Thread, meta: dict[str, Any]) -> None:
-        """Copy the values that a list shows. The thread keeps its other values, and stores them when they change."""
+        """Copy the values that a list shows.
+
+        The thread keeps its own values of all other members, and stores them when they change.
+        """
         own = _meta(thread)
         shown = ("archived",) if thread.asked else ("archived", "asked", "preview")
         for name, value in meta.items():

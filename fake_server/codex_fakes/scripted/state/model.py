@@ -40,9 +40,9 @@ class Reply:
 class Model:
     """The script, its position, and the ledger.
 
-    `path` is the script (None: every request gets the same greeting), `text` its content if it was already read (a pipe can be
-    read only once); `ledger` is a file that gets one line of JSON per request. Raises `ValueError` with a sentence for a ledger
-    that cannot be written; `load` raises it for an invalid script.
+    `path` is the path of the script (None: every request gets the same greeting). `text` is the content of the script if it was
+    already read, because a pipe can be read only once. `ledger` is a file that gets one line of JSON per request. Raises
+    `ValueError` with a sentence for a ledger that cannot be written; `load` raises it for an invalid script.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Model:
         return self._script.rate_limits if self._script is not None else None
 
     def answer(self, method: str, params: Any) -> dict[str, Any] | None:
-        """Return the script's answer to a request: the first unused one whose `params` are part of the request's.
+        """Return the script's answer to a request: the first unused answer whose `params` are part of the params of the request.
 
         The answers of a list are used one by one; a single object answers every request.
         """

@@ -12,7 +12,7 @@ _SPACE = " \t"
 
 
 def loads(text: str) -> dict[str, Any]:
-    """Parse a TOML document; raises `ValueError` (`tomllib.TOMLDecodeError`) for any other text."""
+    """Parse a TOML document; raises `ValueError` (`tomllib.TOMLDecodeError`) for a text that is not TOML."""
     found = plain(text)
     if found is None:
         import tomllib

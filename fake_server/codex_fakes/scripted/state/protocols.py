@@ -1,6 +1,6 @@
 """The interfaces of a thread's session and turn, for the modules below them.
 
-Only type checkers load it: `typing` is not imported at start-up."""
+Only type checkers load this module, because `typing` must not be imported at start-up."""
 
 from __future__ import annotations
 

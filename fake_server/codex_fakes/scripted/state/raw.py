@@ -1,9 +1,10 @@
 """Raw items: the input and output of the model, item by item, for a listener that requests them (`experimentalRawEvents`).
 
 The items are those of the history, with the members that the real server writes in raw items but not in its requests. The texts
-that open a thread (permissions, instructions, environment) are data in opening.json. The file is read when the first thread
-begins that has, or may get, a listener for raw items. Order and texts are those of the real binary (recordings; the differential
-test's "raw items")."""
+that open a thread (permissions, instructions, environment) are data in opening.json. The file is read when a thread begins that
+has, or may get, a listener for raw items. The order and the texts are those of the real binary (recordings, and "raw items" of
+the differential test).
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,10 @@ def opening(settings: Settings) -> list[Item]:
 
 
 def changes(told: Any, settings: Settings) -> list[Item]:
-    """Return the model's input about settings that differ from the known ones (`Settings.model_view`)."""
+    """Return the texts for the model about settings that have changed.
+
+    `told` are the settings that the model knows (`Settings.model_view`).
+    """
     cwd, *rights = told
     new_cwd, *new_rights = settings.model_view()
     items = [_environment(settings)] if cwd != new_cwd else []

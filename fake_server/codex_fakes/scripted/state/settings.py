@@ -56,8 +56,10 @@ class Settings:
         self.mode, self.mode_instructions = "custom", ""  # the collaboration mode, and its instructions
 
     def _default_access(self) -> None:
-        """Set approval policy and sandbox to the configuration's, or to the defaults of the directory, which the user may
-        trust."""
+        """Set the approval policy and the sandbox from the configuration.
+
+        If the configuration has none, use the defaults for the directory, which depend on whether the user trusts it.
+        """
         projects, mode = self.config.get("projects"), self.config.get("sandbox_mode")
         project = projects.get("/" + self.cwd.strip("/")) if isinstance(projects, dict) else None
         trust = project.get("trust_level") if isinstance(project, dict) else None
@@ -72,8 +74,10 @@ class Settings:
         return other
 
     def model_view(self) -> tuple[Any, ...]:
-        """Return the settings that are part of the model's input, which is sent again when they change. Paths are compared
-        segment by segment."""
+        """Return the settings that are part of the model's input.
+
+        If they change, their texts are sent to the model again. Paths are compared segment by segment.
+        """
         rooted, parts = self.cwd.startswith("/"), [part for part in self.cwd.split("/") if part not in ("", ".")]
         return (rooted, *parts), self.policy, self.sandbox
 
@@ -109,7 +113,7 @@ class Settings:
         return sandbox_v2(given)
 
     def mode_view(self) -> tuple[Any, ...]:
-        """Return the collaboration mode; its instructions are sent again when it changes."""
+        """Return the collaboration mode. If it changes, its instructions are sent to the model again."""
         return self.mode, self.model, self.effort, self.mode_instructions
 
     def mode_text(self) -> str:
@@ -159,7 +163,7 @@ class Settings:
         return provider if isinstance(provider, dict) else {}
 
     def abilities(self) -> dict[str, Any]:
-        """Return the table's row for the model: the longest name with which the model's name begins."""
+        """Return the row of the table for the model: the row with the longest name with which the model's name begins."""
         models: dict[str, dict[str, Any]] = self._limits["models"]
         known = [name for name in models if self.model.startswith(name)]
         return models[max(known, key=len) if known else "*"]
@@ -173,7 +177,7 @@ class Settings:
         return found
 
     def output_budget(self) -> tuple[int, str]:
-        """Return how much of an output the model gets."""
+        """Return the limit for the part of an output that the model gets."""
         from codex_replay.protocol.turn.output import CHARS, TOKENS
 
         tokens = self.abilities().get("output", self._limits.get("output", "tokens")) == "tokens"

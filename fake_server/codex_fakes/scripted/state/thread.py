@@ -51,7 +51,7 @@ def beginning(settings: Settings) -> list[dict[str, Any]]:
 
 
 def unsent(settings: Settings, opens: bool = False) -> dict[str, Any]:
-    """Return an item that represents the permissions and, if it `opens` a thread, the user's instructions by their size."""
+    """Return an item that represents, by their size, the permissions and (if it `opens` a thread) the user's instructions."""
     return {"type": "unsent", "opens": opens, "cwd": settings.cwd, "policy": settings.policy, "sandbox": settings.sandbox}
 
 
@@ -133,7 +133,7 @@ class Thread:
     # -- numbers ------------------------------------------------------------------------------------------------------
 
     def submit(self) -> str:
-        """Return the number of the next submission: turns, overrides, interrupts and replies all take one."""
+        """Return the number of the next submission: turns, overrides, interrupts and replies all count as submissions."""
         number = self._submissions
         self._submissions += 1
         return str(number)
@@ -169,7 +169,10 @@ class Thread:
             self._write_out(name, values, ticket)
 
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
-        """Send an event to the listener of this thread; several listeners compete, each event reaches one."""
+        """Send an event to the listener of this thread.
+
+        If there are several listeners, they compete, and each event reaches only one of them.
+        """
         rows = self._out.table["frames"][name]
         if not rows:
             return  # this version says nothing of it
@@ -248,7 +251,7 @@ class Thread:
             self.raw(*items, turn=turn)
 
     def tell_mode(self, before: Settings, turn: str) -> None:
-        """Add the instructions of a collaboration mode that differs from the one before."""
+        """Add the instructions of a collaboration mode that differs from the mode before."""
         if before.mode_view() != self.settings.mode_view() and (text := self.settings.mode_text()):
             item = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]}
             self.history.append(item)
@@ -292,7 +295,7 @@ class Thread:
     # -- running ------------------------------------------------------------------------------------------------------
 
     def set_usage(self, total: dict[str, int], last: dict[str, int], window: int | None) -> None:
-        """Keep the usage so far and that of the last reply; the first usage decides on the window that is reported."""
+        """Keep the total usage and the usage of the last reply. The first usage decides which context window is reported."""
         if self.total is None or self.clock:
             self.window = window
         self.total, self.last = total, last
@@ -344,7 +347,7 @@ class Thread:
         self.end()
 
     def interrupt_soon(self) -> None:
-        """Abort the running turn once the client has sent nothing more: requests that come together are answered together."""
+        """Abort the running turn once no further message has arrived: interrupts that come together are answered together."""
         if self._run is None or self._aborting:
             return
         self._run.close()

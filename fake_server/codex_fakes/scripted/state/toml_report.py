@@ -1,7 +1,7 @@
 """Report the error in a config.toml as the real server does: the line, the column and the message of its TOML parser.
 
-This module is loaded only for an invalid file. For usual mistakes, the message is that of the real server, as observed; for rare
-ones, it is that of `tomllib`.
+This module is loaded only for an invalid file. For usual mistakes, the message is that of the real server, as observed. For rare
+mistakes, it is the message of `tomllib`.
 """
 
 from __future__ import annotations

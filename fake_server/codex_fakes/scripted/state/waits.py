@@ -109,13 +109,13 @@ class First:
 
 
 class Quiet:
-    """Wait until the client has sent nothing more: input that has already arrived comes before the first request to the model."""
+    """Wait until all input that has already arrived is read: it comes before the first request to the model."""
 
     __slots__ = ()
 
     @staticmethod
     def ready() -> bool:
-        """Return True: the loop reads first, and continues when there is nothing to read."""
+        """Return True, because the loop reads all input before it continues a turn."""
         return True
 
 
@@ -126,5 +126,5 @@ class Pause:
 
     @staticmethod
     def ready() -> bool:
-        """Return True: there is nothing to wait for."""
+        """Return True, because this wait has no condition."""
         return True

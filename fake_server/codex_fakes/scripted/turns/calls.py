@@ -1,4 +1,4 @@
-"""Calls of the model that ask the client: the parts that commands, patches and dynamic tools share, and commands themselves."""
+"""Calls of the model that need the client: the parts that commands, patches and dynamic tools share, and the commands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Aborted(Exception):
 
 
 class Calls:
-    """The calls of one turn: `pending` are those without an output; the first of them is running."""
+    """The calls of one turn. `pending` are the calls without an output; the first of them is running."""
 
     def __init__(self, thread: Thread, turn: Turn, table: dict[str, Any]) -> None:
         self.thread, self.turn = thread, turn
@@ -60,7 +60,7 @@ class Calls:
     def ask(self, name: str, values: dict[str, Any]) -> Generator[Any, None, Any]:
         """Ask the client and return its result.
 
-        If the client answers with an error, only an interrupt ends the wait. In later versions the result is `UNANSWERED`.
+        If the client answers with an error, only an interrupt ends the wait; in later versions, the result is then `UNANSWERED`.
         """
         ticket = Ticket()
         ticket.late = lambda: self._late(name, values, ticket)
@@ -149,9 +149,7 @@ class Calls:
 
     @staticmethod
     def measures(output: str, ms: int) -> dict[str, Any]:
-        """Return the additional facts that later versions send to the model with an output: its estimated tokens, the time, a
-        random name.
-        """
+        """Return the values that later versions send to the model with an output: estimated tokens, time, a random name."""
         return {
             "chunk": urandom(3).hex(),
             "seconds": f"{ms / 1000:.4f}",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Citations:
-    """A filter for the events of one message after another; `start` and `end` are the tags around a citation."""
+    """A filter for the events of messages, one message after another. `start` and `end` are the tags around a citation."""
 
     def __init__(self, start: str, end: str) -> None:
         self._tags = start, end

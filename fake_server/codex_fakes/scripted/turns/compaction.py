@@ -1,7 +1,7 @@
 """Compaction: once the context is nearly full, the model summarises it, and the summary replaces the history.
 
 The real server compacts before the first request of a turn, and between two requests. The client gets no item for a compaction,
-only the token counts, `context_compacted` and a warning. Order and texts are those of the real binary."""
+only the token counts, `context_compacted` and a warning. The order and the texts are those of the real binary."""
 
 from __future__ import annotations
 
@@ -130,7 +130,10 @@ def _read(turn: Turn, acts: list[Any], sampling: Sampling) -> Run:
 
 
 def _trim(items: list[dict[str, Any]]) -> bool:
-    """Remove the oldest item; return False if only one is left. An unsent item that opens a thread stands for two items."""
+    """Remove the oldest item; return False if only one is left.
+
+    An unsent item that opens a thread counts as two items, because it represents two texts of the real server.
+    """
     if len(items) < 2:
         return False
     if items[0]["type"] == "unsent" and items[0]["opens"]:

@@ -23,7 +23,7 @@ def context_tokens(thread: Thread, settings: Settings) -> int:
 
 
 def used_tokens(thread: Thread) -> int:
-    """Return the tokens that decide on a compaction: those of the last reply, and of the reasoning of earlier turns."""
+    """Return the number of tokens that decides on a compaction: those of the last reply and of the reasoning in earlier turns."""
     users = [i for i, item in enumerate(thread.history) if item.get("role") == "user"]
     earlier = thread.history[: users[-1] if users else 0]
     thought = [item for item in earlier if item["type"] == "reasoning" and item.get("encrypted_content")]
@@ -39,7 +39,7 @@ def _item_tokens(item: dict[str, Any], settings: Settings) -> int:
 
 
 def _unsent_items(item: dict[str, Any], settings: Settings) -> list[dict[str, Any]]:
-    """Return the items for which an unsent item stands."""
+    """Return the real server's items that an unsent item represents."""
     from codex_fakes.scripted.state.raw import opening
 
     then = settings.copy()

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def _denial(patch: str) -> dict[str, Any]:
-    """Return the output of apply_patch if it may not write: it fails at the first file, and the failure is final if that file is
-    to be deleted.
+    """Return the output of apply_patch if it may not write.
+
+    apply_patch fails at the first file. The failure is final if the patch deletes that file.
     """
     lines = patch.splitlines()
     kind, _, path = next((line for line in lines if line.startswith("*** ") and " File: " in line), "").partition(" File: ")

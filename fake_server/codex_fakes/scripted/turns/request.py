@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[str, Any]:
     """Return the body of the real binary's next request, as far as the fake can derive it; `kind` is "turn" or "review".
 
-    Left out are the base instructions of the binary itself, its permission and skill texts, and the schemas of its tools.
+    The body lacks the base instructions of the binary, its texts on permissions and skills, and the schemas of its tools.
     """
     able, config = settings.abilities(), settings.config
     reasons = able.get("reasons") or config.get("model_supports_reasoning_summaries") is True
@@ -49,8 +49,11 @@ def _effort(settings: Settings, able: dict[str, Any]) -> str | None:
 
 
 def answered(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the history in which a call without an output (for example, in a reply that failed) has the output "aborted", and
-    which has no output without its call."""
+    """Return the history in which every call has an output and every output has a call.
+
+    A call without an output (for example, in a reply that failed) gets the output "aborted"; an output without a call is left
+    out.
+    """
     calls = {(_CALLS[item["type"]], item.get("call_id")) for item in history if item["type"] in _CALLS}
     outputs = {item.get("call_id") for item in history if str(item.get("type")).endswith("_output")}
     whole: list[dict[str, Any]] = []
@@ -141,7 +144,7 @@ def is_prefix(text: str) -> bool:
 
 
 def is_prompt(item: dict[str, Any]) -> bool:
-    """Return True if an item of the history is the user's input; a rollback removes everything from such an item on."""
+    """Return True if an item of the history is the user's input; a rollback removes such an item and all items after it."""
     content = item.get("content")
     first = content[0] if item.get("role") == "user" and type(content) is list and content else {}
     return item.get("role") == "user" and not str(first.get("text", "")).startswith(_NO_PROMPTS)

@@ -1,4 +1,4 @@
-"""review/start: a turn in which another agent reviews changes; order and texts come from recordings.
+"""review/start: a turn in which another agent reviews changes. The order and the texts come from recordings.
 
 The reviewer is an agent with a separate conversation. The client sees its beginning (the id, the prompt), its calls and its end,
 but no deltas and no token counts. The reviewer's text is parsed if it is JSON, otherwise used unchanged. The data that a review
@@ -50,7 +50,7 @@ class _Inner:
         return getattr(self._thread, name)
 
     def submit(self) -> str:
-        """Number the submissions of the reviewer's own conversation."""
+        """Return the number of the next submission in the reviewer's own conversation."""
         self._submissions += 1
         return str(self._submissions)
 
@@ -121,7 +121,7 @@ class Review(Turn):
         thread.emit("task-complete", {"lastMessage": None, "status": status, "error": self._error})
 
     def list_item(self, name: str, values: dict[str, Any]) -> None:
-        """List what the client gets of the reviewer: each reasoning twice, and a message once the next one comes."""
+        """Add the reviewer's items that the client gets: each reasoning twice, and each message when the next message comes."""
         if name == "reasoning-completed":
             super().list_item(name, {key: values[key] * 2 for key in ("summary", "shown")})
         elif name == "agent-message-completed":

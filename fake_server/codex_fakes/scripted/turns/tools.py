@@ -91,11 +91,11 @@ class Tools(Commands, Patches):
                 self.give(self.pending.pop(0), text)
 
     def drop(self, sampling: Sampling) -> None:
-        """Forget the calls of a reply that failed, and their outputs: they need no further request."""
+        """Forget the calls of a reply that failed, and their outputs, because they are not sent to the model."""
         sampling.calls, self.pending, self.given, self.ran = [], [], [], 0
 
     def abandon(self) -> None:
-        """Give calls that were interrupted the same output as the real binary."""
+        """Give each interrupted call the output that the real binary gives it."""
         for call in self.pending:
             exec_ = self._does(call) == "shell"
             text = self.turn.sentence("exec-aborted" if exec_ else "call-aborted")
@@ -194,7 +194,7 @@ class Tools(Commands, Patches):
         return str(text)
 
     def _no_server(self, name: str, words: dict[str, str]) -> str | None:
-        """Return the reason why a call about resources fails: there are no MCP servers, so no name is known."""
+        """Return the error of a call about resources: there are no MCP servers, so every name is unknown."""
         if "server" in words:
             return self.turn.sentence("no-mcp-server", what=self.settings["mcp"][name], server=words["server"])
         return self.turn.sentence("mcp-cursor") if "cursor" in words else None

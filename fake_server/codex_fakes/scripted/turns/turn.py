@@ -1,8 +1,9 @@
 """One turn of the scripted fake, from the user's input to turn/completed, in the order of the real binary.
 
 `run` is a generator: it emits events and yields its waits (`Ticket`, `Sleep`, `Gate`, `Pause`). Each request to the model is one
-`Sampling`. After each reply its calls run one after another, and their outputs are the next request, until a reply has no
-calls. Order and texts come from recordings; see turn.json and REAL-51 to REAL-80."""
+`Sampling`. After each reply its calls run one after another, and their outputs are the next request, until a reply has no calls.
+The order and the texts come from recordings; see turn.json and REAL-51 to REAL-80.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +57,10 @@ class Turn:
 
     @property
     def _listed(self) -> dict[str, Any]:
-        """Return the turn under which `thread/read` lists new items: the latest one, if the thread was loaded again during a
-        turn."""
+        """Return the turn under which `thread/read` lists new items.
+
+        If the thread was loaded again during a turn, this is the latest turn.
+        """
         heir = self.thread.heir
         while heir is not None and heir.heir is not None:
             heir = heir.heir
@@ -221,7 +224,7 @@ class Turn:
             return
 
     def _stream(self, acts: list[Any], results: dict[str, Any], sampling: Sampling) -> Run:
-        """Run a reply; later versions report the usage after it, also after an incomplete reply."""
+        """Run a reply. Later versions report the usage after each reply, also after an incomplete reply."""
         try:
             yield from self._reply(acts, results, sampling)
         finally:
@@ -342,7 +345,7 @@ class Turn:
         return {**error_v2(text, info, details), **more}
 
     def fail(self, failed: dict[str, Any], ends: bool = True) -> None:
-        """Report an error; unless it `ends` the turn, the turn continues, and has the error at its end."""
+        """Report an error. If the error does not end the turn, the turn continues, and reports the error at its end."""
         thread = self.thread
         window = self.settings.window()
         if failed.get("full") and window is not None:

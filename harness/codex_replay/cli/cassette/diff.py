@@ -35,7 +35,7 @@ def diff(a: str, b: str, limit: int, codex: str | None, as_json: bool) -> None:
     """Compare two cassettes after normalisation: ids, times, paths and declared races are ignored.
 
     The smallest difference comes first. If an id differs in several places, only the first difference is listed, and the others
-    are counted. Exit status: 0 equal, 1 different, 2 could not compare.
+    are counted. Exit status: 0 if the cassettes are equal, 1 if they differ, 2 if they could not be compared.
     """
     from codex_replay.protocol.recordings.compare import compare
     from codex_replay.protocol.recordings.repeated_ids import following, gathered
@@ -43,7 +43,7 @@ def diff(a: str, b: str, limit: int, codex: str | None, as_json: bool) -> None:
     version, left = _whole(a)
     other, right = _whole(b)
     if not left and not right:
-        raise Unable(f"{a} and {b}: both are without frames, so they cannot be compared.")
+        raise Unable(f"{a} and {b}: both have no frames, so there is nothing to compare.")
     found = compare(left, right, codex or version, codex or other)
     if found.note:
         aside(note_with_option(found.note))

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...")
 @JSON
 @click.option(
-    "--notes", is_flag=True, help="Print notes too: requests without a reply, payloads cut for size, errors of the other side."
+    "--notes",
+    is_flag=True,
+    help="Also print notes: requests without a reply, payloads cut for size, errors of the side that --judge leaves out.",
 )
 @click.option(
     "--codex", metavar="V", help="Validate with the bundle of this version, or with your own bundle (default: the header's)."
@@ -36,11 +38,12 @@ if TYPE_CHECKING:
 @LITERAL
 @sentences
 def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, judge: str, literals: tuple[str, ...]) -> None:
-    """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame by the bundle.
+    """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame against the bundle.
 
-    A --literal counts as a secret, also if it is streamed in chunks, escaped or compressed; it is never printed.
+    The TEXT of a --literal counts as a secret, even if it is streamed in chunks, escaped or compressed. It is never printed.
 
-    For a folder, all *.ndjson files in it are checked. Exit status: 0 sound, 1 something is wrong, 2 not readable as a cassette.
+    For a folder, all *.ndjson files in it are checked. Exit status: 0 if no check fails, 1 if a check fails, 2 if a file cannot
+    be read as a cassette.
     """
     from codex_replay.protocol.schema.bundle import BundleError
     from codex_replay.shell.cassettes.bundle_check import MISSING, bundle_checks, bundle_of
@@ -76,10 +79,7 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
 
 
 def _print_report(report: Report, notes: bool, missing: str) -> None:
-    """Print the findings of one cassette.
-
-    The findings of the check `missing` are left out: stderr has them, once for all cassettes.
-    """
+    """Print the findings of one cassette, except those of the check `missing`: stderr shows these once for all cassettes."""
     if report.unreadable:
         click.echo(f"codex-replay: {report.unreadable}", err=True)
     for finding in report.findings:

@@ -15,7 +15,7 @@ from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 @click.command()
 @click.argument("file")
 @click.option("--out", metavar="G", help="The file to write.")
-@click.option("--in-place", is_flag=True, help="Replace FILE itself; only if every frame is authored.")
+@click.option("--in-place", is_flag=True, help="Replace FILE itself. This is allowed only if every frame is authored.")
 @click.option("--force", is_flag=True, help="Replace G if it exists.")
 @LITERAL
 @sentences
@@ -26,13 +26,13 @@ def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tu
     bytes. A recording is never changed in place: write the result to another file with --out.
     """
     if (out is None) == (not in_place):
-        raise click.UsageError("Name the output: either --out G or --in-place.")
+        raise click.UsageError("Name the output: either --out FILE or --in-place.")
     from codex_replay.shell.cassettes.rewrite import WholeWriter
 
     redactor = redactor_of(literals)
     with CassetteReader(file) as reader:
         if in_place and set(reader.header.origin.values()) != {"authored"}:
-            raise Unable(f"{file}: it has recorded frames, which must not change; use --out.")
+            raise Unable(f"{file}: recorded frames must not be changed in place; write the result to another file with --out.")
         if out is not None and os.path.exists(out) and os.path.samefile(file, out):
             raise Unable(f"{out}: this is the cassette itself; choose another file.")
         keep_what_is_there(out, force)

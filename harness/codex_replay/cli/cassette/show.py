@@ -28,7 +28,9 @@ from codex_replay.shell.cassettes.file import CassetteReader, is_readable_once
     help="Write one HTML page to OUT (default: stdout).",
 )
 @click.option("--full", is_flag=True, help="Show the whole content of each frame.")
-@click.option("--grep", "pattern", metavar="REGEX", help="Show only frames whose line matches.")
+@click.option(
+    "--grep", "pattern", metavar="REGEX", help="Show only frames whose line in the timeline matches this regular expression."
+)
 @click.option("--frame", "number", type=int, metavar="N", help="Show only frame N, in full.")
 @click.option("--width", type=click.IntRange(min=40), help="The width of a line (default: the terminal's).")
 @sentences

@@ -47,13 +47,13 @@ def run(
     wait: float = 8.0,
     jobs: int = 2,
 ) -> int:
-    """Compare the behaviour of two versions; return 0 without changes, 1 with changes.
+    """Compare the behaviour of two versions; return 0 if the behaviour is the same, 1 if it changed.
 
-    Raises `Unable` (exit status 2) with a sentence if the comparison fails. `chosen` is an expression for pytest's -k,
-    `wait` the seconds that a case waits for one frame, `jobs` the number of cases that run at a time.
+    Raises `Unable` (exit status 2) with a sentence if the comparison fails. `chosen` is an expression for pytest's -k. `wait` is
+    the number of seconds that a case waits for one frame, and `jobs` is the number of cases that run at the same time.
     """
     if cassettes is not None:
-        raise Unable("--cassettes is for the comparison of schemas; remove it, or remove --behaviour.")
+        raise Unable("--cassettes is only for the comparison of schemas; remove --cassettes, or remove --behaviour.")
     for given in (from_, to):
         try:
             check_version(given)

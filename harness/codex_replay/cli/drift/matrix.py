@@ -1,8 +1,9 @@
 """`make drift-matrix`: the published matrix of drift, written to reports/drift/ from the bundles of many versions.
 
 Strategy: the bundle of each version is made first and kept (one binary at a time; the binary is removed when its bundle exists).
-Then all pages are written from the bundles alone. An interrupted run can therefore continue, and a run that has all bundles needs
-no npm and no network, and writes the same bytes again."""
+Then all pages are written from the bundles alone. Therefore an interrupted run can continue. A run that finds all bundles needs
+neither npm nor the network, and writes the same bytes.
+"""
 
 from __future__ import annotations
 

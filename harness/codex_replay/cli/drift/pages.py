@@ -79,13 +79,13 @@ class Row(NamedTuple):
 def rows(report: Report, cls: str) -> list[Row]:
     """Return the lines for the findings of a class; with cassettes, only the findings that affect a case.
 
-    If a version removes all ``codex/event`` types, the page has one line for all of them.
+    If a version removes all ``codex/event`` types, one line stands for all of them.
     """
     return [_of_all_events(group) if len(group) > 1 else _row(group[0]) for group in _groups(report, cls)]
 
 
 def _groups(report: Report, cls: str) -> list[list[Mapping[str, Any]]]:
-    """Return the findings of a class; if all events were removed, they are one finding."""
+    """Return the findings of a class, in groups: if all events were removed, they are one group."""
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     if report["cassettes"]:
         found = [finding for finding in found if finding.get("cases")]
@@ -129,7 +129,10 @@ def _removed(findings: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def left_out(report: Report, most: int) -> str:
-    """Return a sentence on the changes that the short form omits, and the option that shows them; "" if no change is omitted."""
+    """Return a sentence that counts the changes omitted from the short form, and names the option that shows them.
+
+    "" if none is omitted.
+    """
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
     if not additive and len(rows(report, "breaking")) == len(worst(report, most)):
         return ""
@@ -183,9 +186,9 @@ def verdict(report: Report) -> str:
 
 
 def _affected(hit: int, cases: int, lower: bool = False) -> str:
-    """Return the number of the user's cases that a breaking change affects, as a clause.
+    """Return a clause with the number of the user's cases that a breaking change affects.
 
-    `lower` begins the clause with a small letter.
+    With `lower`, it begins with a lower-case letter.
     """
     if cases == 1:
         clause = f"Your only case is {'' if hit else 'not '}affected"
@@ -197,7 +200,7 @@ def _affected(hit: int, cases: int, lower: bool = False) -> str:
 
 
 def _ignored(report: Report) -> str:
-    """Count the changes that --ignore and --reads left out."""
+    """Return a sentence with the number of changes that --ignore and --reads left out."""
     return f" Not counted: {_some(report['ignored'], 'change', 'changes')} (--ignore, --reads)." if report.get("ignored") else ""
 
 
@@ -206,10 +209,14 @@ def _noticed(report: Report, cls: str) -> str:
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     without = sum("behind" in finding or "without" in finding for finding in found)
     capable = sum("with" in finding for finding in found)
-    those = "only those" if cls == "breaking" else "only for those"
-    parts = [f"{without} of them {those} that do not send {SAID} in initialize"] if without else []
+
+    def only(number: int) -> str:
+        verb = ("breaks" if number == 1 else "break") if cls == "breaking" else ("is" if number == 1 else "are")
+        return f"{number} of them {verb} only {'' if cls == 'breaking' else 'for '}clients that"
+
+    parts = [f"{only(without)} do not send {SAID} in initialize"] if without else []
     if capable:
-        parts.append(f"{capable} {those} that do" if without else f"{capable} of them {those} that send {SAID} in initialize")
+        parts.append(f"{only(capable)} send {'it' if without else f'{SAID} in initialize'}")
     return f" ({', '.join(parts)})" if parts else ""
 
 

@@ -44,7 +44,10 @@ def _row(cells: Sequence[str], widths: Sequence[int], bar: str, form: str = "{}"
 
 
 def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return the width of each column: that of its longest cell; the widest columns become narrower if there is no room."""
+    """Return the width of each column: the width of its longest cell.
+
+    If there is not enough room, the widest columns become narrower.
+    """
     widths = [max(map(_cells, column)) for column in zip(*rows, strict=True)]
     while sum(widths) > room and max(widths) > LEAST:
         widest = max(widths)

@@ -1,7 +1,7 @@
-"""The skeletons of `codex-replay init editor --kind`: a driver with four functions to connect to a plugin.
+"""The driver skeletons that `codex-replay init editor --kind` writes: the user connects their four functions to a plugin.
 
-A new skeleton follows the contract of docs/editor-client.md: it ends each prompt as failed, and its error message names the
-function to connect.
+An unchanged skeleton already follows docs/editor-client.md: it ends each prompt as failed, with an error that names the function
+to connect.
 """
 
 from __future__ import annotations

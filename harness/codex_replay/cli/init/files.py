@@ -29,7 +29,10 @@ class PlannedFile:
 
 
 def configuration_file(folder: Path, role: str, text: str, own: Configuration) -> PlannedFile:
-    """Return where a subject's table goes; `own` is the configuration of the folder. Raises `Unable`."""
+    """Return the change that adds a subject's table to the right file; `own` is the present configuration of the folder.
+
+    Raises `Unable`.
+    """
     if own.path is not None and own.path.parent == folder:
         if own.table.get(role):
             return PlannedFile(own.path, "keep", text, f"it has [{TABLE}] {role} already")

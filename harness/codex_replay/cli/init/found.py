@@ -77,7 +77,7 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     if found.lacks and not found.wrong:
         steps.append(
             f"Check that the proxy is not meant to have {', '.join(found.lacks)}: cases that need them are skipped. "
-            "If the proxy should have one, add it to `capabilities` in the table of the proxy."
+            "If the proxy should have such a capability, add it to `capabilities` in the table of the proxy."
         )
     comments = [f"not capable of {name}: {why}" for name, why in found.lacks.items()]
     where = {"url": proxy.url} if proxy.url is not None else {"command": subject}

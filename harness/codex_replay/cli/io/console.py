@@ -75,7 +75,7 @@ def console(stream: TextIO | None = None) -> Console:
 
 
 def as_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
-    """Return the seconds that an option gives; raise a usage error for anything else."""
+    """Return the value of an option as seconds; raise a usage error if the value is not a number of seconds."""
     try:
         return parse_seconds(value)
     except ValueError as error:

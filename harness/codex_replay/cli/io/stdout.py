@@ -1,8 +1,9 @@
 """The stdout of a verb whose reader may close it (`| head`): further output is dropped, and the exit status stays correct.
 
 A verb that gives a verdict runs to the end, so that its exit status does not depend on the reader. A verb that prints without end
-asks `disconnected()`, and then ends as if it had been interrupted. Any other write error (such as a full disk) is an error of the
-command."""
+calls `disconnected()`, and ends like an interrupted command if the reader is gone. Any other write error (such as a full disk) is
+an error of the command.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def _escaping(keep: bool) -> Callable[[UnicodeError], tuple[bytes, int]]:
-    """Return the replacement of a character that an encoding does not know: its number, as JSON writes it.
+    """Return the error handler of an encoding: it writes a character that the encoding lacks as its number, in the form of JSON.
 
-    With `keep`, a byte of a file name that is not text in the locale is written as the same byte.
+    With `keep`, an undecodable byte of a file name is written as that byte.
     """
 
     def escaped(error: UnicodeError) -> tuple[bytes, int]:
@@ -93,7 +94,7 @@ class _Visible(io.TextIOWrapper):
         super().write(visible(text))
 
     def write_coloured(self, text: str) -> None:
-        """Write a text with our own control sequences (colours, progress); quoted texts must already be escaped."""
+        """Write a text that contains our own control sequences (colours, progress). The caller must have escaped quoted texts."""
         super().write(self._redacted(text))
 
     def _redacted(self, text: str) -> str:
@@ -125,14 +126,14 @@ class Coloured:
 
 
 def coloured_line(text: str) -> None:
-    """Print a line with our own colours on stdout; quoted texts must already be escaped."""
+    """Print a coloured line on stdout. The caller must have escaped the texts that the line quotes."""
     out = Coloured(sys.stdout)
     out.write(text + "\n")
     out.flush()
 
 
 def for_programs(text: str) -> None:
-    """Print a line for programs (JSON, a path) on stdout. Texts of other programs in the line must already be redacted."""
+    """Print a line for programs (JSON, a path) on stdout. The caller must have redacted texts of other programs in the line."""
     out = sys.stdout
     if isinstance(out, _Visible):
         out.write_data(text + "\n")
@@ -149,7 +150,7 @@ def for_people(stream: TextIO | None) -> TextIO:
 
 
 def failure() -> OSError | None:
-    """Return why stdout can no longer be written, if a write has failed."""
+    """Return the error of the first failed write to stdout, otherwise None."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.failure if isinstance(raw, _Patient) else None
 

@@ -23,7 +23,7 @@ class NoSuchSuite(BadUse):
 def resolve(names: tuple[str, ...]) -> list[str]:
     """Return paths for SUITE arguments: the name of a suite (or a path in one), a path, or a node id; raises `NoSuchSuite`.
 
-    The suites of the working directory go before those that are installed. A module is found in every subfolder of its suite.
+    A suite in the working directory takes precedence over an installed suite. A module is found in every subfolder of its suite.
     """
     folders = [folder for folder in (Path("suites"), installed_suites()) if folder.is_dir()]
     if not folders:

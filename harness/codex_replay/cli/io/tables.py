@@ -1,4 +1,4 @@
-"""The option `--codex`: the Codex version whose tables are used if the version of the recording has no tables."""
+"""The option `--codex`. It names the Codex version whose tables are used if the recording's own version has no tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _with_table(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 def note_with_option(note: str) -> str:
-    """Return a sentence on missing tables, and the options that the user has."""
+    """Return the sentence `note` on missing tables, followed by the advice to use `--codex`."""
     return f"{note} `--codex V` uses the table of V."
 
 

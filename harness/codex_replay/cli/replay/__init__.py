@@ -1,1 +1,1 @@
-"""`codex-replay replay`: the recorded client played to a server or a backend."""
+"""`codex-replay replay`: play the recorded client to a server or a backend."""

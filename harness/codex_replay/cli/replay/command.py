@@ -36,8 +36,8 @@ LISTEN = "{listen}"
 class Stage:
     """The subject of a replay: its command, environment and directory.
 
-    The live path of each recorded directory; the model that answers it (empty for the fake); the faults of its requests; and the
-    functions to call at certain frames, by frame number.
+    Further fields are the live path of each recorded directory, the model that answers the subject (empty for the fake), the
+    errors in its requests, and the functions to call at certain frames.
     """
 
     argv: tuple[str, ...]
@@ -95,14 +95,18 @@ def command(
     """Play the client recorded in CASSETTE to a server or a backend; compare the answers after normalisation.
 
     With codex@VERSION, or a command that contains {listen}, the http answers in CASSETTE replace the model. Without such answers,
-    the script in the header answers, or else a default reply; a message names the source. --script overrides all of them.
+    the script in the header replaces the model; without a script, a default reply does. A message names the source. --script
+    takes precedence over all of these.
 
-    Exit status: 0 identical, 1 different, 2 could not run.
+    Exit status: 0 if the answers are identical, 1 if they differ, 2 if the replay could not run.
     """
     if (subject is None) == (backend is None):
         raise Unable("Name the server to play to: either --app-server or --backend.")
     if backend is None and (auth is not None or backend_cost_ok):
-        raise click.UsageError(f"{'--backend-cost-ok' if auth is None else '--auth'} is for --backend; remove it.")
+        raise click.UsageError(
+            f"{'--backend-cost-ok' if auth is None else '--auth'} has an effect only with --backend; "
+            "remove it, or name a --backend."
+        )
     if script is not None and not (subject or "").startswith("codex@") and (backend or LISTEN not in str(subject)):
         raise click.UsageError(
             "--script is for the model behind --app-server codex@VERSION or behind a command with {listen}; remove it."
@@ -143,7 +147,7 @@ def command(
 
 
 def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: object | None) -> None:
-    """Raise `Unable` if a live server would have side effects, because the user has perhaps not read the cassette."""
+    """Raise `Unable` if a live server would run commands of the cassette, because the user may not have read the cassette."""
     from codex_replay.protocol.recordings.effects import effects
 
     behind = header.extra.get("upstream")
@@ -168,7 +172,7 @@ def _say_needs(header: Header, frames: list[Frame]) -> None:
     behind = header.extra.get("upstream")
     if found := needs(frames, behind.get("config") if isinstance(behind, dict) else None):
         lacking = "; ".join(found)
-        aside(f"The home of a replay may lack what this recording needs: {lacking}. These missing parts may cause differences.")
+        aside(f"The home of a replay may lack what this recording needs: {lacking}. If they are missing, the answers may differ.")
 
 
 @contextlib.contextmanager

@@ -1,10 +1,10 @@
 """The model and the home directory of a live app-server, to which a recorded client is played.
 
-Strategy. The recorded http answers are used if the cassette has any, one after the other for each path and conversation. The
+Strategy. If the cassette has http answers, the requests of each path and conversation get them one after the other. The
 requests of the live server are not compared, because they depend on the home directory. A request beyond the recorded ones is
 refused with 501.
-Without recorded answers, the script of the recording answers, or else the default reply; a message names the source. `--script`
-overrides all of them.
+Without recorded answers, requests are answered by the script of the recording, or by the default reply if it has none. A message
+names the source. `--script` takes precedence over all of these.
 
 In its answers, the server names its provider and a few settings. If a user made the recording, the hermetic home takes the
 recorded values of all settings that the recorded client did not set itself. These settings therefore do not count as
@@ -58,9 +58,9 @@ class Upstream:
     def serve(
         self, cassette: Path, frames: Sequence[Frame], places: Mapping[str, str], root: Path
     ) -> dict[int, Callable[[], None]]:
-        """Answer from the recording; return, for some frame numbers, the function to call when the player reaches that frame.
+        """Answer from the recording; return functions by frame number: the player calls each when it reaches that frame.
 
-        Recorded directories in the answers are replaced by the live ones, as the player replaces them in the client's messages.
+        The live directories replace the recorded directories in the answers, as in the client's messages.
         An answer during which the recorded client sent a frame continues only after the player has sent that frame.
         """
         if self.says != RECORDED:
@@ -76,7 +76,7 @@ class Upstream:
         return {number: partial(self.session.release, f"frame {number}") for number in held}
 
     def problems(self) -> list[str]:
-        """Return a sentence for each request that was refused."""
+        """Return a sentence for each refused request."""
         return [
             # Of a request that no recording answers, that there are no turns either goes without saying.
             f"{entry['method']} {entry['path']}: {message[max(0, message.find('No recorded request')) :]}"
@@ -86,8 +86,9 @@ class Upstream:
 
 
 def held_frames(frames: Iterable[Frame]) -> list[int]:
-    """Return the model's frames that must wait for the client: since the frame before them on the same connection, the client
-    sent a frame.
+    """Return the model's frames that must wait for the client.
+
+    The client sent a frame between such a frame and the frame before it on the same connection.
     """
     found, sent = [], 0
     seen: dict[int | None, int] = {}  # connection -> the client's frames before its last frame

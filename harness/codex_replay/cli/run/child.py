@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def started(arguments: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start pytest, and pass on to pytest the signals that should end this command; pytest ends its servers and writes its
-    report.
+    """Start pytest, and pass on the signals that end this command: pytest then stops its servers and writes its report.
 
     Signals are blocked during the start: in this process until it can pass them on, and in pytest until it can handle them.
     """

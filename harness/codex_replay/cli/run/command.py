@@ -46,14 +46,14 @@ class _Command(click.Command):
 
 
 def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse a number that pytest-xdist would read as "no workers", or would refuse with pytest's own usage message."""
+    """Refuse a number that pytest-xdist would read as "no workers", or answer with pytest's own usage message."""
     if value not in ("auto", "logical") and not whole_number(value):
         raise BadUse(f"-n {value}: give the number of parallel cases, 1 or more, or auto.", ctx)
     return value
 
 
 def settings_of(paths: list[str]) -> list[str]:
-    """Return the options that load the plugin of the suites; installed suites also get a separate configuration file.
+    """Return the pytest options that load the plugin of the suites. Installed suites also get a separate configuration file.
 
     pytest searches for a configuration in the folders above a suite. Above an installed suite, pytest would find the
     configuration of an unrelated project. Installed suites therefore use packaged.ini; `[tool.codex-replay]` and the reports
@@ -80,7 +80,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--backend-websocket", is_flag=True, help="The --backend URL has a WebSocket: test both transports.")
 @click.option("--lite-websocket", is_flag=True, help="The --lite-client speaks WebSocket: also run the cases for WebSocket.")
 @click.option("--update-baseline", is_flag=True, help="Rewrite the file of --baseline from the failures of this run.")
-@click.option("--no-early-stop", is_flag=True, help="Run every case, even if the first ones all fail for one cause.")
+@click.option("--no-early-stop", is_flag=True, help="Run every case, even if the first cases all fail for the same cause.")
 @click.option("--shard", metavar="I/N", help="Run every N-th case, starting with the I-th; `report merge` joins the reports.")
 @click.option("-n", "jobs", metavar="N", default="2", show_default=True, callback=_jobs, help="The number of parallel cases.")
 @click.option("-k", "chosen", metavar="WORDS", help="Run only the cases whose names match, like pytest's -k.")

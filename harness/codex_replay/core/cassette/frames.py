@@ -1,14 +1,14 @@
 """The lines of a cassette: a header, then frames, then a footer; each is converted to and from one line of bytes.
 
-An `rpc` frame is one line of the wire. If its bytes are the canonical JSON of their value (`jsontext.dumps`) and end in
-a plain b"\\n", the cassette line contains them unchanged, under "msg", so that a replay can send them without decoding. Any other
-line (pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, unterminated) is kept exactly under "text" or "base64",
-terminator included, next to its decoded "view" if it has one.
+An `rpc` frame is one line of the wire. If its bytes are the canonical JSON of their value (`json_text.dumps`) and end in
+a plain b"\\n", the cassette line contains these bytes unchanged under "msg". A replay can then send the bytes without decoding
+them. Any other line (pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, unterminated) is kept exactly under "text" or
+"base64", terminator included, next to its decoded "view" if it can be decoded.
 
 The key of an `http` frame is its kind ("request", "response", "sse", "chunk", "ws", "close"), and the value is the `payload`;
 `codex_replay.core.cassette.http_frames` gives its meaning, `ws_frames` that of "ws" (a WebSocket message).
 
-Source: DESIGN.md, "The cassette". fake-codex loads this module at start-up, so it imports only `jsontext`."""
+Source: DESIGN.md, "The cassette". fake-codex loads this module at start-up, so it imports only `json_text`."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Header:
 class Frame:
     """One frame of a seam: `n` counts from 1, `t` is seconds since the start, `sender` is "client" or "server".
 
-    `raw` has the exact bytes of an rpc line, `payload` the value of an http frame; `value` is the decoded JSON of `raw`, or None
-    if `raw` is not JSON. `conn` numbers http connections; `extra` keeps marks such as {"truncated": true}.
+    `raw` has the exact bytes of an rpc line, `payload` the value of an http frame; `value` is the decoded JSON of `raw` (None if
+    `raw` is not JSON). `conn` numbers http connections; `extra` keeps marks such as {"truncated": true}.
     """
 
     __slots__ = ("_value", "conn", "extra", "kind", "n", "payload", "raw", "seam", "sender", "t")
@@ -91,7 +91,10 @@ class Frame:
 
     @property
     def whole(self) -> bool:
-        """False if the source of the recording had already cut the payload for size: it must never count as complete."""
+        """False if the source of the recording had already cut the payload for size.
+
+        Such a payload must never count as complete.
+        """
         return not self.extra.get("truncated")
 
     def __repr__(self) -> str:
@@ -99,7 +102,7 @@ class Frame:
 
 
 class Footer:
-    """The last line; it shows that the cassette is complete, and has the number of frames."""
+    """The last line of a cassette: it shows that the cassette is complete, and gives the number of frames."""
 
     __slots__ = ("extra", "frames")
 
@@ -126,7 +129,7 @@ def encode_footer(footer: Footer) -> bytes:
 
 
 def encode_frame(frame: Frame, canonical: bool = False) -> bytes:
-    """Return the line of a frame in a cassette; use the structured form only if it can restore the exact bytes.
+    """Return the line of a frame in a cassette. The form "msg" is used only if the exact bytes can be restored from it.
 
     With `canonical`, the caller guarantees that the bytes can be restored, and nothing is decoded.
     """

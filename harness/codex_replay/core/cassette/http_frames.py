@@ -8,9 +8,10 @@
 
 BODY is {"body": value} where the compact JSON of the value is the very body, else EXACT: {"text"} or {"base64"}, with the decoded
 "view" next to it if it is JSON. The same rule applies to "data". Headers and trailers are pairs in their original order and case,
-in Latin-1; `reason` and `version` stand only if they are unusual. A compressed body is EXACT, its view decompressed, its
-"encoding" next to it where its first bytes do not show it; one that had to be redacted is decompressed, marked "packed": to send
-it, compress it again. A body that cannot be decoded cannot be redacted either: {"omitted": length in bytes}.
+in Latin-1; `reason` and `version` are given only if they are unusual. A compressed body is EXACT with a decompressed view, and
+with its "encoding" if the first bytes do not show it. A compressed body that had to be redacted is stored decompressed and marked
+"packed": a player compresses it again before it sends it. A body that cannot be decoded cannot be redacted either: {"omitted":
+length in bytes}.
 
 Marks of a frame: "cuts" are the offsets in its bytes at which an HTTP chunk ended, each with its time; "joined" means that the
 last chunk continues in the next frame; "truncated" means that a request was cut short.
@@ -65,8 +66,10 @@ def request_payload(
     redact: Redact | None = None,
     trailers: Headers = (),
 ) -> dict[str, Any]:
-    """Return the payload of a whole request; `redact` is applied to the parts that the caller cannot redact later (see
-    `body_fields`)."""
+    """Return the payload of a whole request.
+
+    The function `redact` is applied to the parts that the caller cannot redact later (see `body_fields`).
+    """
     payload: dict[str, Any] = {"method": method, "path": path, "headers": [list(pair) for pair in headers]}
     if trailers:
         payload["trailers"] = [list(pair) for pair in trailers]
@@ -96,7 +99,7 @@ def usual_reason(status: int) -> str:
 
 
 def body_fields(raw: bytes, encoding: str | None = None, redact: Redact | None = None) -> dict[str, Any]:
-    """Return BODY for the bytes of a body, `encoding` being its content-encoding.
+    """Return BODY for the bytes of a body; `encoding` is the content-encoding of the body.
 
     `redact` is applied only to content that a later redaction of the payload would not see: base64 and compressed content.
     """
@@ -235,8 +238,10 @@ def response_head(payload: dict[str, Any]) -> bytes:
 
 
 def head(first: str, headers: Headers) -> bytes:
-    """Return the head of a message as bytes: its first line, its headers, and the blank line; a character that no head can have
-    (a file may say anything) becomes "?"."""
+    """Return the head of a message as bytes: its first line, its headers, and the blank line.
+
+    A character that is not allowed in a head, which an edited file may contain, becomes "?".
+    """
     lines = [first, *(f"{name}: {value}" for name, value in headers), "", ""]
     return "\r\n".join(lines).encode("latin-1", "replace")
 

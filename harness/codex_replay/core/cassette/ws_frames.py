@@ -25,7 +25,10 @@ KINDS = {"json": "text", "text": "text", "base64": "binary", "ping": "ping", "po
 
 
 def payload(kind: str, data: bytes, size: int = 0, why: str = "") -> dict[str, Any]:
-    """Return the payload of a message; `kind` is one of `KINDS`, `size` and `why` describe a lost message."""
+    """Return the payload of a message.
+
+    `kind` is one of `KINDS`. For a lost message, `size` is its size in bytes and `why` the reason.
+    """
     if kind == "lost":
         return {"omitted": size, "why": why}
     if kind == "binary":

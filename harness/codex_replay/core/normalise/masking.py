@@ -1,4 +1,4 @@
-"""The compiled masking rules of one table: whether a leaf of a message changes from run to run, and what replaces it.
+"""The compiled masking rules of one table: which leaves of a message change from run to run, and what replaces them.
 
 `Rules` looks at one leaf at a time and leaves uuids alone, so that the live matcher can use it on a pair of values and
 `normalise` on a whole run. Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays
@@ -84,9 +84,9 @@ class Rules:
         return text
 
     def mask(self, key: str, value: Any) -> Any:
-        """Return one leaf in the form to compare: masked by its key, or by the string patterns; type and key are kept.
+        """Return one leaf masked for comparison, by its key or by the string patterns. The type and the key stay.
 
-        A relative path stays, because it does not depend on the machine. Objects and lists are returned unchanged.
+        A relative path is not masked, because it does not depend on the machine. Objects and lists are returned unchanged.
         """
         what = self._keys.get(key)
         if type(value) is str:

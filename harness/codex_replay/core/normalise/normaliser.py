@@ -1,9 +1,9 @@
 """Remove the allowed differences between two runs of a scenario: mask values, or bind identities to names.
 
-Strategy: `masking.Rules` is the compiled table for one leaf at a time. `Normaliser` reads a whole run: it masks values by the
-rules. `Normaliser` also binds uuids, ids that a backend generated, request ids and directories to names at their first occurrence
-(`<thread:1>`, `<resp:1>`, `<id:turn/start:1>`, `<path:1>`). Two runs therefore normalise to equal values exactly if the same
-identities are in the same places.
+Strategy: `masking.Rules` is the compiled table, which masks one leaf at a time. `Normaliser` reads a whole run: it masks values
+by the rules. `Normaliser` also binds uuids, ids that a backend generated, request ids and directories to names at their first
+occurrence (`<thread:1>`, `<resp:1>`, `<id:turn/start:1>`, `<path:1>`). Two runs therefore normalise to equal values exactly if
+the same identities are in the same places.
 
 Objects that the server keeps in a hash map (`unordered_keys`) have a different member order in each run, so their members are
 sorted.
@@ -100,7 +100,9 @@ class Normaliser:
         return self._value("", value, None)
 
     def message(self, value: Any, sender: str) -> Any:
-        """Return a JSON-RPC message of `sender` normalised, its id by the method it belongs to (`<id:turn/start:1>`).
+        """Return a JSON-RPC message of `sender` normalised.
+
+        Its id becomes a name with the method of the request (`<id:turn/start:1>`).
 
         The two sides number their requests independently: a server's request is `<server-id:...>`. A reply that answers no
         request has the id `<id:?>`. A notification may name a request of the same side as `requestId`.

@@ -126,9 +126,7 @@ def _headers(payload: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 class _Sides(NamedTuple):
-    """The rules of a table that contain a label, as bits: one value each for the two sides of a race, for causes, and for
-    effects.
-    """
+    """The rules of a table that contain a label, as bit masks: one for each side of a race, one for causes, one for effects."""
 
     left: int
     right: int

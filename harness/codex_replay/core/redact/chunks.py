@@ -32,7 +32,8 @@ _NAMES = ("role", "id", "type")  # members of a delta that are not part of a lon
 class Chunk(NamedTuple):
     """A part of a longer text: the names of its stream, its place in the frame's JSON, and its content.
 
-    `form` names the encoding of the content. If the body is an event stream, the path begins with the number of the event.
+    `form` names the encoding of the content. If a body is an event stream, the path in the JSON begins with the number of the
+    event.
     """
 
     stream: tuple[str, ...]
@@ -113,7 +114,7 @@ def _of_message(frame: Frame) -> list[Chunk]:
 
 
 def _of_data(data: Any, event: Any, conn: str, at: Path = ()) -> Iterator[Chunk]:
-    """Yield the chunks in the data of one event, which is at the path `at`."""
+    """Yield the chunks in the data of one event; `at` is the path of the data in the frame."""
     if type(data) is not dict:
         return
     kind = data.get("type", event)

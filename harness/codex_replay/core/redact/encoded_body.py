@@ -1,8 +1,9 @@
-"""Search the base64 and compressed content of a frame, which a search of its line misses; return the frame without its secrets.
+"""Search the base64 and compressed content of a frame, because a search of the frame's line misses secrets in such content.
 
 A compressed body stays as it was recorded if nothing in it had to be redacted; otherwise it is decompressed and marked "packed"
-(see `httpframes`). A secret that only the user knows, or that came in chunks, is found later: in this case the body is
-decompressed, too. A body that cannot be decompressed cannot be searched: `Unseen` reports such a body."""
+(see `http_frames`). Secrets that only the user knows, and secrets in chunks, are found later. A body with such a secret is
+decompressed, too. A body that cannot be decompressed cannot be searched: `Unseen` reports such a body.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
 
 
 def fields(raw: bytes, encoding: str) -> dict[str, Any]:
-    """Return BODY (see `httpframes`) for a frame that will be `redacted`: unchanged; a body that cannot be decoded is omitted.
+    """Return BODY (see `http_frames`) for a frame that will be `redacted`: unchanged; a body that cannot be decoded is omitted.
 
     One chunk of a secret may look like a whole secret. If that chunk were redacted before all chunks are joined, the other chunks
     would keep their parts of the secret.
@@ -74,7 +75,7 @@ def fields(raw: bytes, encoding: str) -> dict[str, Any]:
 
 
 class Unseen:
-    """Find the bodies of a recording that cannot be decompressed; call it with every frame."""
+    """A search for the bodies of a recording that cannot be decompressed: call `encoding` with every frame."""
 
     def __init__(self) -> None:
         self._encodings: dict[int | None, str] = {}
@@ -101,7 +102,7 @@ class Unseen:
 
 
 def left_out(frame: Frame) -> Frame:
-    """Return a frame without its body; only the length stays."""
+    """Return a frame without its body: only the length of the body stays."""
     kept = {key: value for key, value in frame.payload.items() if key not in _BODY}
     last = {"version": kept.pop("version")} if "version" in kept else {}
     return with_payload(frame, {**kept, "omitted": len(b64decode(frame.payload["base64"])), **last})

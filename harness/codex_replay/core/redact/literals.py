@@ -32,9 +32,9 @@ def own_finders(table: Mapping[str, str], kind: str) -> Iterator[Finder]:
 
 
 class _Spelling:
-    """A pattern for all spellings of a text.
+    """A pattern that matches a text in all its spellings.
 
-    The pattern is made when it is first needed, because this takes long and most runs never contain the text.
+    The pattern is compiled at the first use, because compiling is slow and most runs never need it.
     """
 
     def __init__(self, text: str, is_path: bool) -> None:
@@ -47,7 +47,7 @@ class _Spelling:
         self._pattern: re.Pattern[bytes] | None = None
 
     def finditer(self, data: bytes, low: bytes) -> Iterator[re.Match[bytes]]:
-        """Yield where the text is in `data`; `low` is `data` in lower case."""
+        """Yield each match of the text in `data`. `low` is `data` in lower case."""
         if not all(run in low for run in self._runs):  # letters and digits are spelled in one way only
             return iter(())
         if self._pattern is None:

@@ -151,9 +151,10 @@ def _quoted(data: bytes, start: int, quote: bytes) -> tuple[int, int]:
 
 
 def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
-    """A bare value: the value of a form field or an assignment always counts.
+    """Yield the place of a value without quotes if it counts as a secret.
 
-    In a text that may be prose or code, the value must also look like a secret.
+    The value of a form field or an assignment always counts. In a text that may be prose or code, the value must also look like a
+    secret.
     """
     sep, first = found["bare_sep"], found.end()
     if sep == b":" and data[max(0, start - 2) : start] == b"//":
@@ -185,7 +186,7 @@ def _bare_end(data: bytes, start: int) -> int:
 
 
 def _second_of_pair(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
-    """`["--api-key","X"]`, `[["authorization","X"],...]` and `{"name":"cookie","value":"X"}`: the name is a separate string."""
+    """Yield the place of a value whose name is a separate string, as in `["--api-key","X"]`."""
     if not found["open"]:
         return
     value = _NEXT_VALUE.match(data, found.start("open"))
@@ -214,7 +215,10 @@ _COOKIE_ATTRIBUTES = (b"path", b"domain", b"expires", b"max-age", b"samesite", b
 
 
 def secret_parts(data: bytes, kind: str, start: int, end: int) -> Iterator[Span]:
-    """Remove the parts of a value that are not secret: the scheme of an authorization, the names and attributes of cookies."""
+    """Yield the secret parts of a value.
+
+    The scheme of an authorization and the names and attributes of cookies are not secret.
+    """
     text = data[start:end]
     if kind == "bearer":
         scheme = _SCHEME.match(text)
@@ -259,7 +263,10 @@ def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
 
 
 def _flag_value(data: bytes, start: int, quote: bytes) -> re.Match[bytes] | None:
-    """A quote may also be the end of the string that contains the flag; then the text after it is not a value."""
+    """Return the match of the value after a flag, or None.
+
+    A quote may also end the string that contains the flag: then the text after the quote is not a value.
+    """
     if quote == b"'":
         return _IN_SINGLE.match(data, start)
     value = _BARE.match(data, start)

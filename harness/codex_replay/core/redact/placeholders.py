@@ -79,7 +79,7 @@ def canonical(secret: bytes) -> bytes:
 
 
 class Placeholders:
-    """The placeholders that were given so far, by secret, and the numbers that are already used."""
+    """A table of the placeholders given so far, by secret, and of the numbers that are already used."""
 
     def __init__(self) -> None:
         self._made: dict[bytes, bytes] = {}
@@ -100,7 +100,10 @@ class Placeholders:
                 self._take(_SIGNATURE_START, _number_of_signature(found["sig"]) or 0)
 
     def of(self, kind: str, secret: bytes) -> bytes:
-        """Return the placeholder of a secret, in the secret's own shape where it has one, else `redacted-<kind>-N`."""
+        """Return the placeholder of a secret.
+
+        It has the shape of the secret if that shape is known, otherwise the form `redacted-<kind>-N`.
+        """
         if is_placeholder(secret):
             return secret
         key = canonical(secret)

@@ -2,7 +2,7 @@
 
 A redaction runs until the finders find no further secret, and they never see a placeholder. Redacting a text twice therefore
 gives the same result as redacting it once, with this Redactor or a new one. Placeholders are plain ASCII without quotes or
-backslashes, so a JSON text stays one at any depth of nesting.
+backslashes, so a JSON text is still valid JSON after redaction, at any depth of nesting.
 
 A secret that is split over two chunks cannot be seen in either chunk, so give the redactor whole lines, events and bodies. When
 the recording is complete, `streamed` joins the chunks that a model streamed."""
@@ -38,7 +38,7 @@ class Redactor:
 
     `paths` maps directories to their replacements, `{"/tmp/case-x/home": "/home/user"}`; the longest path wins, and only whole
     path segments match. `literals` maps known secrets to their replacements; they match anywhere, escaped or not. If `homes` is
-    false, the names of home directories stay. Raises `ValueError` for an entry that would match its own replacement.
+    false, the names of home directories are not redacted. Raises `ValueError` for an entry that would match its own replacement.
     """
 
     def __init__(
@@ -77,7 +77,10 @@ class Redactor:
         return [(span.kind, span.start, span.end) for span in self._find(data)]
 
     def edits(self, data: bytes) -> list[tuple[int, int, bytes]]:
-        """Return the first edits of `redact`: (start, end, replacement), in order, for callers that splice."""
+        """Return the edits that one pass of `redact` makes: (start, end, replacement), in order.
+
+        Callers use them to edit the text themselves.
+        """
         spans = self._find(data)
         if spans:
             self._placeholders.reserve(data)
@@ -87,7 +90,7 @@ class Redactor:
         """Return a decoded JSON value with its secrets replaced; the result is the same as redacting its JSON text and decoding
         that.
 
-        Raises `ValueError` for a value that has no JSON form.
+        Raises `ValueError` for a value that cannot be written as JSON.
         """
         try:
             text = json_text.dumps(value)
@@ -153,7 +156,10 @@ class Redactor:
         return _merged(spans) if len(spans) > 1 else spans
 
     def _find_around_words(self, data: bytes) -> list[Span]:
-        """Return all spans in a text that may have very long words; only literals are searched for within these."""
+        """Return all secrets in a text that may have very long words.
+
+        Within the very long words, only literals are searched for.
+        """
         if not (left_out := middles(data)):
             return self._find_all(data)
         view = Shortened(data, left_out)
@@ -220,7 +226,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _merged(spans: list[Span]) -> list[Span]:
-    """If one span contains another, only the outer span is kept.
+    """Merge overlapping spans. If one span contains another, only the outer span is kept.
 
     Two spans that overlap in part become one span that covers both, so that no part of a secret remains.
     """

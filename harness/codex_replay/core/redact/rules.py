@@ -165,7 +165,7 @@ def is_sk_key(text: bytes) -> bool:
 
 
 def looks_random(text: bytes, least: int = 8) -> bool:
-    """Return True if a bare word looks like a secret, and not like a word, a type or a number of code."""
+    """Return True if a word without quotes looks like a secret, and not like a plain word, a type or a number in code."""
     if KEY_FORM.match(text) and (not text.startswith(b"sk-") or is_sk_key(text)):
         return True
     if len(text) < least or _LETTER.search(text) is None:

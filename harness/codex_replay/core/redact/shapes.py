@@ -32,7 +32,10 @@ def _is_key_in_word(before: bytes, run: bytes) -> bool:
 
 
 def find_sk_keys(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys of the form `sk-...`; at the end of a word (`task-...`) only if no word continues like that."""
+    """Yield keys of the form `sk-...`.
+
+    If letters stand directly before `sk-` (`task-...`), the rest must not look like a normal word.
+    """
     at = data.find(b"sk-")
     while at >= 0:
         run = _SK_RUN.match(data, at)
@@ -170,7 +173,7 @@ def _is_escape(data: bytes, found: re.Match[bytes]) -> bool:
 
 
 def find_homes(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the user's name in /home/NAME, /Users/NAME and C:\\Users\\NAME, at any escaping."""
+    """Yield the user's name in /home/NAME, /Users/NAME and C:\\Users\\NAME, also if the backslashes are escaped."""
     for found in pattern.finditer(low):
         start, end = found.span("name")
         end -= len(found["name"]) - len(found["name"].rstrip(b".-~@+"))

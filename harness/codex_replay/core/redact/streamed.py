@@ -1,9 +1,10 @@
-"""Join text that is streamed in chunks, to find secrets that no single frame shows.
+"""Join texts that are streamed in chunks, to find secrets that no single frame contains as a whole.
 
 Strategy: `Streams` collects the chunks (`chunks_of`) of a whole recording; the names of a chunk identify its stream. `secrets`
-returns the secrets that only the whole text shows. `rewritten` returns the new chunks: a placeholder in the chunk where a secret
-begins; later chunks lose their part of the secret. Chunks are joined before they are redacted: if the first chunk of a secret
-looks like a whole secret, its redaction would hide the rest."""
+returns the secrets that only the whole text shows. `rewritten` returns the new chunks: the chunk in which a secret begins gets
+the placeholder, and later chunks lose their part of the secret. Chunks are joined before they are redacted: if the first chunk of
+a secret looks like a whole secret, its redaction would hide the rest.
+"""
 
 from __future__ import annotations
 
@@ -109,9 +110,9 @@ class Streams:
             self._known[raw[:at]] = (raw[end:], self._open[chunk.stream])
 
     def secrets(self, redactor: Redactor) -> Iterator[Secret]:
-        """Yield the secrets that only joined chunks show, and secrets in base64.
+        """Yield the secrets that only joined chunks show, and the secrets in base64.
 
-        Searches of single frames find all other secrets.
+        All other secrets are found by searching single frames.
         """
         report = set()
         for stream in self._all:
@@ -162,7 +163,7 @@ class Streams:
 
 
 def clean(frames: Iterable[Frame], redactor: Redactor) -> list[Frame]:
-    """Return the frames of a whole recording without their secrets, those that were streamed in chunks included."""
+    """Return the frames of a whole recording without secrets, and without secrets that were streamed in chunks."""
     unseen = Unseen()
     streams, result = Streams(), [left_out(frame) if unseen.encoding(frame) else frame for frame in frames]
     for place, frame in enumerate(result):

@@ -60,11 +60,11 @@ def word_start(data: bytes, end: int, letters: bytes = WORD) -> int:
 
 
 def string_end(data: bytes, start: int, unit: int) -> int:
-    """Return where a JSON string's content ends, given where it starts and how deep it is nested.
+    """Return the offset at which the content of a JSON string ends; `start` is the offset at which it starts.
 
-    `unit` is 1 for a string in the text, 2 for a string inside a string, 4 at the third level. The closing quote of the
-    string has unit - 1 backslashes; a quote with fewer backslashes ends an outer string and this string. Without a closing quote,
-    the content ends at the end of the line.
+    `unit` shows the depth of nesting: 1 for a string in the text, 2 for a string inside a string, 4 at the third level. The
+    closing quote of the string has unit - 1 backslashes; a quote with fewer backslashes ends an outer string and this string.
+    Without a closing quote, the content ends at the end of the line.
     """
     at = start
     while True:
@@ -108,7 +108,7 @@ class Shadow:
     def raw(self, offset: int) -> int:
         """Return the offset in the original text for an offset in the resolved text.
 
-        Inside an escape, the offset where the escape begins.
+        For an offset inside an escape, return the offset where the escape begins.
         """
         at = bisect_right(self._shadow, offset) - 1
         gone = offset - self._shadow[at]
@@ -144,7 +144,9 @@ class Unquoted(Shadow):
 
 
 class Shortened(Shadow):
-    """A text without the middle of its longest words, and the way back; `middles` are the places that are left out.
+    """A text without the middle of its longest words, and the mapping of its offsets to the original text.
+
+    `middles` are the omitted places.
 
     Such a word is encoded data, of which no part is a key by itself. A secret that begins in a word and goes on to its end is
     found by the two ends of the word, and includes its middle.

@@ -249,7 +249,10 @@ class Causality:
 
     @staticmethod
     def _place(thread: _Thread, n: int, turn: str) -> None:
-        """The server numbers submissions; a turn id in a result shows the current count (overrides are counted too)."""
+        """Correct the list of a thread's submissions by a turn id.
+
+        The server numbers submissions, overrides included, and a turn id in a result shows the current number.
+        """
         if _is_number(turn) and (n, True) in thread.submissions:
             at, place = thread.submissions.index((n, True)), int(turn)
             if at < place < at + 8:
@@ -286,8 +289,9 @@ class Causality:
         return ("thread", name), tuple(waits)
 
     def _opener_by_server(self) -> int | None:
-        """Return the client frame that a thread without an opening request waits for: without an open request, that of the
-        previous frame.
+        """Return the client frame that a thread which no request opened waits for.
+
+        If no request is open, this is the client frame of the previous server frame.
         """
         return (self._previous_waits[0] or None) if self._previous_waits and not self._open else None
 

@@ -3,10 +3,10 @@
 A request is compared over the parts that a case names (`http_over`). `match` masks the values that change from run to run, by the
 rules of `normalise`, and binds uuids. Secrets of the live request are redacted in the same way as those of the recording.
 
-With `content`, the first unused exchange that matches answers, from any connection. With `connection`, a live connection gets the
-answers of one recorded connection, in order; after its end, those of the next unused connection. With `conversation`, a live
-conversation (a value of `prompt_cache_key`) gets the answers of the recorded conversation whose first input is most similar. Each
-exchange is played once.
+With `content`, the answer is that of the first unused exchange that matches, on any recorded connection. With `connection`, a
+live connection gets the answers of one recorded connection, in order. After the end of that connection, it gets the answers of
+the next unused connection. With `conversation`, a live conversation (a value of `prompt_cache_key`) gets the answers of the
+recorded conversation whose first input is most similar. Each exchange is played once.
 
 The handshake of a WebSocket is an exchange, and so is each `response.create` after it: its request has the method
 "WEBSOCKET", and the full request as its body (`increments`).
@@ -44,7 +44,7 @@ BEFORE = 30
 
 
 class HttpTrack:
-    """The exchanges of one cassette, in the order of their requests; `matcher` binds the recording's ids to live ones."""
+    """The exchanges of one cassette, in the order of their requests; `matcher` binds recorded ids to live ids."""
 
     def __init__(self, name: str, frames: Iterable[Frame], rules: Callable[[], Rules]) -> None:
         self.name = name
@@ -230,7 +230,10 @@ class HttpPlayer:
             one.track.matcher.bindings.pair(placeholder, secret)
 
     def _follow(self, one: Recorded, live: Any) -> None:
-        """Bind the values that the server generated and sent to the model: the conversation's key, the numbers of terminals."""
+        """Bind the values that the server generated and sent to the model.
+
+        These are the key of the conversation and the numbers of terminals.
+        """
         recorded, bindings = body_of(one.request.payload), one.track.matcher.bindings
         ours, theirs = _conversation(recorded), _conversation(live)
         if ours is not None and theirs is not None:

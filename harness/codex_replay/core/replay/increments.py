@@ -73,8 +73,10 @@ def items(body: Mapping[str, Any]) -> list[Any]:
 
 
 def comparable(body: dict[str, Any], message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a full body in the form in which recordings compare it: without the time, and with a mark if the request generates
-    no answer."""
+    """Return a full body in the form to compare with recordings.
+
+    The time is left out, and a request that generates no answer gets a mark.
+    """
     metadata = body.get("client_metadata")
     if type(metadata) is dict and _START in metadata:
         body = {**body, "client_metadata": {key: value for key, value in metadata.items() if key != _START}}

@@ -1,8 +1,8 @@
-"""Match a live client frame against the recorded one: differences, and bindings of live values to recorded values.
+"""Compare a live client frame with the recorded frame, and bind live values to recorded values.
 
-Two levels, like vcrpy's match_on: `method` (same kind of message, same method) and `exact` (the same content after masking what
-changes from run to run; uuids are paired at first sight and must stay paired). Replies to server requests are always compared
-by content (DESIGN.md, "Matching, replaying, normalising").
+Two levels, like vcrpy's match_on: `method` (same kind of message, same method) and `exact` (the same content, after values that
+change from run to run are masked; two uuids are paired at their first occurrence, and must stay paired). Replies to server
+requests are always compared by content (DESIGN.md, "Matching, replaying, normalising").
 
 The masking rules are those of `masking`; they are loaded only when two values really differ, because fake-codex loads this module
 at start-up."""
@@ -34,7 +34,7 @@ _UUID = 36  # characters of a uuid
 
 
 class Difference:
-    """One difference between a live frame and the recorded one; `path` is its JSON path, `<absent>` marks a missing side."""
+    """One difference between a live frame and the recorded frame; `path` is its JSON path, `<absent>` marks a missing side."""
 
     __slots__ = ("live", "path", "recorded")
 
@@ -86,9 +86,9 @@ class Bindings:
         return True
 
     def pair_path(self, recorded: str, live: str) -> None:
-        """Bind a recorded directory to a live one at its first occurrence.
+        """Bind a recorded directory to a live directory at its first occurrence.
 
-        Two recorded directories may be bound to the same live one.
+        Two recorded directories may be bound to the same live directory.
         """
         old, new = _in_json(recorded.rstrip("/")), _in_json(live.rstrip("/") or "/")
         if old and old not in self._paths:  # a recorded root is a part of every path
@@ -109,7 +109,7 @@ def _in_json(value: str) -> bytes:
 
 
 def splice_id(raw: bytes, recorded: Any, live: Any) -> bytes:
-    """Return a response's bytes with the live request id in place of the recorded one."""
+    """Return the bytes of a response with the live request id in place of the recorded id."""
     if type(recorded) is type(live) and recorded == live:
         return raw
     span = member_span(raw, "id")
@@ -135,9 +135,9 @@ class Matcher:
         self._rules: Rules | None = None
 
     def differences(self, recorded: Any, live: Any) -> list[Difference]:
-        """Return the places where two messages differ after masking; the request id is bound, so it is left out.
+        """Return the places where two messages differ after masking.
 
-        Binds nothing.
+        The request id is left out, because it is bound. This method binds no values.
         """
         found: list[Difference] = []
         self._walk("", "", _without_id(recorded), _without_id(live), found, {})
@@ -205,7 +205,7 @@ class Matcher:
         return numbers and bool(rules.mask(key, a) == rules.mask(key, b))
 
     def _applied(self, text: str) -> str:
-        """Return a recorded text with its bound parts replaced by the live ones."""
+        """Return a recorded text with its bound parts replaced by the live values."""
         return str(loads(self.bindings.apply(dumps(text)))) if self.bindings else text
 
     def _pairs_up(self, recorded: str, live: str, pairs: dict[str, str]) -> bool:
@@ -246,7 +246,7 @@ def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
 def _literals(recorded: str, live: str) -> list[tuple[str, str]]:
     """Return the live texts in the places of secrets that only the user could name (`--literal`, `--env-secrets`).
 
-    No rule finds such secrets in the live text, so the text around them must be the recorded one; if it is not, the list is
+    No rule finds such secrets in the live text, so the text around them must equal the recorded text. If it does not, the list is
     empty.
     """
     if LITERAL not in recorded:

@@ -86,7 +86,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def _without(view: dict[str, Any], word: str) -> dict[str, Any]:
-    """Return the parts of a request without one part; changed containers are copied."""
+    """Return the compared parts of a request without the part `word`; changed containers are copied."""
     head, dot, _ = word.partition(".")
     if head == "headers":
         return {key: value for key, value in view.items() if key != word.lower() and (dot or not key.startswith("headers."))}

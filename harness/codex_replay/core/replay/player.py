@@ -42,7 +42,10 @@ class Miss:
 
 
 class Player:
-    """One recording, or several with a common opening among which the client's frames choose; the first one leads."""
+    """One recording, or several recordings with a common opening.
+
+    The client's frames choose among them; the first recording is the leading track.
+    """
 
     def __init__(self, tracks: list[Track], level: str = "method") -> None:
         self.tracks = tracks
@@ -52,7 +55,7 @@ class Player:
 
     @property
     def lead(self) -> Track:
-        """The leading track: the one whose frames are sent."""
+        """The leading track, whose frames are sent."""
         return self.tracks[0]
 
     @property
@@ -61,8 +64,10 @@ class Player:
         return bool(self._late) or self.lead.may_advance
 
     def advance(self, most: int, raw: bool = True) -> list[Frame | bytes]:
-        """Return the frames that may be sent now, with live values inserted; with `raw`, only their bytes where that is
-        faster."""
+        """Return the frames that may be sent now, with live values inserted.
+
+        With `raw`, a frame may be given as bytes, if that is faster.
+        """
         out, self._late = self._late, []
         if len(self.tracks) == 1:
             out += self.lead.advance(most, raw)
@@ -143,7 +148,10 @@ class Player:
 
     @staticmethod
     def _tie(sent: list[Frame], recorded: list[Frame], old: Track, new: Track) -> list[Frame]:
-        """Bind the new lead's values to those that were sent; return the frames of the lead that had no counterpart."""
+        """Bind the values of the new leading track to the values that were sent.
+
+        Return the frames of that track that were not sent yet.
+        """
         waiting = list(sent)
         unsent = []
         for frame in recorded:

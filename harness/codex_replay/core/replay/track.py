@@ -1,10 +1,11 @@
-"""Replay one recording as a stream: decide which server frames may be sent now, and which client frame must come next.
+"""Replay one recording as a stream: decide which server frames may be sent now, and which client frame is expected next.
 
 A `Track` reads ahead only as far as necessary, releases each server frame once its causes (`causality`) have come, and takes the
 client's frames in order, except replies. `player` plays one track or several to a live client.
 
-This module opens no files: a track reads lines from a `Source`, such as `shell.cassette.CassetteReader`. fake-codex loads this
-module at start-up."""
+This module opens no files: a track reads lines from a `Source`, such as `shell.cassettes.file.CassetteReader`. fake-codex loads
+this module at start-up.
+"""
 
 from __future__ import annotations
 
@@ -246,7 +247,10 @@ class Track:
     # -- client frames ------------------------------------------------------------------------------------------------
 
     def candidate(self, live: Frame) -> Frame | None:
-        """Return the recorded frame that the live one must match: the reply with its id, otherwise the next frame in order."""
+        """Return the recorded frame that the live frame must match.
+
+        For a reply, this is the recorded reply with the same id, otherwise the next frame in order.
+        """
         value = live.value
         reply = is_reply(value)
         while True:
@@ -269,7 +273,7 @@ class Track:
         return len(self.awaited) > count
 
     def consume(self, frame: Frame, live: Frame) -> None:
-        """Note that the client has sent a recorded frame, in the form of the live frame."""
+        """Note that the client has sent the recorded `frame`, as the frame `live`."""
         del self.awaited[frame.n]
         self._stale = True
         self.matcher.bind(frame.value, live.value)

@@ -13,8 +13,8 @@ LONG = 200
 def last_words(lines: Sequence[str]) -> str:
     """Return the end of a sentence about a program that ended: ": " and the line, or that stderr is empty.
 
-    The result is the last line that is not indented and has a letter or digit: Python writes the error below its traceback,
-    Node.js above it, followed by a closing brace and its own version.
+    The result is the last line that is not indented and has a letter or digit. Python writes the error below its traceback.
+    Node.js writes the error above its traceback, and then a closing brace and its version.
     """
     kept = [line for line in lines if line.strip() and not line.startswith("Node.js v")]
     outer = [line for line in kept if not line[0].isspace() and any(map(str.isalnum, line))]

@@ -23,7 +23,8 @@ def excerpts(texts: Sequence[str], most: int, before: int) -> list[str]:
     """Shorten texts for a side-by-side view: if one has more than `most` characters, each text begins `before` characters before
     the first difference.
 
-    Each text then has at most `most` characters; dots mark omitted characters, and are never longer than the omitted text.
+    Each text then has at most `most` characters; dots mark omitted characters, and the dots are never longer than the omitted
+    text.
     """
     if all(len(text) <= most for text in texts):
         return list(texts)

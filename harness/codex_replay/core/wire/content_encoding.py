@@ -74,7 +74,7 @@ def _apply(plain: bytes, name: str) -> bytes:
 
 
 def detect(raw: bytes) -> str:
-    """Return the content-encoding that the first bytes of a body show; empty for an unknown encoding, and always for br."""
+    """Return the content-encoding that the first bytes of a body show; "" if they show none, as in a br body."""
     found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
     return found or ("deflate" if _is_zlib(raw) else "")
 

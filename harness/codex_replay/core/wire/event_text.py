@@ -1,4 +1,4 @@
-"""The bytes of one server-sent event, in which a value of its JSON is rewritten; all other bytes stay."""
+"""Rewrite values in the JSON of one server-sent event; all other bytes stay unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 
 
 def edited(raw: bytes, value: Any, edits: Iterable[tuple[Path, Any]]) -> bytes | None:
-    """Return an event with other values at these places of its JSON, or None if its lines do not contain `value`."""
+    """Return an event with the values of `edits` in its JSON, or None if its lines do not contain the JSON `value`."""
     if value_of(_data_of(raw)[0]) != value:
         return None
     for path, new in edits:

@@ -1,6 +1,6 @@
 """The form of a JSON text: how it is written, without its content.
 
-A recording keeps the value of a text, and the exact text too if that is not the compact JSON of the value (`httpframes`).
+A recording keeps the value of a text, and the exact text too if that is not the compact JSON of the value (`http_frames`).
 Values are compared with ids bound and times masked. The form of the texts is compared separately: spacing, line ends,
 comments, and strings and numbers that are written in an unusual way.
 """

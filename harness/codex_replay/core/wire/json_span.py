@@ -30,8 +30,10 @@ def span(data: bytes, path: Path) -> tuple[int, int]:
 
 
 def spliced(data: bytes, path: Path, value: Any) -> bytes:
-    """Return a JSON text with one value replaced; the new value is written in the style of the old one, and all other bytes
-    stay."""
+    """Return a JSON text with one value replaced.
+
+    The new value is written in the style of the old one, and all other bytes are unchanged.
+    """
     start, end = span(data, path)
     return data[:start] + written(data[start:end], value) + data[end:]
 

@@ -1,4 +1,4 @@
-"""JSON text, strictly read and written in the one form that serde_json (and so Codex) writes.
+"""Read JSON text strictly, and write it in the form in which serde_json (and therefore Codex) writes it.
 
 The standard `json` package imports `re`, which takes longer than the whole start-up of fake-codex may. This module therefore uses
 only the C part of `json`; on an interpreter without the C part, it uses the whole package."""
@@ -150,7 +150,7 @@ def ascii_dumps(value: Any) -> bytes:
 
 
 def compact(value: Any) -> str:
-    """Return `value` as text like `dumps`, but accept everything: lone surrogates stay, and NaN is written `NaN`.
+    """Return `value` as text like `dumps`, but accept every value: lone surrogates are kept, and NaN is written as `NaN`.
 
     Raises `TypeError` for foreign types.
     """

@@ -1,7 +1,7 @@
 """Convert WebSocket messages from and to bytes, without I/O: RFC 6455 with permessage-deflate (RFC 7692).
 
 The `websockets` library does the framing. This module joins frames to messages, keeps unusual facts of the wire (fragments,
-compression), and stays within limits: of a message that is too long or cannot be decompressed only its size is kept, and reading
+compression), and stays within limits. If a message is too long or cannot be decompressed, only its size is kept, and reading
 continues.
 
 Source: RFC 6455, RFC 7692. fake-codex does not load this module at start-up, because `websockets` takes 30 ms to import."""
@@ -117,7 +117,7 @@ def offer_accepted(headers: Headers) -> tuple[str, PerMessageDeflate] | None:
 class _Inflate(Extension):
     """Decompress frames for `Frame.parse`, and note which messages were lost; never raises for a message that can be skipped.
 
-    The library's own decoder loses its state after a message that is too long, so it cannot read the next one.
+    The library's own decoder loses its state after a message that is too long, so it cannot read the next message.
     """
 
     name = ExtensionName("permessage-deflate")
@@ -182,11 +182,11 @@ class _Inflate(Extension):
 
 
 class Decoder:
-    """The messages of one direction; `masked` is True for the client's.
+    """A reader of the messages of one direction; `masked` is True for the direction of the client.
 
     A message of more than `limit` bytes (decompressed) is "lost". A message with a frame of more than `limit` bytes is also
     "lost", and such a frame is not buffered. If the peer breaks the protocol, `broken` is a sentence with the error, and nothing
-    more is read; otherwise None. `pending` is True while a message is incomplete.
+    more is read; otherwise `broken` is None. `pending` is True while a message is incomplete.
     """
 
     def __init__(self, masked: bool, deflate: PerMessageDeflate | None = None, limit: int = 64 << 20) -> None:
@@ -315,7 +315,10 @@ class _Raw(Extension):
 
 
 class Encoder:
-    """The frames of one direction; `masked` is True for the client's, `deflate` the negotiated compression."""
+    """A writer of the frames of one direction.
+
+    `masked` is True for the direction of the client, `deflate` is the negotiated compression.
+    """
 
     def __init__(self, masked: bool, deflate: PerMessageDeflate | None = None) -> None:
         self._masked = masked
@@ -346,5 +349,5 @@ class Encoder:
 
 
 def is_upgrade(headers: Iterable[Sequence[str]]) -> bool:
-    """Return True if these headers, of a request or of a 101, ask for a WebSocket or accept one."""
+    """Return True if the headers of a request ask for a WebSocket, or the headers of a 101 answer accept one."""
     return any(name.lower() == "upgrade" and "websocket" in value.lower() for name, value in headers)

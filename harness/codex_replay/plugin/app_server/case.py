@@ -1,9 +1,10 @@
 """The fixture `app_server`: at the end of a case, check its servers.
 
-Strategy. `Case` implements the `app_server` fixture; `AppServer` starts its servers. At the end of the test function, while a
-failure still counts as the test's own, `finish` closes every server and checks exit statuses, unread scripts and the validity of
-each frame. After these checks, `finish` writes the cassettes, if the options request this. In any case, `close` ends every
-remaining process."""
+Strategy. `Case` implements the `app_server` fixture; `AppServer` starts its servers. At the end of the test function, when a
+failure still counts as a failure of the test, `finish` closes every server. It checks exit statuses, unread scripts and the
+validity of each frame. After these checks, `finish` writes the cassettes, if the options request this. In any case, `close` ends
+every remaining process.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +58,10 @@ class Case:
         """Close each server and raise `SubjectFailure` for the first error; then record, if the options request it."""
         __tracebackhide__ = True
         if not self.servers:
-            raise SubjectFailure("The case started no server, so it did not verify anything. Remove its app_server fixture.")
+            raise SubjectFailure(
+                "The case started no server, so it did not verify anything. Start a server, or remove the "
+                "app_server fixture from the case."
+            )
         for server in self.servers:
             self._finish(server)
         if self.name.suite == COVERED and data_tables.has("coverage", self._subject.version):

@@ -1,10 +1,9 @@
-"""Keep the traffic of each case, both seams, passed or not, for behavioural drift.
+"""Keep the traffic of each case on both seams, whether the case passed or not, for the comparison of behaviour.
 
-Not part of every run: `python -m pytest suites/app_server -p codex_replay.plugin.app_server.kept_runs --keep-behaviour DIR` loads
-it (in each
-worker of pytest-xdist, too). A case leaves DIR/cases/<module>/<case>.<n>.ndjson, one cassette for each server that it started,
-redacted like every cassette, and DIR/cases/<module>/<case>.json with the result. DIR/collected.json lists
-how many cases there are.
+This plugin is not part of every run: `python -m pytest suites/app_server -p codex_replay.plugin.app_server.kept_runs
+--keep-behaviour DIR` loads it (in each worker of pytest-xdist, too). A case leaves DIR/cases/<module>/<case>.<n>.ndjson, one
+cassette for each server that it started, redacted like every cassette, and DIR/cases/<module>/<case>.json with the result.
+DIR/collected.json lists how many cases there are.
 
 Strategy. A case written for one version fails its assertions on another, and the traffic up to the failure is the result. The
 servers then get a moment to finish, and the recording of their traffic ends before they are stopped. Every client sends the
@@ -225,9 +224,7 @@ class Keeper:
 
 
 def _input_ended(server: Server, end: End, number: int) -> float | None:
-    """Return the time at which the case ended a server's input, on the clock of its frames; None if the server was only
-    stopped.
-    """
+    """Return the time at which the case ended a server's input, or None; the time is on the clock of the server's frames."""
     ended = server.process.input_ended
     at = None if ended is None else ended - server.started
     return at if at is None or number >= len(end.frozen) or at <= end.frozen[number][1] else None

@@ -40,8 +40,8 @@ def _is_long(value: Any, longest: int) -> bool:
 def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Header:
     """Return the header of the cassette of a case.
 
-    `upstream` is the script and the configuration behind the server, to play the case to another server (`codex-replay replay`).
-    The requests of the server are recorded, the answers of the model are authored.
+    `upstream` is the script and the configuration of the model; `codex-replay replay` needs it to play the case to another
+    server. The requests of the server are recorded, the answers of the model are authored.
     """
     from codex_replay.shell.codex.origin import bundle_of
 

@@ -1,4 +1,4 @@
-"""One server under test: a `Client` that also has the start options of the server and the declarations of the case."""
+"""One server under test: a `Client` that also knows how the server was started, and what the case declares."""
 
 from __future__ import annotations
 

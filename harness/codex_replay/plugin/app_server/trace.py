@@ -1,5 +1,8 @@
-"""The trace of a case of the app-server: its recordings if the case reproduced them, otherwise its own frames compared with the
-recordings."""
+"""The trace of a case of the app-server.
+
+If the case reproduced its recordings, the trace contains these recordings. Otherwise it compares the frames of the case with the
+recordings.
+"""
 
 from __future__ import annotations
 

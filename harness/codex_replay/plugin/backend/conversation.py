@@ -1,8 +1,9 @@
-"""The Responses backend in one case: send requests, and check the answers.
+"""Use the Responses backend in one case: send requests, and check the answers.
 
 A fake gets its valid tokens and the replies of the model through its control API. A backend behind a URL cannot be set up, so a
-case that needs this is skipped with a reason. Built on the standard library's HTTP client and `core`'s SSE decoder. A case for
-both transports runs twice; the second time, it sends its requests to `/responses` as messages of a WebSocket (`websocket`).
+case that needs this is skipped with a reason. This module uses the HTTP client of the standard library and the SSE decoder of
+`core`. A case for both transports runs twice; the second time, it sends its requests to `/responses` as messages of a WebSocket
+(`websocket`).
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ class Backend:
         self._session.script({"turns": [], "otherwise": "default", "auth": self._told, **websocket, **script})
 
     def login(self, mode: str = "chatgpt", *, base: str = "", **state: Any) -> None:
-        """Make the fake accept a login: "chatgpt" or "api_key", with tokens in the given state (docs/scripts.md, "auth").
+        """Make the fake accept a login, "chatgpt" or "api_key".
+
+        The keywords give the state of its tokens (docs/scripts.md, "auth").
 
         `base` is the path prefix of requests; the default is the prefix that belongs to the login.
         """

@@ -6,7 +6,7 @@
 
 A case with the marker `both_transports` runs twice, over HTTP and over a WebSocket; on a URL only with `--backend-websocket`.
 
-Asking a backend on another host may cost money, so it is announced and must be confirmed with `--backend-cost-ok`. Each check
+Requests to a backend on another host may cost money, so the user must allow them with `--backend-cost-ok`. Each check
 has the mark `@pytest.mark.spec(id, statements...)`, as in the other suites.
 """
 
@@ -80,13 +80,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def speaks_websocket(config: pytest.Config) -> bool:
-    """Return True if the backend under test has a WebSocket: programs with the control API do, a URL if the user says so."""
+    """Return True if the backend under test has a WebSocket.
+
+    A program with the control API has a WebSocket. A backend behind a URL has a WebSocket if the user sets `--backend-websocket`.
+    """
     subject = parse_backend(settings_of(config).backend or "fake")
     return not isinstance(subject, str) or bool(config.getoption("backend_websocket"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the cases for both transports twice; the names of those over HTTP stay as they are."""
+    """Run the cases for both transports twice, over HTTP and over a WebSocket. The names of the HTTP runs do not change."""
     if "backend_transport" not in metafunc.fixturenames:
         return
     mark = metafunc.definition.get_closest_marker

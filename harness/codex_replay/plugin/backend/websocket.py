@@ -1,7 +1,8 @@
-"""One WebSocket to the backend under test: sends a `response.create` message, and returns the messages that answer it as an
-`Answer`.
+"""A WebSocket client for the backend under test.
 
-An answer has the form that it has over HTTP, so that the same case runs on both transports: events become the blocks of a
+It sends a `response.create` message, and returns the messages that answer it as an `Answer`.
+
+The `Answer` has the same form as over HTTP, so that one case can run on both transports: events become the blocks of a
 stream, and an error message becomes a refusal with its status and its error. Built on the client of the `websockets` package.
 """
 
@@ -32,7 +33,7 @@ class Refused(Exception):
 
 
 class Socket:
-    """An upgraded connection: `ask` sends a request and returns the answer. Raises `Refused` if the handshake is refused."""
+    """A WebSocket connection: `ask` sends a request and returns the answer. Raises `Refused` if the handshake is refused."""
 
     def __init__(self, url: str, headers: Mapping[str, str], wait: float, *, compressed: bool = True) -> None:
         __tracebackhide__ = True

@@ -88,7 +88,10 @@ def _asks(message: Any) -> bool:
 
 
 def all_of(version: str) -> Validator:
-    """Return a validator for the complete bundle of a Codex version, or of the default version if this version has no bundle."""
+    """Return a validator for the complete bundle of a Codex version.
+
+    If the version has no bundle, use the bundle of the default version.
+    """
     known = version if has_bundle(version) else DEFAULT
     return _experimental(known) or _validator(known)
 

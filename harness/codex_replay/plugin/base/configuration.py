@@ -82,7 +82,10 @@ class Configuration:
 
 
 def check_keys(where: str, row: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
-    """Raise `BadConfiguration` for a key that is not in `kinds`, or a value of another type; `where` names file and table."""
+    """Raise `BadConfiguration` for a key that is not in `kinds`, or for a value of another type.
+
+    `kinds` gives the type of each key; `where` names the file and the table.
+    """
     for key, value in row.items():
         if key not in kinds:
             raise BadConfiguration(f"{where} has no key {key!r}{did_you_mean(key, kinds)} Its keys are {', '.join(kinds)}.")
@@ -103,7 +106,7 @@ def find_root(here: Path) -> Path:
 
 
 def read(folder: Path, options: Collection[str]) -> Configuration:
-    """Read the configuration of the project in `folder`; `options` are the keys of its first table.
+    """Read the configuration of the project in `folder`; `options` are the keys that the table `[tool.codex-replay]` may have.
 
     Raises `BadConfiguration`.
     """

@@ -3,8 +3,9 @@
 JSON may contain an escaped lone surrogate, and the message of a failure then contains the surrogate. pytest-xdist cannot send
 such a text, and would end the whole run, so each lone surrogate is replaced by its escape first.
 
-A report has a hundred small values, and pytest-xdist encodes and decodes each of them in Python. xdist therefore gets one value:
-the report in the form of `marshal`, which preserves the same types (tuples, too) and is written in C."""
+A report has a hundred small values, and pytest-xdist encodes and decodes each of them in Python. Therefore pytest-xdist gets one
+value: the report as bytes of `marshal`. `marshal` keeps the same types, tuples included, and is fast because it is written in C.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _VERSION = 2
 
 
 def encodable(value: Any) -> Any:
-    """Return a value of plain dictionaries, lists and texts with its lone surrogates escaped."""
+    """Return a value that consists of dictionaries, lists and texts, with every lone surrogate escaped."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):

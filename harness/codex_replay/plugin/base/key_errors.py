@@ -20,9 +20,9 @@ _OURS = "codex_replay"
 
 
 def sentence(error: BaseException, statement: str) -> str | None:
-    """Return a sentence on the subject's mistake if a case raised an error because the subject's answer lacks something.
+    """Return a sentence on the error of the subject, if `error` was raised because the subject's answer lacks a key or item.
 
-    Otherwise None.
+    Otherwise return None.
     """
     line = truncate(" ".join(statement.split()), LONGEST)
     if isinstance(error, KeyError):
@@ -37,7 +37,9 @@ def sentence(error: BaseException, statement: str) -> str | None:
 
 
 def reading(paths: Sequence[Path]) -> int | None:
-    """Return the index of the suite's call in `paths`, the files of the calls that led to an error, the outermost first.
+    """Return the index of the suite's file in `paths`.
+
+    These are the files of the calls that led to an error, the outermost call first.
 
     Returns None if the harness raised the error: a bug of the harness is not a failure of the subject.
     """
@@ -50,7 +52,7 @@ def reading(paths: Sequence[Path]) -> int | None:
 
 
 def report_on(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> None:
-    """Replace the message of a pytest report by the sentence."""
+    """If `sentence` explains the error of a case, replace the message of pytest's report by that sentence."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None or call.excinfo is None or not isinstance(call.excinfo.value, KEY_ERRORS):
         return

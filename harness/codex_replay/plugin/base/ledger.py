@@ -1,4 +1,4 @@
-"""One request as the fake backend received it: an entry of its ledger, with which a case checks a client."""
+"""One request as the fake backend received it: an entry of the backend's ledger. Cases use it to check a client."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class Request:
 
     @property
     def turn(self) -> int:
-        """The number of the reply that this request asks for in its conversation, from 1: one more than the number of replies in
-        its input.
+        """The number of the reply that this request asks for, counted from 1.
+
+        It is one more than the number of replies in the request's input.
         """
         return turn_number(continued(self._mapping, self.earlier))
 

@@ -211,7 +211,8 @@ def check_report(folder: Path) -> FolderLock:
 def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str) -> str:
     """Return an error message if the profile is neither built in nor named by the mark of any case; otherwise an empty text.
 
-    A single chosen case may have no mark although other cases of its module have one, so all cases of the module are searched.
+    A single chosen case may have no mark although other cases of its module have a mark. Therefore all cases of the module are
+    searched.
     """
     if profile in PROFILES or not items:
         return ""

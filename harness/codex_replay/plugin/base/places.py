@@ -24,8 +24,8 @@ def installed_id(path: Path, root: Path) -> str | None:
     """Return `suites/SUITE/MODULE` for a module of an installed suite to which pytest would give another name; None for any other
     module.
 
-    pytest names a module outside the root of the run relative to its argument, so the name would be empty. A module in a virtual
-    environment below the root gets the name of its path there, which does not show its suite.
+    pytest names a module outside the root of the run relative to its argument, so the name would be empty. If the module is in a
+    virtual environment below the root, pytest names it by its path there, which does not show its suite.
     """
     suites = installed_suites()
     if not path.is_relative_to(suites):
@@ -35,7 +35,7 @@ def installed_id(path: Path, root: Path) -> str | None:
 
 
 def place_of(name: str, root: Path) -> Path:
-    """Return the path of the module at the start of a node id, for a run with this root."""
+    """Return the path of the module that a node id begins with; `root` is the root folder of the run."""
     path = root / name
     installed = installed_suites().parent / name
     return installed if name.startswith("suites/") and not path.exists() and installed.exists() else path

@@ -118,7 +118,7 @@ def _own(config: pytest.Config) -> list[str]:
 
 
 def _pytest(config: pytest.Config) -> list[str]:
-    """Return pytest's own options from the command line of this run.
+    """Return the options of this run's command line that belong to pytest itself.
 
     Options of a configuration file are left out, because they also apply to the next run.
     """

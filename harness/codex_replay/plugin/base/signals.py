@@ -52,8 +52,10 @@ class Interrupts:
             raise Terminated(f"the run was ended by {signal.Signals(number).name}")
 
     def install(self, passed_on: bool) -> None:
-        """Install handlers for the signals that have their default action; `passed_on` means that `codex-replay run` passes
-        interrupts on."""
+        """Install handlers for the signals that have their default action.
+
+        `passed_on` is True if `codex-replay run` passes interrupts on to this process.
+        """
         answer_signals_at_once()
         for number in (signal.SIGTERM, signal.SIGHUP):
             _instead_of(signal.SIG_DFL, number, self.terminate)
@@ -76,7 +78,7 @@ def restore_in_children() -> None:
     """Start children with default signal actions even if this process ignores signals, as below nohup or in a shell's background
     job.
 
-    A program inherits an ignored signal, but not a handler.
+    A started program inherits ignored signals, but no handlers.
     """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         _instead_of(signal.SIG_IGN, number, _ignore)

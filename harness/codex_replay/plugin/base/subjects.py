@@ -135,7 +135,7 @@ def running_elsewhere(text: str) -> str:
     if not text.startswith(LISTENING):
         return ""
     return (
-        f"--app-server {text}: each case starts a server with a home and a model of its own, and this one already runs. Name "
+        f"--app-server {text}: each case starts a server with its own home and model, but this server already runs. Name "
         'the command that starts it: --app-server "codex-replay connect -- codex app-server".'
     )
 
@@ -144,7 +144,7 @@ def running_elsewhere(text: str) -> str:
 class Subject:
     """A program under test: `name` as given, and `version`, the Codex version that it is or imitates ("unknown" if not known).
 
-    A `live` subject is started in a hermetic home with a scripted upstream; any other subject replays a cassette.
+    A `live` subject is started in a hermetic home with a scripted model; any other subject replays a cassette.
     """
 
     name: str

@@ -1,5 +1,6 @@
-"""One editor under test: started by its command, controlled through the lines of docs/editor-client.md, and observed from both
-sides.
+"""One editor under test.
+
+It is started by its command, controlled through the lines of docs/editor-client.md, and observed from both sides.
 
 The editor's stdout has the reports to the user (`turn`, `wait`, `shown`); `editor_wire` has the messages to the server (`sent`,
 `requests`, `answers`). Each report can be awaited once. Every failure is a `SubjectFailure` with the messages of both sides."""
@@ -57,8 +58,10 @@ class Turn:
 
 
 class Editor(Wire):
-    """One run of an editor. `project` is the folder in which the editor is started, `ledger_path` the ledger that its server
-    writes."""
+    """One run of an editor.
+
+    `project` is the folder in which the editor is started; `ledger_path` is the path of the ledger that its server writes.
+    """
 
     def __init__(
         self,
@@ -216,7 +219,7 @@ class Editor(Wire):
         raise SubjectFailure(self.report_on(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
 
     def _early_end(self, what: str) -> str:
-        """Return a first line with the cause (the exit of the editor, and its last line on stderr), followed by `report_on`."""
+        """Return an error text for an editor that ended early: first its exit and its last line on stderr, then `report_on`."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
             return self.report_on(f"The editor closed its stdin or stdout, but is still running. {what}")

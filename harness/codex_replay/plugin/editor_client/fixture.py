@@ -209,7 +209,7 @@ def editor_client(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the statements of a document that were compared with a server, and those that differ from its behaviour."""
+    """Print which statements of a document were compared with a server, and which of them differ from the server's behaviour."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     found = {reported["id"]: reported for report in reports for key, reported in report.user_properties if key == "statement"}
     if not found:

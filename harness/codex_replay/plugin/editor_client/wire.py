@@ -173,7 +173,7 @@ class Wire:
         self._until_wire(lambda: {"gate": name} in self.ledger(), f"The server did not reach the gate {name!r}")
 
     def open_gate(self, name: str) -> None:
-        """Open a gate of a byte server; a gate that was not reached yet will not wait."""
+        """Open a gate of a byte server; if the gate was not reached yet, the server will not wait at it."""
         gate = os.open(self._ledger_path.parent / "gates" / name, os.O_RDWR)
         os.write(gate, b"x")
         self._gates.append(gate)  # a write is lost if no process has the pipe open

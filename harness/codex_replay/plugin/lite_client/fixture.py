@@ -1,9 +1,10 @@
 """The `lite_client` fixture: run a lite client by its command, and record its requests to the backend and to the token URL.
 
-`--lite-client` names the subject: `reference`, or a command line of a program that follows docs/lite-client.md. Every run gets a
-folder with its auth.json and a session of the fake Responses backend with the case's script; `Run` is the result. Each check of
-the suite has the mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of the contract that it asserts;
-a failure shows these statements next to the traffic."""
+`--lite-client` names the subject: `reference`, or a command line of a program that follows docs/lite-client.md. Each run gets a
+folder with an auth.json. Each run also gets a session of the fake Responses backend, which plays the script of the case. A `Run`
+is the result. Each check of the suite has the mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of
+the contract that it asserts; a failure shows these statements next to the traffic.
+"""
 
 from __future__ import annotations
 
@@ -95,11 +96,13 @@ class Run:
         return text.removesuffix("\n").removesuffix("\r")
 
     def failure(self, *, asked: bool = True) -> str:
-        """Return the message on stderr; raises `SubjectFailure` unless the client failed for the reason that the case tests.
+        """Return the client's message on stderr.
 
-        A request that breaks a rule is refused before the tested failure can occur; without any request, the tested failure
-        cannot occur either. If the client fails for such a reason, the case does not count as passed. `asked` is False if no
-        request is expected.
+        Raises `SubjectFailure` unless the client failed for the reason that the case tests.
+
+        If a request breaks a rule, the backend refuses it before the tested failure can occur. If the client sends no request,
+        the tested failure cannot occur either. If the client fails for such a reason, the case does not count as passed. `asked`
+        is False if no request is expected.
         """
         __tracebackhide__ = True
         if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401, UNSCRIPTED)]:
@@ -128,8 +131,9 @@ class Run:
         return "\n".join([*asked, *self._ended(500, shortened(self.stderr, 2000))])
 
     def _summary(self) -> str:
-        """Return a short form of the run, because a failure also shows the whole run: without bodies, and only the two ends of a
-        long stderr.
+        """Return a short form of the run: without bodies, and with only the two ends of a long stderr.
+
+        A failure also shows the whole run.
         """
         long = len(self.stderr) > 700
         stderr = f"{self.stderr[:200]}\n[...]\n{self.stderr[-500:]}" if long else self.stderr
@@ -278,7 +282,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the line of the specification next to a failure and, for a lite client, its runs."""
+    """Add the statements of the contract to a failed case and, for a lite client, its runs."""
     report = yield
     mark = item.get_closest_marker("spec")
     if mark is not None:

@@ -17,7 +17,7 @@ DOCUMENT = "docs/lite-client.md has the variables and the output of a lite clien
 
 @dataclass(frozen=True, slots=True)
 class FoundLite:
-    """The behaviour of a lite client: its requests as "POST /path 200", and how long it took in seconds.
+    """The behaviour of a lite client: its requests as "POST /path 200", and the `seconds` that its run took.
 
     If the client cannot be judged, `wrong` is a sentence with the reason.
     """

@@ -24,8 +24,8 @@ def wrong_profile(rows: Mapping[str, Iterable[Sequence[Any]]]) -> list[str]:
     if not sent or any(method in SPECIFIED for method in sent):
         return []
     return [
-        f"The proxy sends none of the calls of as-specified ({', '.join(SPECIFIED)}); it sends {', '.join(sent)}. "
-        f"Run with --profile {'speaks-v2' if set(V2_CALLS) <= set(sent) else 'works-on-0.92'}."
+        f"The proxy sends none of the calls of the profile as-specified ({', '.join(SPECIFIED)}); it sends "
+        f"{', '.join(sent)}. Run with --profile {'speaks-v2' if set(V2_CALLS) <= set(sent) else 'works-on-0.92'}."
     ]
 
 

@@ -1,5 +1,4 @@
-"""Collect the results of a proxy's cases that are not verdicts: the fields that the proxy sent, and the capabilities that its
-cases need."""
+"""Collect further results of a proxy's cases: the fields that the proxy sent, and the capabilities that its cases need."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ class Fields:
         self.needs: list[tuple[list[str], bool]] = []  # of each case that ran: its capabilities, and whether it passed
 
     def advice(self) -> list[str]:
-        """Return sentences for the report's next steps."""
+        """Return sentences of advice for the "next" part of the report."""
         from codex_replay.plugin.proxy.advice import missing_capabilities, not_ready, wrong_profile
 
         subject, session = subject_of(self.config), self.config.stash.get(SESSION, None)

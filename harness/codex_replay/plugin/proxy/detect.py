@@ -53,8 +53,8 @@ class Observed:
 
     `ready` has the status of each path of `READY_PATHS` (0: no answer), `seconds` is the time until the first answer.
     `without_key` is the status of a request without a bearer token. `answers` are the answers to the probes, by name, in the
-    profile works-on-0.92; `specified` are those in as-specified. `clients` maps each number of parallel clients to the number of
-    clients that were served. `stderr` is the end of the stderr of a proxy that served no client.
+    profile works-on-0.92. `specified` are the answers in the profile as-specified. `clients` maps each number of parallel clients
+    to the number of clients that were served. `stderr` is the end of the stderr of a proxy that served no client.
     """
 
     attached: bool = False
@@ -70,7 +70,9 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class FoundProxy:
-    """The properties of a proxy. `profile` is None if it is unknown; `lacks` has the reason for each absent capability.
+    """The detected properties of a proxy.
+
+    `profile` is None if no profile was detected; `lacks` has the reason for each absent capability.
 
     `dialects` are the markups in which the proxy finds tool calls in a text.
     """
@@ -107,8 +109,7 @@ def detect(seen: Observed) -> FoundProxy:
 
 
 def _dialects(seen: Observed) -> tuple[str, ...]:
-    """Return the dialects in which the proxy finds calls; the calls of `text-tools` are in the first dialect, in both
-    profiles."""
+    """Return the dialects in which the proxy finds calls; the probe `text-tools` uses the first dialect, in both profiles."""
     first = next(iter(DIALECTS))
     tried = {name: [seen.answers.get(f"dialect-{name}")] for name in DIALECTS}
     tried[first] += [answers.get("text-tools") for answers in (seen.answers, seen.specified)]

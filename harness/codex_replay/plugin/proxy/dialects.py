@@ -1,7 +1,8 @@
 """Tool-call dialects: the markup in which a model writes its calls, and the vectors that are generated for it.
 
-A dialect is data (docs/proxy.md). The vectors are written as the model would write the calls, and their outcomes are computed
-with the text: no code in this module parses a text."""
+A dialect is data (docs/proxy.md). Each vector is built together with its expected outcome, so no code in this module parses a
+text.
+"""
 
 from __future__ import annotations
 

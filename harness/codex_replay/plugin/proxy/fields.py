@@ -1,9 +1,10 @@
 """Three verdicts on every field that a proxy sends: whether the field is as specified, whether it is valid, and whether the Codex
 version knows it.
 
-*As specified*: a statement PAY or HAND names the field. *Valid*: the bundle's schema accepts it. *Known*: the bundle has the
-name; Codex accepts an unknown name and silently ignores it (REAL-45). The report also shows whether a proxy sends a value or
-null, or omits the field: the specification says "values are omitted when undefined", but its examples contain nulls."""
+*As specified*: a statement of the contract (PAY or HAND) names the field. *Valid*: the bundle's schema accepts it. *Known*: the
+bundle has the name; Codex accepts an unknown name and silently ignores it (REAL-45). The report also shows whether a proxy sends
+a value or null, or omits the field: the specification says "values are omitted when undefined", but its examples contain nulls.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ _MARKER = re.compile(r"case-[0-9a-f]{12};")
 def fields(exchanges: Iterable[Exchange], version: str = DEFAULT) -> list[list[Any]]:
     """Return `[method, field, what, specified, valid, known]` for each field of each call; `what` is value or null.
 
-    A row without a field describes the call itself. Calls that the documents do not name are listed too: a proxy may use them in
-    works-on-0.92.
+    A row without a field describes the call itself. Calls that the documents do not name are listed too, because a proxy may use
+    them in the profile works-on-0.92.
     """
     rows: list[list[Any]] = []
     for call in (call for one in exchanges for call in one.calls()):

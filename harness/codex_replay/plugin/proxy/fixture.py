@@ -52,7 +52,10 @@ BUSY = 4.0
 
 
 class Proxy:
-    """The `proxy` fixture. `exchanges` lists all requests, in order."""
+    """The value of the `proxy` fixture: it sends requests to the proxy.
+
+    `exchanges` lists all requests with their answers, in order.
+    """
 
     def __init__(
         self,
@@ -142,12 +145,12 @@ class Proxy:
     ) -> Exchange:
         """Send a request; return the answer and the JSON-RPC messages that were sent in the meantime.
 
-        The turn of the request fails if `within` is given: the seconds after the end of the turn in which the answer must end.
-        `headers` are added to the bearer header; a header with the value None is removed. Raises `SubjectFailure` if the answer
-        does not end in time and, with `ok`, if it is not a success. If the proxy is busy (429 or 503 with Retry-After), the
-        request is sent again after that time, as by a real client. With `ok`, these retries continue until the time limit of one
-        answer has passed. Without `ok`, the retries continue for a few seconds, and only if the proxy has sent nothing to its
-        app-server for the request, so that the answer is not a fault of the model.
+        Give `within` if the turn of the request fails: the answer must end within this number of seconds after the end of the
+        turn. `headers` are added to the bearer header; a header with the value None is removed. Raises `SubjectFailure` if the
+        answer does not end in time. With `ok`, also raises `SubjectFailure` if the answer is not a success. If the proxy is busy
+        (429 or 503 with Retry-After), the request is sent again after that time, as by a real client. With `ok`, these retries
+        continue until the time limit of one answer has passed. Without `ok`, the retries continue for a few seconds, and only if
+        the proxy has sent nothing to its app-server for the request, so that the answer is not a fault of the model.
         """
         __tracebackhide__ = True
         self._claimed(capabilities_of(path, body))
@@ -281,7 +284,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Use the name of the proxy in the verdict; without `--proxy`, the name comes from the configuration."""
+    """Name the proxy in the verdict. Without `--proxy`, the name of the proxy is that of the configuration."""
     from codex_replay.plugin.reporting.session import SESSION
 
     if found := session.config.stash.get(SESSION, None):
@@ -304,7 +307,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show both seams on one timeline next to a failure; report the fields that the case saw."""
+    """Add one timeline of both seams to a failed case, and report the fields that the proxy sent in the case."""
     report = yield
     proxy = getattr(item, "funcargs", {}).get("proxy")
     if report.when == "call" and isinstance(proxy, Proxy):

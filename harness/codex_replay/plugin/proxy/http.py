@@ -76,7 +76,7 @@ class Exchange:
 
     @property
     def json(self) -> Any:
-        """Return the body, decoded as JSON (`proxy_answer`), with the path of each value; raises `SubjectFailure` if it is not
+        """Return the body, decoded as JSON (`answer.placed`), with the path of each value; raises `SubjectFailure` if it is not
         JSON.
         """
         __tracebackhide__ = True

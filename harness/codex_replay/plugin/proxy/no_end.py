@@ -43,7 +43,8 @@ def ends_turn(message: Any) -> bool:
 def turn_is_open(frames: Sequence[WireFrame]) -> bool:
     """Return True if the client started more turns than the server has ended.
 
-    A thread (v2) also gets the notifications of v1, so the number of ended turns is the larger of the two counts.
+    The server reports the end of a turn of a thread (v2) in the notifications of v1, too. Therefore the number of ended turns is
+    the larger of the two counts.
     """
     methods = [(frame.sender, frame.value.get("method")) for frame in frames if frame.kind in ("request", "notification")]
     started: int = sum(sender == "client" and method in SUBMISSIONS for sender, method in methods)
@@ -55,7 +56,7 @@ def turn_is_open(frames: Sequence[WireFrame]) -> bool:
 def running_threads(frames: Sequence[WireFrame]) -> set[Any]:
     """Return the threads (conversations) with a turn that the server started and did not end in these frames.
 
-    The ids of the turns say nothing: the reply to a submission that joins a running turn names a turn that never ends.
+    The ids of the turns are not used: the reply to a submission that joins a running turn names a turn that never ends.
     """
     found: set[Any] = set()
     for frame in frames:
@@ -70,7 +71,8 @@ def running_threads(frames: Sequence[WireFrame]) -> set[Any]:
 
 
 def are_joined(frames: Sequence[WireFrame]) -> bool:
-    """Return True if no turn runs, although there are more submissions than turns: the server joins two that come together."""
+    """Return True if no turn runs and there were more submissions than turns, because the server joins two submissions that come
+    together."""
     begun = any(frame.value.get("method") in STARTS for frame in frames if frame.kind == "notification")
     return begun and not running_threads(frames) and not _unanswered(frames, "client")
 
@@ -81,7 +83,10 @@ def is_quiet(frames: Sequence[WireFrame]) -> bool:
 
 
 def stuck(frames: Sequence[WireFrame]) -> str:
-    """Return why an answer can no longer end unless the proxy itself acts: UNANSWERED, or ENDED; "" if it still can."""
+    """Return why an answer cannot end unless the proxy itself acts: UNANSWERED or ENDED.
+
+    Return "" if the answer can still end.
+    """
     if _unanswered(frames, "server"):
         return UNANSWERED
     ended = any(frame.sender == "server" and ends_turn(frame.value) for frame in frames)
@@ -89,7 +94,9 @@ def stuck(frames: Sequence[WireFrame]) -> str:
 
 
 class Watch:
-    """Look at the app-server during a request, and give the answer up if only the proxy can end it and does not.
+    """A watch on the app-server during a request.
+
+    It gives the answer up if only the proxy can end the answer, and the proxy does not.
 
     `within` is the limit in seconds for the answer after the end of a turn that fails.
     """
@@ -119,7 +126,7 @@ class Watch:
         if time.time() - max(frame.t for frame in frames) < limit:
             return False
         if self._within is not None and limit < self._within:
-            self._earlier = "Several answers were late, so this one was given up earlier. "
+            self._earlier = "Several earlier answers were late, so the suite waited less time for this answer. "
         self.cause = cause
         return True
 
@@ -130,7 +137,7 @@ class Watch:
 
     @property
     def late(self) -> str:
-        """A sentence for the answer to a failed turn that was given up; otherwise an empty text."""
+        """A sentence, if the answer to a failed turn was given up; otherwise an empty text."""
         if self.cause != FAILED:
             return ""
         return (
@@ -150,7 +157,7 @@ def no_end(done: Exchange, *, attached: bool, gone: Collection[str] = ()) -> str
     came = (
         f"Status {done.status} and {plural(len(done.body), 'byte')} had come."
         if done.status
-        else "No byte of the answer had come."
+        else "The client had received no byte of the answer."
     )
     return f"{cause}{done.method} {done.path}: {done.problem}. {came}"
 
@@ -179,8 +186,8 @@ def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framin
         return f"The app-server had not answered {waiting}."
     if not any(frame.kind == "request" and frame.value["method"] in SUBMISSIONS for frame in sent):
         return (
-            f"The proxy had not submitted the prompt ({', '.join(SUBMISSIONS)}); "
-            f"its last message to the app-server was {_ago(sent[-1], at)}."
+            f"The proxy had not submitted the prompt ({', '.join(SUBMISSIONS)}). The last message of the proxy to the "
+            f"app-server was {_ago(sent[-1], at)}."
         )
     last = next(frame for frame in reversed(frames) if frame.sender == "server")  # the submission was answered
     return f"The turn had not ended; the app-server's last message was {_ago(last, at)}."

@@ -1,4 +1,4 @@
-"""A proxy process: started with a chosen codex, awaited until it is ready, and ended with all its children.
+"""A proxy process: how it is started with a chosen codex, becomes ready, and is ended with all its children.
 
 The codex is a small program in the folder of the proxy process. The program becomes the app-server under test, behind a tap and
 with a separate environment. Each child writes a ledger that is named after its process id, so that no two ledgers clash. Cases
@@ -74,7 +74,7 @@ _KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START")
 
 
 class RunningProxy:
-    """One process of the proxy under test, or (with a URL) a proxy that already runs. Raises `SubjectFailure`."""
+    """One process of the proxy under test, or (with a URL) a proxy that already runs. The constructor raises `SubjectFailure`."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class RunningProxy:
                 time.sleep(0.05)
         why = f"The proxy was not ready within {self.subject.ready_seconds:g} s: GET {self.subject.ready} gave {last}."
         if self.process is None:
-            why += " Start it before the run, or correct the URL."
+            why += " Start the proxy before the run, or correct the URL."
         raise self._not_ready(why)
 
     def _get(self, path: str, seconds: float) -> Exchange:

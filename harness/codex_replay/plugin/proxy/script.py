@@ -28,9 +28,10 @@ def script_of(items: list[pytest.Item], chosen: str) -> dict[str, Any]:
     """Return one script for all cases: the items of `@pytest.mark.model`, by the marker of the case's prompt.
 
     The turn of a case with only one turn repeats, so that a proxy that makes two model calls for one request does not take the
-    reply of the next request. The profile as-specified is an exception: the turn and the message of one request make up to two
-    model calls, and the second call gets an empty reply. After a turn with a call, the model sends nothing more, because the next
-    request contains the output of the call. If a turn has its own `match`, the prompt must contain that text as well.
+    reply of the next request. The profile as-specified is an exception. There, one request leads to up to two model calls (its
+    turn and its message), and the second call gets an empty reply. After a turn with a tool call, the model sends nothing more,
+    because the next request of the client brings the output of the call. If a turn has its own `match`, the prompt must contain
+    that text as well.
     """
     turns: list[dict[str, Any]] = []
     for item in items:

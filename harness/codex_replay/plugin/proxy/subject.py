@@ -75,7 +75,7 @@ class ProxySubject:
 
     @property
     def able(self) -> tuple[str, ...]:
-        """The requirements of a case: the capabilities, and the dialects of calls by name."""
+        """The abilities of the proxy: its capabilities, and the names of its tool-call dialects."""
         return (*self.capabilities, *(dialect.id for dialect in self.tool_calls))
 
 

@@ -17,8 +17,7 @@ Kind = Literal["valid", "known"]
 
 
 def violations(frames: Iterable[WireFrame], kind: Kind, version: str) -> list[str]:
-    """Return one sentence for each distinct fault of the given kind in the messages of the proxy, including its replies to the
-    server.
+    """Return one sentence for each distinct fault of one kind in the messages of the proxy, its replies to the server included.
 
     `frames` are all frames of its app-servers since their start. Raises `BundleError` if `version` has no bundle.
     """

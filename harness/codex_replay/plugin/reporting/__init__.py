@@ -1,1 +1,1 @@
-"""The results of a run: verdicts, traces, coverage, baseline, report. Independent of the subject."""
+"""The results of a run: verdicts, traces, coverage, baseline, report. This package is independent of the subject."""

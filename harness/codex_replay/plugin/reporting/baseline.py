@@ -4,10 +4,11 @@ A listed failure passes (as pytest's xfail). If all cases of a listed check pass
 baseline that only grows hides new failures. A line that matches no collected check is a usage error, unless the run is limited to
 named modules or cases: then the list may have other entries. `baseline_file` has the format.
 
-Before the run fails, the changed cases are rerun, each alone (`alone`). A failed case that then passes is reported as racy and
-does not fail the run; a case that fails again fails the run. A line that is marked racy may pass. If its case fails, it is rerun
-as often as its rate demands, and must pass once. `--update-baseline` writes the file again from the failures, one entry for each
-cause; existing reasons are kept."""
+Before the run fails, each changed case is rerun alone (see `alone`). A failed case that then passes is reported as racy and
+does not fail the run; a case that fails again fails the run. A line that is marked racy may pass. If the case of such a line
+fails, it is rerun as often as its failure rate demands, and must pass once. `--update-baseline` writes the file again from the
+failures, one entry for each cause; existing reasons are kept.
+"""
 
 from __future__ import annotations
 
@@ -54,13 +55,13 @@ def _a_part(config: pytest.Config) -> bool:
 
 
 def _selected(config: pytest.Config) -> bool:
-    """Return True if the run covers selected cases only: such a run is not a gate, so an entry may lack its reason."""
+    """Return True if the run covers only selected cases. Such a run is not a gate, so an entry may lack its reason."""
     option = config.option
     return _a_part(config) or bool(getattr(option, "keyword", "") or getattr(option, "markexpr", ""))
 
 
 def _looked_at(config: pytest.Config) -> bool:
-    """Return True if only cases were named, each by its node id: in this case the user wants to see the failures."""
+    """Return True if every argument is the node id of a case: the user then wants to see the failures of these cases."""
     words = [str(word) for word in config.args]
     return bool(words) and all("::" in word for word in words)
 
@@ -81,8 +82,10 @@ def names_of(item: pytest.Item) -> list[str]:
 
 
 def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> None:
-    """End the run as a usage error before its first case; a worker of pytest-xdist runs nothing, the controller reports the
-    error."""
+    """End the run with a usage error before its first case.
+
+    A worker of pytest-xdist runs no cases; the controller reports the error.
+    """
     output = getattr(config, "workeroutput", None)
     if output is None:
         raise pytest.UsageError(sentence)
@@ -152,7 +155,7 @@ class Gate:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Find the lines of every case, also of cases that are deselected later."""
+        """Find the lines of the baseline for every case, also for cases that are deselected later."""
         for item in items:
             names = self._names[item.nodeid] = names_of(item)
             self._of[item.nodeid] = [i for i, line in enumerate(self.lines) if line.matches(names)]
@@ -163,11 +166,12 @@ class Gate:
             refuse(config, items, self._complaint(unmatched))
 
     def _complaint(self, unmatched: list[str]) -> str:
-        return f"--baseline {self.path}: this run has no check {_some(unmatched)}; remove the line, or run the suite that has it."
+        advice = "remove the line, or run the suite that has the check"
+        return f"--baseline {self.path}: this run has no check {_some(unmatched)}; {advice}."
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let a listed failure pass; fail a listed check of one case that passes."""
+        """Let a listed failure pass. If a listed check has only one case and this case passes, fail it."""
         report = yield
         mine = self._of.get(item.nodeid, [])
         if mine and report.skipped:
@@ -243,7 +247,8 @@ class Gate:
         if not self.changes:
             return
         if len(self.changes) > MOST:
-            self.unchecked = f"{headline(self.changes)}: too many to be races (at most {MOST}), so they were not rerun alone."
+            many = f"too many changes to be races (at most {MOST})"
+            self.unchecked = f"{headline(self.changes)}: {many}, so the cases were not rerun alone."
             return
         if out is not None:
             out.ensure_newline()
@@ -305,7 +310,10 @@ class Gate:
         self.unexplained = len({line.entry for line in lines if line.reason == UNEXPLAINED})
 
     def _new_lines(self, config: pytest.Config, entry: int) -> list[Line]:
-        """Return lines for the failures that no line lists: one entry for each cause; `entry` is the number of the first."""
+        """Return lines for the failures that no line lists, with one entry for each cause.
+
+        `entry` is the number of the first entry.
+        """
         racy = {change.nodeid for change in self.changes if change.alone and not change.confirmed}
         others = {name for failed, names, lines in self.seen.values() if not failed or lines for name in names}
         found: list[Line] = []
@@ -371,10 +379,15 @@ class Gate:
             out.write_line(f"{self.path} lists {plural(self.checks, 'check')} in {plural(self.entries, 'group')} now.")
             if self.dropped:
                 many = "1 entry was" if self.dropped == 1 else f"{self.dropped} entries were"
-                out.write_line(f"{many} dropped: every case was skipped, because the subject does not declare a capability.")
+                out.write_line(
+                    f"{many} dropped from the baseline: every case was skipped, because the subject does not "
+                    "declare a capability."
+                )
             if self.unexplained:
                 many = plural(self.unexplained, "group")
-                out.write_line(f"{many} still need a reason in place of {UNEXPLAINED!r}; the gate refuses that text.")
+                out.write_line(
+                    f"{many} still need a reason: write it in place of {UNEXPLAINED!r}, because the gate refuses that text."
+                )
         else:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
             out.write_line(f"{plural(known, 'known failure')}, {plural(len(self.stale), 'stale line')} of {len(self.lines)}.")

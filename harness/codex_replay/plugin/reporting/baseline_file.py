@@ -1,4 +1,4 @@
-"""The file format of `--baseline`: a list of known failures, with their reasons.
+"""The file format of `--baseline`: a list of known failures, each with its reason.
 
     - check: message-limit            # the id of a check, one case of it (id[parameter]), suite/module/case, or a glob (* and ?)
       reason: the limit is not passed on yet
@@ -53,7 +53,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One check of a baseline. Checks of one entry have the same `entry` (its index) and the same reason."""
+    """One check of a baseline. The checks of one entry have the same `entry` (the index of the entry) and the same reason."""
 
     check: str
     reason: str

@@ -1,4 +1,4 @@
-"""`CaseResult`: additions to pytest's report on one phase of a case, made in the process that runs the case.
+"""Additions to pytest's report on one phase of a case, made in the process that runs the case.
 
 pytest-xdist sends the result from the worker to the controller as JSON, as a user property of the report."""
 
@@ -22,9 +22,9 @@ PROPERTY = "codex-replay"
 class CaseResult:
     """The result of one phase of a case.
 
-    `role` is the role of the subject, None if the suite decides it. `title` and `spec` are known in the set-up phase. `recorded`
-    are the paths of the written cassettes; `shown` is the protocol coverage of a passed case (`coverage.seen`); `compared` is the
-    expected and the actual value, as text, if a comparison failed.
+    `role` is the role of the subject, None if the suite determines the role. `title` and `spec` are known in the set-up phase.
+    `recorded` are the paths of the written cassettes; `shown` is the protocol coverage of a passed case (`coverage.seen`);
+    `compared` is the expected and the actual value, as text, if a comparison failed.
     """
 
     name: CaseName
@@ -46,7 +46,10 @@ class CaseResult:
 
     @classmethod
     def of(cls, report: pytest.TestReport) -> CaseResult | None:
-        """Return the result that is attached to a report; None for a report that belongs to no case, or of a worker that died."""
+        """Return the result that is attached to a report.
+
+        None for a report that belongs to no case, and for the report of a worker that died.
+        """
         message = dict(report.user_properties).get(PROPERTY)
         if not isinstance(message, dict):
             return None

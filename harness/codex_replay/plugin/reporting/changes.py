@@ -46,7 +46,7 @@ class Change:
 
     @property
     def confirmed(self) -> bool:
-        """Return True if every rerun alone had the same result as the run itself."""
+        """Return True if each rerun of the case alone had the same result as the run itself."""
         other = "failed" if self.kind == "stale" else "passed"
         return all(result["outcome"] != other for result in self.alone)
 

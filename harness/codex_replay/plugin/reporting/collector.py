@@ -30,7 +30,7 @@ _INTERRUPTED = pytest.ExitCode.INTERRUPTED
 
 
 class Collector:
-    """Collects the verdict in the process that prints it (with pytest-xdist, the controller)."""
+    """A pytest plugin that collects the verdict, in the process that prints the verdict (with pytest-xdist, the controller)."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -56,7 +56,7 @@ class Collector:
             node.workerinput[TRACES] = str(self.session.need_spool().folder)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """A module of a suite that cannot be collected is a failure: its cases have not been verified."""
+        """Count a module of a suite that cannot be collected as a failure, because its cases were not verified."""
         path = Path(report.nodeid.partition("::")[0])
         if report.failed and "suites" in path.parts[:-1]:
             result = CaseResult(name_of_node(f"{path}::(collection)", self.session.root))

@@ -1,9 +1,10 @@
 """Measure how much of the protocol a run covers: methods, events and enumerated values, each with the first case that showed it.
 
-Strategy. The bundle lists the items to cover. Two tables of the version name the places of enumerated values in frames
-(`coverage.json`), and the items that cannot be reached offline, with the reasons (`unreachable.json`). `seen` reads the frames of
-one connection and returns plain strings, so that a worker process can send them. `Coverage` adds up these strings, but only for
-cases that passed. Everything that counts was therefore sent or answered, and is valid. This module does not depend on pytest."""
+Strategy. The bundle lists the items to cover. The version has two tables. `coverage.json` names the places of enumerated values
+in frames. `unreachable.json` lists the items that cannot be reached offline, with the reasons. `seen` reads the frames of one
+connection and returns plain strings, so that a worker process can send them. `Coverage` adds up these strings, but only for cases
+that passed. Therefore every covered item was really sent or answered, in a valid frame. This module does not depend on pytest.
+"""
 
 from __future__ import annotations
 
@@ -197,7 +198,7 @@ def seen(frames: Iterable[Frame], version: str = versions.DEFAULT) -> set[str]:
 
 
 def _as_counted(sight: str) -> str:
-    """Rename the kinds of the bundle: its requests are the client methods, and events are counted separately."""
+    """Rename the kinds of the bundle: requests are counted as client methods, and events are counted separately."""
     if sight.startswith("client request: "):
         return "client method: " + sight.removeprefix("client request: ")
     if sight.startswith("server notification: codex/event/"):

@@ -1,8 +1,8 @@
 """Stop a run whose first cases all fail for one cause: a wrong proxy then fails in seconds and not in minutes.
 
 A run stops early only if no case has worked so far. After a passed case, a known failure of the baseline, a second cause, a test
-of the user's own or a dead worker, the run does not stop early. The pass of a case that expects a failure does not count, because
-a subject that always fails passes such a case. A run also continues if fewer cases are left than have failed.
+of the user's own or a dead worker, the run does not stop early. A passed case that expects a failure does not count, because a
+subject that always fails passes such a case. A run also continues if fewer cases are left than have failed.
 
 The controller of pytest-xdist decides whether the run stops. Its workers do not read messages between two cases. The controller
 therefore puts a file into the folder of the traces, and each worker looks for this file after each case."""
@@ -36,7 +36,7 @@ STOP = "stop"
 
 
 class EarlyStop:
-    """Watches the first cases, in the process that ends the run."""
+    """A pytest plugin that watches the first cases, in the process that ends the run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -106,7 +106,7 @@ class EarlyStop:
 
 
 class WorkerStop:
-    """Ends a worker of pytest-xdist after its current case, once the controller has created the stop file in `folder`."""
+    """A pytest plugin that ends a worker of pytest-xdist after its current case, once the stop file is in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / STOP

@@ -1,4 +1,4 @@
-"""Print the first failure of each check in full at the terminal, and the number of the others.
+"""Print only the first failure of each check in full at the terminal, and count the other failures.
 
 A proxy that uses other methods than its profile fails eight hundred cases, each with forty frames. Nobody can read eight
 megabytes of failures, and a CI system truncates such an output. The report contains all details of every case, even the details
@@ -25,7 +25,7 @@ _KINDS = ("error", "failed")
 
 
 class FailureLimit:
-    """Hides the failures that are not printed in full from pytest, which prints failures before it calls other plugins."""
+    """A pytest plugin that hides the failures not to be printed in full. pytest prints failures before it calls other plugins."""
 
     def __init__(self, config: pytest.Config, session: Session) -> None:
         self._verdict = session.verdict
@@ -49,7 +49,7 @@ class FailureLimit:
         return (yield)
 
     def _check(self, report: Any) -> str | None:
-        """Return the check that a report belongs to; None if it belongs to no case of a suite."""
+        """Return the check that a report belongs to; None if the report belongs to no case of a suite."""
         case = self._verdict.case_of(getattr(report, "nodeid", ""))
         if case is None:
             return None
@@ -72,7 +72,7 @@ class FailureLimit:
         out.section(f"{plural(sum(self._more.values()), 'failure')} more")
         for check, number in sorted(self._more.items()):
             out.write_line(f"{number:5}  {check}" + (", as above" if check in self._told else ""))
-        out.write_line("The report has them in full, each with its rerun command.")
+        out.write_line("The report shows these failures in full, each with its rerun command.")
 
 
 class _Between:

@@ -1,4 +1,4 @@
-"""Write the first sentence of pytest's report of a case: the failure, or the reason why the case was skipped.
+"""Write the first sentence of pytest's report on a case: it describes the failure, or the reason why the case was skipped.
 
 An assertion without a text would be shown as `assert '' == 'Two.'`. In a case of a suite, the title of the case comes first,
 because the title states the requirement."""
@@ -36,7 +36,7 @@ def required(text: str, title: str, compared: tuple[Any, Any] | None) -> str | N
 
 
 def explain(report: pytest.TestReport, error: BaseException, title: str, compared: tuple[Any, Any] | None) -> None:
-    """Put the sentence before pytest's text of an assertion without a text."""
+    """If an assertion has no text of its own, put a sentence on the failure before pytest's text."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None or type(error) is not AssertionError:
         return

@@ -44,7 +44,7 @@ def machine_paths() -> dict[str, str]:
 
 
 def taken_in(path: Path) -> dict[str, Any] | None:
-    """Return the saved output of a command in the report folder; None if there is no file, and an error text if it is damaged."""
+    """Return the saved output of a command in the report folder; None if there is no file, an error text if it is damaged."""
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -120,7 +120,7 @@ class Reporter:
 
     @staticmethod
     def _smallest(case: Case, found: tuple[Path, int]) -> None:
-        """Return the difference from the recording as the two values, for a failure that has no such values of its own."""
+        """Return the two values of the smallest difference from the recording, for a failure that compared no values itself."""
         if case["outcome"] in ("failed", "known") and case["expected"] is case["actual"] is None:
             message, _ = Spool.read(found)
             case["expected"], case["actual"] = message.get("expected"), message.get("actual")

@@ -108,7 +108,7 @@ class Session:
     def lock_report_folder(self) -> None:
         """At the first case, lock the folder of the report; if another run has locked the usual folder, lock the next free one.
 
-        Remove the report of an older run: if this run is killed, the old verdict must not be taken for that of this run.
+        Remove the report of an older run: if this run is killed, nobody must take the old verdict for the verdict of this run.
         """
         from codex_replay.plugin.base.folder_lock import lock_free_folder
         from codex_replay.report.files import remove_all

@@ -31,7 +31,10 @@ def spec_of(item: Any, case: str) -> Spec | None:
 
 
 def spec(check: str, identifiers: list[str], source: str = "", says: str = "") -> Spec:
-    """Return the row for a report: the page of the first statement, all identifiers, their texts and their places."""
+    """Return the requirement of a check for the report.
+
+    It has the page of the first statement, and the identifiers, texts and places of all statements.
+    """
     from codex_replay.report.contract import describe, resolve
 
     if not identifiers:
@@ -85,7 +88,10 @@ def place(where: str) -> tuple[str, str]:
 
 
 def source_of(*docstrings: str) -> tuple[list[str], str]:
-    """Return the statements that the first of these docstrings with a source cites, and any other source that it names."""
+    """Return the statements that a docstring cites, and any other source that it names.
+
+    The first docstring with a source counts.
+    """
     from codex_replay.report.contract import cited, page_titles
 
     for i, docstring in enumerate(docstrings):

@@ -33,7 +33,7 @@ def key_of(nodeid: str) -> str:
 class Spool:
     """The folder in which the processes of a run store traces until the report is written: `folder`/<pid>.ndjson.
 
-    Two lines per trace: its description, and its frames, which are copied into the report without decoding.
+    A trace has two lines: its description, and its frames. The frames are copied into the report without decoding.
     """
 
     def __init__(self, folder: Path, owner: int = 0, lock: int = -1) -> None:
@@ -63,7 +63,10 @@ class Spool:
             file.write(lines)
 
     def index(self) -> dict[str, tuple[Path, int]]:
-        """Return the place of each trace: the file and the offset of its lines; if a case has two traces, the later one."""
+        """Return the place of each trace: the file and the offset of its lines.
+
+        If a case has two traces, the later trace counts.
+        """
         found: dict[str, tuple[Path, int]] = {}
         for path in sorted(self.folder.glob("*.ndjson"), key=lambda path: path.stat().st_mtime_ns):
             with open(path, "rb") as file:

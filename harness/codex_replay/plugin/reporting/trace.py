@@ -1,4 +1,4 @@
-"""The traces of cases: the messages of the subject and of its peer, redacted and shortened for the report.
+"""The traces of cases: the messages of the subject and of the other side, redacted and shortened for the report.
 
 Strategy. The fixture of a subject registers a source for the test that uses it (`TRACE_SOURCE`), so that this module knows no
 subject. The source is called at the end of the test; most sources only pass the frames that their fixture kept to
@@ -71,11 +71,11 @@ class TraceCollector:
         self._named: dict[str, str] = {}
 
     def clean(self, text: str) -> str:
-        """Return the text of a failure without its secrets, whole or cut in two."""
+        """Return the text of a failure without secrets, also without secrets that were cut in two."""
         return without_torn(self._redactor.text(text))
 
     def collect(self, frames: Iterator[Frame], passed: bool) -> CollectedTrace | None:
-        """Return the redacted trace of these frames; None without frames. The trace of a passed case has fewer frames."""
+        """Return the redacted trace of these frames, or None if there are no frames. The trace of a passed case is shorter."""
         most, longest = PASSED if passed else FAILED
         seen = list(islice(frames, most + 1))
         kept = [self._clean(frame, n, longest) for n, frame in enumerate(seen, 1)]
@@ -98,7 +98,7 @@ class TraceCollector:
         return name
 
     def _beginning(self, text: str, longest: int) -> tuple[str, int]:
-        """Return at least the first `longest` characters of a text, without its secrets, and the length of the whole text.
+        """Return the redacted beginning of a text (`longest` characters or more), and the length of the whole text.
 
         A secret that is cut in two may be missed. Therefore more text is searched than kept, and the text near the cut is not
         kept.

@@ -81,7 +81,7 @@ class Verdict:
             self.racy.append(racy)
 
     def interrupt(self) -> None:
-        """Leave out the cases that did not end, because a case that has not failed so far has not yet passed."""
+        """Leave out the cases that did not end: a case that has not failed so far may still fail."""
         self.interrupted = True
         for nodeid in [nodeid for nodeid in self._of_node if nodeid not in self._ended]:
             if self.cases[self._of_node[nodeid]]["outcome"] == "passed":

@@ -1,7 +1,9 @@
 """Fixtures of the schema suite: the schema files under test, and the repository's cassettes frame by frame.
 
-Strategy: the files are those that the subject of ``--app-server`` generates when it is called like the real Codex. The fake then
-writes the vendored files, so the suite finds no difference. Each cassette is a separate case, so that a report names it."""
+Strategy: the files are those that the subject of ``--app-server`` generates when it is called like the real Codex. The fake,
+called in this way, writes the vendored files, so the suite finds no difference. Each cassette is a separate case, so that a
+report names it.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +59,10 @@ class CheckedFrame:
 
 @pytest.fixture(scope="session")
 def bundle_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> BundleFiles:
-    """The schema files under test: those that the subject of ``--app-server`` generates, or the vendored ones if it generates
-    none."""
+    """The schema files under test.
+
+    The subject of ``--app-server`` generates them; if it generates none, they are the vendored files.
+    """
     session = request.config.stash.get(SESSION, None)
     if session is None:
         return BundleFiles(dict(data_tables.schema()), "vendored")

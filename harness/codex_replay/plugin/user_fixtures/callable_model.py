@@ -25,8 +25,8 @@ _POLL = 30.0  # seconds of one wait for the next request
 class CallableModel:
     """Answers the requests of a session with a function, in threads, until the session is closed or gets another script.
 
-    If the function fails, the request is refused with the reason, which is also one of the session's problems; the traceback goes
-    to stderr.
+    If the function fails, the backend refuses the request with the reason, and adds the reason to the session's problems. The
+    traceback goes to stderr.
     """
 
     def __init__(self, session: BackendSession, function: Callable[[Request], Any]) -> None:

@@ -44,8 +44,8 @@ def _values(script: Any) -> Any:
 class CodexBackend:
     """A Responses backend for one test, with its own script, requests, tokens and gates.
 
-    `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/codex` that of ChatGPT and
-    `{url}/oauth/token` the token URL.
+    `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/codex` is the base URL of ChatGPT,
+    and `{url}/oauth/token` is the token URL.
     """
 
     def __init__(self, session: BackendSession) -> None:
@@ -66,9 +66,9 @@ class CodexBackend:
         """Set the script of the model; raises `BackendError` or `BadScript` with a sentence for an invalid script.
 
         The script is given as JSON values, a `ScriptBuilder`, a `TurnBuilder` or a list of them, the path of a JSON or YAML
-        file, or a
-        function: it gets each request and returns the reply, or yields its items (a text, an item, a `TurnBuilder`); it may be
-        asynchronous. A turn that no request has used fails the test at its end, unless `partial` is True.
+        file, or a function. The function gets each request and returns the reply, or yields its items (a text, an item, a
+        `TurnBuilder`). It may be asynchronous. A turn that no request has used fails the test at its end, unless `partial` is
+        True.
         """
         __tracebackhide__ = True
         if self._function is not None:
@@ -126,7 +126,7 @@ class CodexBackend:
 
     @property
     def problems(self) -> list[str]:
-        """A sentence for each request that a rule, an expectation or the script refused."""
+        """One sentence for each request that was refused because of a rule, an expectation or the script."""
         return self._session.problems()
 
     @property

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class ModelCall:
     """One request that the real Codex would have made to its model.
 
-    `body` is the request's body, `turn` the index of the script's turn that answered it, or None if no turn answered it; then
-    `sentence` is the reason.
+    `body` is the request's body. `turn` is the index of the script's turn that answered the request. If no turn answered it,
+    `turn` is None and `sentence` is the reason.
     """
 
     body: dict[str, Any]
@@ -141,7 +141,10 @@ class FakeCodex:
         self._write()
 
     def burst(self) -> None:
-        """Send each turn without the gaps of the real server: a client that registers its handlers too late misses events."""
+        """Send each turn without the pauses of the real server.
+
+        A client that registers its handlers too late then misses events.
+        """
         self._env["FAKE_CODEX_PACE"] = "burst"
         self._write()
 
@@ -200,12 +203,12 @@ class FakeCodex:
 
     @property
     def problems(self) -> list[str]:
-        """A sentence for each request to the model that the script could not answer."""
+        """One sentence for each request to the model that the script could not answer."""
         return [call.sentence for call in self.model_calls if call.sentence]
 
     @property
     def unplayed(self) -> list[str]:
-        """A sentence for each recorded frame that the client has not sent, and for each frame that it sent in addition."""
+        """One sentence for each recorded frame that the client has not sent, and for each additional frame that it sent."""
         return self._replays.problems(self.wire, self._start)
 
     @property

@@ -6,8 +6,8 @@
         assert fake_codex.methods == ["initialize", "initialized", "thread/start", "turn/start"]
         assert len(fake_codex.model_calls) == 1
 
-The plugin of the user fixtures has no options and no hooks. A run that uses no fixture of codex-replay loads only this module, so
-each fixture imports its modules when a test first requests it. docs/fixtures.md describes them for users."""
+This plugin has no options and no hooks. A run that uses no fixture of codex-replay loads only this module, so
+each fixture imports its modules when a test first requests it. docs/fixtures.md describes the fixtures for users."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ def fail_on_problems(fake: FakeCodex) -> None:
 def judge_backend(backend: CodexBackend, item: pytest.Item, failed: bool) -> None:
     """Fail a passed test whose client did not follow the script.
 
-    If the test has already `failed`, further problems are added to its report, below the captured output. Such a test ended
-    early, so its unused turns prove nothing. `sys.last_value` is the error of the test (pytest's page on post-mortem use).
+    If the test has already `failed`, the problems are added to its report, below the captured output. Unused turns are then not
+    reported, because the test ended early. `sys.last_value` is the error of the test (pytest's page on post-mortem use).
     """
     __tracebackhide__ = True
     raised = getattr(sys, "last_value", None)  # also of a test that was expected to fail

@@ -31,11 +31,14 @@ class Replays:
         return len(self._starts)
 
     def add(self, start: str, env: Mapping[str, str], partial: bool) -> None:
-        """Note the settings for later starts; with `partial`, the client may leave frames out."""
+        """Store the cassette settings for later starts of fake-codex; with `partial`, the client may leave frames out."""
         self._starts[start] = (dict(env), partial)
 
     def problems(self, wire: Callable[[], list[dict[str, Any]]], last: str) -> list[str]:
-        """Return the differences between the sent and the recorded messages; `last` is the command of the last setting."""
+        """Return the differences between the sent and the recorded messages.
+
+        `last` is the shell command for the last cassette that the test set.
+        """
         deadline = time.monotonic() + _SECONDS
         entries = wire()
         while (found := self._judged(entries, last)) and any(_runs(entry) for entry in entries):

@@ -36,7 +36,7 @@ class Change:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Compare two runs; differences that also occur between two runs of one version are allowed."""
+        """Return what identifies the change: a change that also occurs between two runs of one version is not reported."""
         return (self.rule, self.label, self.path)
 
 
@@ -195,7 +195,7 @@ def paired(left: Sequence[Entry], right: Sequence[Entry]) -> tuple[list[tuple[En
 
 
 def _most_alike(a: Sequence[Entry], b: Sequence[Entry]) -> list[tuple[int, int]]:
-    """Pair as many events as the shorter side has, in order, so that the pairs are as similar as possible."""
+    """Pair two lists of events in order, as similar as possible: every event of the shorter list gets a partner."""
     if not a or not b or len(a) * len(b) > TRIED:
         return [(index, index) for index in range(min(len(a), len(b)))]
     leaves_a, leaves_b = ([set(_leaves(message.value)) for message in side] for side in (a, b))

@@ -5,8 +5,10 @@ never reported. Noise in the order counts for all cases, because an undeclared r
 runs is under `not_compared` with the reason, never under noise or unchanged. A case may declare that the real server has more
 than one correct behaviour; findings from such cases only are listed separately (`racy`).
 
-The remaining changes are merged over the cases: one finding for one rule, method and path; one finding for all methods if the
-same member changed in the same way in several; and one finding for a whole family (`codex/event/*`) that has vanished."""
+The remaining changes are merged over the cases: equal changes (same rule, method and path) become one finding. If the same member
+changed in the same way in several methods, this is also one finding. If a whole family (`codex/event/*`) has vanished, this is
+one finding, too.
+"""
 
 from __future__ import annotations
 
@@ -246,7 +248,7 @@ def _merged(group: Iterable[BehaviourFinding], into: BehaviourFinding) -> Behavi
 
 
 def _shape(text: str) -> str:
-    """Return a shown value with its numbers replaced, because two changes count as the same if they differ only in numbers."""
+    """Return a displayed value with its numbers replaced: two changes that differ only in numbers count as the same."""
     if text.startswith(("{", "[")) or len(text) > 60:
         return text[:1]
     return _DIGITS.sub("0", text)
@@ -265,7 +267,7 @@ def examples(before: Any, after: Any) -> tuple[str, str]:
 
 
 def shown(text: str) -> str:
-    """Return a readable sentence: on one line, truncated, with the numbers of bound names removed."""
+    """Return a text for display: on one line, truncated, without the numbers of bound names."""
     plain = re.sub(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "<uuid>", text)
     plain = re.sub(r"(?<![\w.<>])/(?:tmp|var|private|home|root|Users)/[^\s'\"`,)]*", "<path>", plain)
     return truncate(_TIME.sub("<date>", plain).replace("\n", " "), SHOWN)

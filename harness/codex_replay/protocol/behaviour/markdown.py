@@ -44,11 +44,16 @@ def markdown(found: Mapping[str, Any]) -> str:
         lines += ["## Seen in one case", "", *_table(found["single"], found["cases"])]
     if found["racy"]:
         lines += ["## Seen only where the server has more than one correct behaviour", ""]
-        lines += ["The cases declare it (`racy`), so another run may differ.", ""]
+        lines += ["These cases declare that they are `racy`, so another run may give other results.", ""]
         lines += _table(found["racy"], found["cases"])
     if found["ended_early"]:
         lines += ["## Cases that end early", ""]
-        lines += ["Their frames are compared up to there.", "", "| case | on | ends early at |", "|---|---|---|"]
+        lines += [
+            "For these cases, only the frames before that point are compared.",
+            "",
+            "| case | on | ends early at |",
+            "|---|---|---|",
+        ]
         lines += [f"| {each['case']} | {each['version']} | {_cell(each['ends_early_at'])} |" for each in found["ended_early"]]
         lines.append("")
     if found["not_compared"]:

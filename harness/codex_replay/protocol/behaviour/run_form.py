@@ -4,9 +4,10 @@ Strategy: as in every comparison, the frames become events (output chunks joined
 normalised (`codex_replay.protocol.recordings.compare`). The client's frames and the model's answers are left out, because the
 suite itself sends them. Every other event keeps its position, so that changes of the order can be found.
 
-A reply has the label of a reply, whether it is a result or an error, so that a request which one version answers and the other
-refuses is compared with itself. A run that ended early records how far its client came (`client`): the other run is compared up
-to that point."""
+Results and errors have the same label, because both are replies. If one version answers a request and the other refuses it, the
+two replies are therefore compared. A run that ended early records how far its client came (`client`): the other run is compared
+up to that point.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A server request that the client answered, and the output of that call for the model."""
+    """A server request that the client answered, with the tool output that the model then got."""
 
     method: str
     reply: Any
@@ -60,7 +61,9 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One conversation in the form to compare; `client` are the places of the client's frames, `calls` the calls by their id.
+    """One conversation in the form to compare.
+
+    `client` lists the places of the client's frames; `calls` contains the calls by their id.
 
     `closed` is the place of the first frame after the client ended its input, None if it never did.
     """

@@ -28,8 +28,9 @@ ABSENT = Absent()
 
 
 class At(NamedTuple):
-    """One difference: its path, and the value in each run (`ABSENT` if there is none). `identity` marks a difference of names
-    only.
+    """One difference: its path, and the value in each run (`ABSENT` if a run has no value there).
+
+    `identity` marks a difference of names only.
     """
 
     path: str
@@ -57,7 +58,7 @@ class Names:
 
 
 def differences(one: Any, other: Any, names: Names, path: str = "$") -> Iterator[At]:
-    """Yield where two values differ."""
+    """Yield each difference between two values."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in {**one, **other}:
             yield from _member(one.get(key, ABSENT), other.get(key, ABSENT), names, f"{path}{_step(key)}")

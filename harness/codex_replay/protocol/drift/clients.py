@@ -3,8 +3,9 @@
 Strategy: clients without the capability use the plain bundle, clients with it the experimental one (`experimental`). All messages
 are therefore walked twice, and a change that only one walk finds concerns only the clients of that walk. A part that was removed
 only from the plain bundle has moved behind the capability; a part that is new only in the plain bundle was already there for
-clients with the capability; changes inside gated parts are found only by the second walk. A change that concerns all clients at
-some places and only some clients at others becomes two findings."""
+clients with the capability; changes inside gated parts are found only by the second walk. If a change concerns all clients at
+some places, and only some clients at other places, it becomes two findings.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _NAMED = ("method-", "property-new", "property-gone", "property-required", "prop
 
 
 def findings(plain: Walk, capable: Walk | None) -> list[DriftFinding]:
-    """Return the findings of a walk over the plain bundles, combined with one over the experimental bundles, if there are any."""
+    """Return the findings of both walks: over the plain bundles and, if they exist, over the experimental bundles."""
     if capable is None:
         return [_drift_finding(sender, change, places) for (sender, change), places in plain.places.items()]
     here, there = _Other(plain), _Other(capable)
@@ -47,7 +48,7 @@ def _drift_finding(sender: Sender, change: Change, places: Iterable[Place], clie
 
 
 class _Other:
-    """A test of a place: did the other walk find a change there too, in whatever definition?"""
+    """The result of the other walk. `has` reports whether that walk found a change at the same place, in any definition."""
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk

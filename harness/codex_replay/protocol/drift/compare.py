@@ -1,16 +1,20 @@
 """Drift: the changes of the protocol between two schema bundles, judged by the rules.
 
-Strategy: `drift_walk` walks over all types on the wire and notes each change with its places, `drift_rules` judges it by
-its sender. A change in a type that many methods share is one finding with many places.
+Strategy: `walk` visits all types on the wire and notes each change with its places. `rules` judges a change by the sender of the
+message. A change in a type that many methods share is one finding with many places.
 
 A version may reserve a part of its protocol for clients that declare a capability (`experimental`). Such a version has a second
-bundle, which applies to these clients. The bundles of these clients are therefore compared, too, and `drift_clients` determines
-who notices each change.
+bundle, which applies to these clients. These second bundles are therefore compared, too, and `clients` determines which clients
+notice each change.
 
-Where to look: `drift_rules` (who breaks); `drift_walk` (methods, params, results, events); `drift_shapes` (two types), with
-`drift_limits` (bounds, free keys) and `drift_variants` (unions); `drift_read` what a schema admits, with `drift_model` (its form)
-and `drift_sets` (unions and ``allOf``); `drift_same` (equal parts); `drift_clients` (who notices); `drift_findings`
-what is found, in its order; `drift_report` the JSON; `drift_use` which cassettes are hit.
+The other modules of this package:
+
+- `rules`: which clients a change breaks; `clients`: which clients notice the change;
+- `walk`: the methods, params, results and events of two bundles;
+- `shapes.compare`: two types, with `shapes.limits` (bounds, free keys), `shapes.variants` (unions) and `shapes.same` (equal
+  parts);
+- `shapes.read`: which values a schema accepts, with `shapes.model` (its form) and `shapes.sets` (unions and ``allOf``);
+- `findings`: the result in its order; `report`: its JSON; `users`: the recordings that a change affects.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 class DriftFinding(NamedTuple):
-    """One judged change: its `rule` (with the class), all its places, and the clients that notice it."""
+    """One judged change: its `rule` (which has the class), all its places, and the clients that notice the change."""
 
     rule: Rule
     change: Change

@@ -1,6 +1,4 @@
-"""Leave changes out of a drift because a client does not read the changed parts, or ignores them: by name, or by recordings of
-the client.
-"""
+"""Leave changes out of a drift: changes that the user names, and changes in parts that a client does not read."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
 
 
 def only_read(drift: Drift, read: Sequence[str]) -> Drift:
-    """Return the drift without the server's messages that match none of `read`; the client's messages stay.
+    """Return the drift without the server's messages that match none of `read`; the client's messages are kept.
 
     A line of `read` is a method, or a method and paths of the fields that the client reads ("thread/start $.result.thread.id").
     A change matches a path if it concerns this field, a field inside of it, or an object that contains it.
@@ -68,7 +66,7 @@ def _steps(path: str) -> list[str]:
 
 
 def _on_one_line(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return True if one path begins with the other path; `*` stands for any step."""
+    """Return True if one path begins with the other path. A step `*` matches any step."""
     return all(a == b or "*" in (a, b) for a, b in zip(one, other, strict=False))
 
 

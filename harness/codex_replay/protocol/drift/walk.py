@@ -2,7 +2,8 @@
 
 Strategy: the wire is a set of roots: each method's params, each request's result, each ``codex/event/*``, and the JSON-RPC
 envelope. Each root has one sender. Methods are compared by their names, because the messages contain the names. The types below a
-root are compared by their structure (`drift_shapes`), so a definition may be renamed or moved without a finding."""
+root are compared by their structure (see `shapes`), so renaming or moving a definition causes no finding.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ class Walk:
     def roots(
         self, sender: Sender, kind: Kind, method: str, under: Path, old: Schema, new: Schema, here: Here | None = None
     ) -> None:
-        """Compare the schemas at one root: the values that `sender` writes at the path `under` in frames of `method`.
+        """Compare the old and the new schema of one root.
+
+        The root is the value that `sender` writes at the path `under` in frames of `method`.
 
         `here` is the definition that contains the root, if any.
         """

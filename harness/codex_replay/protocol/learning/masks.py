@@ -2,7 +2,7 @@
 
 Strategy: a number that is a recent time counts as a time wherever it is. Any other number, and a text, is masked by its key only
 if the key is not a structural word of the protocol (`STRUCTURE`) and the text has a volatile form: a time, a path, random digits.
-In a longer text, the differing digits are searched for, and the pattern consists of the words before them."""
+In a longer text, only the differing digits are masked: the pattern consists of the words before them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Pair:
 
 @dataclass(slots=True)
 class Row:
-    """One learnt rule: `part` is its place in the table, `rule` its text, `seen` the scenarios that needed it."""
+    """One learnt rule: `part` is the part of the table, `rule` the text of the rule, `seen` the scenarios that needed it."""
 
     part: str
     rule: str
@@ -123,11 +123,11 @@ class _Learner:
                 return
 
     def count(self, pair: Pair, base: dict[str, Any]) -> None:
-        """Note the scenario of a pair for each rule that the pair needs in addition to `base`."""
+        """For each rule that a pair needs in addition to `base`, note the scenario of the pair as evidence."""
         self._masks(pair.name, normal_form_by(pair.a, base), normal_form_by(pair.b, base))
 
     def _masks(self, name: str, left: list[NormalEvent], right: list[NormalEvent]) -> bool:
-        """Add the masks that a pair needs; return True if there is a new one."""
+        """Add the masks that a pair needs; return True if a mask is new."""
         found = False
         for one, other in aligned(left, right):
             if one is None or other is None or one.key == other.key:

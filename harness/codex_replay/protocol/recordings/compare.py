@@ -1,5 +1,6 @@
-"""Compare two recordings: they are equal except for the allowed differences of two runs, or the differences are listed, smallest
-first.
+"""Compare two recordings.
+
+Differences that two runs of one scenario may have are ignored; all others are listed, the smallest first.
 
 Strategy: each run becomes events (output chunks joined), which are put into the canonical order and then normalised in that
 order, so that both runs get the same names. Two runs are equal if their lists of events are equal. If the lists differ, they are
@@ -56,7 +57,7 @@ class Difference:
 
     `a` and `b` are the frame numbers (None if missing), `path` is the JSON path inside the frame ("$" for the whole frame),
     `left` and `right` are the normalised values there (None if missing). `only` is "a" or "b" if only one of the two frames has a
-    value at that path: null on one side and no member on the other side is also a difference.
+    value at that path. A null on one side and no member on the other side is also a difference.
     """
 
     kind: str
@@ -113,7 +114,7 @@ class Comparison:
 def normal_form(frames: Iterable[Frame], version: str = versions.DEFAULT, *, replies_first: bool = False) -> list[NormalEvent]:
     """Return a run's events in canonical order, normalised; equal lists mean equal runs.
 
-    `replies_first` selects the order in which people read a conversation, (see `canonical`).
+    `replies_first` selects the order in which people read a conversation (see `canonical`).
     """
     return normal_form_by(frames, data_tables.choose("normalise", version)[0], replies_first)
 
@@ -129,7 +130,10 @@ def normal_form_by(frames: Iterable[Frame], table: Any, replies_first: bool = Fa
 
 
 def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """Let the server end each WebSocket that has a close frame: behind it, both sides do so, and chance decides who is first."""
+    """Treat each WebSocket that has a close frame as ended by the server.
+
+    After a close frame both sides end the connection, and chance decides which side is first.
+    """
     closed = set()
     for frame in frames:
         if frame.kind == "ws" and type(frame.payload) is dict and "close" in frame.payload:
@@ -141,7 +145,7 @@ def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
 
 
 def _once(line: Sequence[NormalEvent], repeats: Iterable[dict[str, Any]]) -> Iterator[NormalEvent]:
-    """Leave out each event that repeats the one before it, if the table says that the server does this by chance."""
+    """Leave out each event that repeats the event before it, if the table lists it as repeated by chance."""
     labels = {rule["label"]: rule["has"].encode() for rule in repeats}
     for index, event in enumerate(line):
         again = index > 0 and event.label in labels and event.key == line[index - 1].key and labels[event.label] in event.key
@@ -272,7 +276,7 @@ def _inside(one: NormalEvent, other: NormalEvent) -> Iterator[Difference]:
 def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any, Any] | None]:
     """Return two events with their values under the same key.
 
-    If one event also has an exact text, also return the path and the two texts.
+    If one of the events also has an exact text, return the path and the two texts, too.
 
     A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes, otherwise as text with its value
     as `view`. A direct comparison of the two forms would find nothing in common.
@@ -289,7 +293,7 @@ def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any,
 def _by_name(one: Any, other: Any) -> tuple[Any, Any]:
     """Return two events with their headers as objects, if the headers do not have the same names in the same order.
 
-    With a comparison by position, one additional header would make all later headers differ (`"etag" and "date"`).
+    If headers were compared by position, one additional header would make all later headers differ (`"etag" and "date"`).
     """
     for kind in ("response", "request"):
         sides = one.get(kind), other.get(kind)

@@ -70,7 +70,7 @@ def text(
     """Return a conversation as text: redacted and normalised; each event is one line, with its contents as JSON below it.
 
     `codex` is the version whose tables are used (default: that of a `Conversation`); a version without tables gives a warning.
-    `literals` and `paths` are as those of `Redactor`, which raises `ValueError` for an entry that cannot be replaced.
+    `literals` and `paths` have the same form as for `Redactor`, which raises `ValueError` for an entry that cannot be replaced.
     """
     version = codex or (frames.codex if isinstance(frames, Conversation) else versions.DEFAULT)
     if note := data_tables.choose("normalise", version)[1]:

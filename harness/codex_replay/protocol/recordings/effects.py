@@ -1,9 +1,9 @@
 """List the effects that playing a recording to a live server can have on this machine: commands, patches, programs.
 
-A cassette may come from somebody else, and a live server does what it contains: the recorded answers of the model request
-commands, and the recorded client sends its approval policy, its sandbox and its "accept". A user should therefore read a cassette
-before playing it. Tools that are known to have no effect are left out; unknown tools count, because each version of Codex has
-different tools.
+A cassette may come from somebody else. The recorded answers of the model request commands, the recorded client sends its approval
+policy, its sandbox and its "accept", and a live server acts on all of these. A user should therefore read a cassette before
+playing it. Tools that are known to have no effect are left out; unknown tools count, because each version of Codex has different
+tools.
 
 Source: docs/contract/real-0.92.md, sections 2 to 4 (the tools of 0.92.0, `command/exec`, the configuration that a client may
 send).
@@ -48,8 +48,8 @@ def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> 
     """Return the effects of these frames on a live server, each once, in order.
 
     The http frames count as the model's answers, so pass only frames that the model will send in its answers. `script` is the
-    script that answers in place of the recording, `config` the configuration of the server, both from the cassette's header; None
-    if there is none.
+    script that answers in place of the recording, and `config` is the configuration of the server. Both come from the header of
+    the cassette, and may be None.
     """
     found = [*_programs(config, "the header"), *_calls(script, "the script in the header")]
     bodies: dict[int | None, _Body] = {}
@@ -135,7 +135,7 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _short(value: Any) -> str:
-    """One line of a value, without control characters, since the value comes from another program."""
+    """Return a value on one line, without control characters, because the value comes from another program."""
     text = value if isinstance(value, str) else compact(value)
     text = escape(text)
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."

@@ -1,8 +1,7 @@
 """List the needs of a recording that the empty home of a replay lacks: MCP servers, skills, files, a login, a repository.
 
-`replay` reports the needs at its start, so that the user understands the differences that they cause. Needs that a recording does
-not show (files
-that a command reads, enabled features) are not listed.
+`replay` reports the needs at its start, so that the user understands the differences that missing parts cause. Needs that a
+recording does not show (files that a command reads, enabled features) are not listed.
 
 Source: docs/contract/real-0.92.md, section 4 (skills, MCP servers, accounts), section 2 (patches and images).
 """

@@ -1,8 +1,9 @@
-"""Group differences with one cause: an id that differs in one frame differs in each frame that names it.
+"""Group differences that have one cause: if an id differs in one frame, it also differs in every other frame that names it.
 
 If one of two recordings has one more turn, the id of every later turn differs, in each of its frames. If all these differences
-were listed, dozens of `"2" and "3"` would hide the cause. Therefore only the first difference of each id is listed, and the
-others are counted."""
+were listed, dozens of lines such as `"2" and "3"` would hide the cause. Therefore only the first difference of each id is listed,
+and the others are counted.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Validate one event of a Responses stream: with the types of the `openai` package, and the additions of the Codex backend.
 
-The schema is vendored data, generated from the package's types (tests/tools/gen_openai_events.py); the overlay next to the Codex
-version adds what Codex's own backend sends. Objects are closed: an unknown key is a problem, because the real service never sends
-it to the client. This module shares no code with the module that builds events."""
+The schema is vendored data, generated from the package's types (tests/tools/gen_openai_events.py); the overlay of the Codex
+version adds the members and events that only Codex's own backend sends. Objects are closed: an unknown key is a problem, because
+the real service never sends it to the client. This module shares no code with the module that builds events.
+"""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ class Kind(Value):
     """One kind of item: the prefix of its id, the value of each key that a script omits, and its progress.
 
     `begun` has the values of keys that are different until the item is complete. `progress` has the names of its events, in
-    order: `"X"` is `response.KIND.X`, a pair is a text that streams (the event without its ending, the key), a function makes the
-    events itself. `call` is True if the item has a `call_id`; `statuses` are the final values that its `status` may have, the
+    order: `"X"` is `response.KIND.X`, a pair (the event without its ending, the key) is a text that streams, and a function makes
+    the events itself. `call` is True if the item has a `call_id`; `statuses` are the final values that its `status` may have, the
     usual one first.
     """
 

@@ -2,8 +2,9 @@
 
 `reply` is pure: it takes a turn of a script and the request's body, and returns a list of steps. A step is an event to send, raw
 bytes, or a reason to wait; the caller sends the bytes and waits. The order of events is that of the Responses API (LITE-48 to
-LITE-62; shapes: the event types of the openai package, vendored under data/openai-*). All ids are derived from the label and the
-place of an item, so that two runs of one script send the same bytes."""
+LITE-62). The shapes of events are the event types of the openai package (vendored under data/openai-*). All ids are derived from
+the label and the place of an item, so that two runs of one script send the same bytes.
+"""
 
 from __future__ import annotations
 

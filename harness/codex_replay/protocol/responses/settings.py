@@ -1,9 +1,10 @@
 """The settings of a request that its response repeats, and their effect on the reply: limits and omitted parts.
 
-A response of the Responses API repeats the request's settings, or has the documented default of each (the type `Response` of the
-openai package, vendored under data/openai-*; API reference, "Create a model response"). Clients depend on these settings:
-langchain-openai parses a streamed text by the response's `text.format`. Codex reads no settings, and its recordings were made
-without them."""
+A response of the Responses API repeats the settings of the request. A setting that the request omits has its documented default
+(the type `Response` of the openai package, vendored under data/openai-*; API reference, "Create a model response"). Clients
+depend on these settings: langchain-openai parses a streamed text by the response's `text.format`. Codex reads no settings, and
+the recordings of Codex were made without settings.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def settings(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """Return the value if it is an object, because a script may switch the type rules off."""
+    """Return the value if it is an object, otherwise an empty one: a script may switch the type rules off."""
     return value if isinstance(value, dict) else {}
 
 
@@ -70,7 +71,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _tool(tool: Any) -> Any:
-    """A response repeats a function with all four keys that the response's type requires."""
+    """Return a tool as a response repeats it: a function gets all four keys that the type of the response requires."""
     if not isinstance(tool, dict) or tool.get("type") != "function":
         return tool
     return {"description": None, "parameters": None, **tool, "strict": tool.get("strict") is not False}
@@ -103,9 +104,9 @@ def left_out(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def within(items: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Cut the items of a turn off where `max_output_tokens` of the request is reached; the reply is then incomplete.
+    """Cut the items of a turn at the `max_output_tokens` of the request; a reply that was cut is incomplete.
 
-    Reasoning also counts as output; it is kept or removed as a whole.
+    Reasoning also counts as output, and is kept or removed as a whole.
     """
     limit = body.get("max_output_tokens")
     left = limit * TOKEN if isinstance(limit, int) and limit is not True and limit > 0 else None

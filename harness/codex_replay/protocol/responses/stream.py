@@ -27,7 +27,10 @@ _SEARCH = ["response.web_search_call." + status for status in ("in_progress", "s
 
 
 class StreamChecker:
-    """Call it with the decoded events of one stream in order, then call `close`; each call returns the problems that it found."""
+    """A checker for one stream: pass the decoded events to `feed` in order, then call `close`.
+
+    Each call returns the problems that it found.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -66,7 +69,7 @@ class StreamChecker:
         if event.get("sequence_number") != self.count:
             problems.append(f"sequence_number is {event.get('sequence_number')!r}, expected {self.count}.")
         if self.end is not None:
-            problems.append(f"It follows {self.end}, which ends the stream.")
+            problems.append(f"This event follows {self.end}, which ends the stream.")
         first = {0: "response.created", 1 + self._queued: "response.in_progress"}.get(self.count)
         if kind == "response.queued" and self.count == 1:
             self._queued = True
@@ -120,24 +123,26 @@ class StreamChecker:
         index = event.get("output_index")
         item = self._added.get(index) if isinstance(index, int) else None
         if item is None:
-            return [f"It belongs to the item {index}, which was not yet added."]
+            return [f"The event belongs to the item {index}, which was not yet added."]
         problems = (
-            [] if event["item_id"] == item.get("id") else [f"item_id is {event['item_id']!r}, the item's is {item.get('id')!r}."]
+            []
+            if event["item_id"] == item.get("id")
+            else [f"The event's item_id is {event['item_id']!r}, but the item's id is {item.get('id')!r}."]
         )
         if index in self._done:
-            problems.append(f"It belongs to the item {index}, which is done.")
+            problems.append(f"The event belongs to the item {index}, which is already done.")
         part = (event["item_id"], event.get("content_index"), event.get("summary_index"))
         if kind.endswith("part.added"):
             self._parts.add(part)
         elif part[1:] != (None, None) and part not in self._parts:
-            problems.append("It belongs to a part that was not yet added.")
+            problems.append("The event belongs to a part that was not yet added.")
         if kind in JOINED:
             key = (kind, *part)
             self._pieces[key] = self._pieces.get(key, "") + str(event.get("delta"))
         elif kind in _WHOLES:
             piece, name = _WHOLES[kind]
             if self._pieces.get((piece, *part), "") != event.get(name):
-                problems.append(f"Its {name} differs from the joined deltas.")
+                problems.append(f"The {name} of the event differs from the joined deltas.")
         elif kind in _SEARCH:
             self._searches.setdefault(event["item_id"], []).append(kind)
         return problems

@@ -1,14 +1,14 @@
 """The JSON-schema bundle of a Codex version: its methods, and the type of the payload of each method.
 
 Strategy: Codex writes its schemas twice, as one primary file with every definition and as one self-contained file per type. The
-single files are read wherever they exist, because the primary file of 0.92.0 is wrong where two types share a name: seven
-references of its ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...), while the binary
-writes the snake_case types, as the single files specify. A single primary file (of a user) works too; its wrong references are
-then corrected.
+single files are preferred, because the primary file of 0.92.0 is wrong if two types share a name. Seven references of its
+``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...), but the binary writes the snake_case
+types, as the single files specify. A single primary file (of a user) works too; its wrong references are then corrected.
 
-Everything is lazy: a document is parsed when a payload of its type is first needed. The result type of a method follows from the
-names (``ThreadStartParams`` -> ``ThreadStartResponse``). For irregular names, ``data/any/results.json`` names the type, if the
-bundle has it."""
+Everything is lazy: a document is parsed when a payload of its type is first needed. The name of a method's result type is derived
+from the name of its params (``ThreadStartParams`` -> ``ThreadStartResponse``). For irregular names, ``data/any/results.json``
+names the type, if the bundle has it.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Bundle:
 
     @cached_property
     def _single(self) -> dict[str, str]:
-        """The file of each type that has one."""
+        """A map from each type that has a single file to that file."""
         every = [name for name in self.files if name.endswith(".json")]
         return {name.rsplit("/", 1)[-1][: -len(".json")]: name for name in every if ".schemas." not in name}
 

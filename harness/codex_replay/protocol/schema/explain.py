@@ -3,8 +3,9 @@
 Strategy: a plain walk over schema and value together, used only after the fast check has failed. The member of a union is chosen
 by the mark that distinguishes the members: the JSON type, an internal tag (a property that each member fixes to one string), or
 an external tag (members that are objects with one required key). Without a tag, the walk chooses the member with the fewest
-faults. The walk does not enter values that the schema does not restrict. A member of a union knows the keys around it
-(`codex_replay.protocol.schema.union_keys`)."""
+faults. The walk does not enter values that the schema does not restrict. Each member of a union also allows the keys around the
+union (`codex_replay.protocol.schema.union_keys`).
+"""
 
 from __future__ import annotations
 
@@ -202,7 +203,7 @@ class Explainer:
     def _least(self, candidates: list[Any], value: Any, path: str, around: Keys) -> list[Fault]:
         """Return the faults of `value` under the most similar member of an untagged union.
 
-        A key counts as known if any fitting member knows it.
+        A key counts as known if any matching member has it.
         """
         found = [self._node(each, value, path, around) for each in candidates]
         fitting = [faults for faults in found if all(fault.verdict == "known" for fault in faults)]
@@ -236,7 +237,7 @@ def _among(value: Any, allowed: list[Any]) -> bool:
 def _external_tags(objects: list[Any]) -> dict[str, Any]:
     """Return `objects` by their one required key, or an empty result if they are not externally tagged.
 
-    Such objects are closed in the bundle; two open objects with one key each are just an untagged union.
+    Externally tagged objects are closed in the bundle: two open objects with one key each are an untagged union.
     """
     found = {}
     for each in objects:

@@ -1,14 +1,15 @@
 """Find unknown keys: the keys that a bundle knows, and the nearest known name for an unknown key.
 
 Strategy: the bundle's objects are open (no ``additionalProperties: false``), so plain validation never reports an unknown key.
-`extract` returns a copy of a schema in which every object is closed unless it allows other keys; a value that satisfies this copy
-is valid *and* known, so for a good frame this one check is enough. Open maps (``additionalProperties`` true or a schema, ``true``
+`extract` returns a copy of a schema in which every object is closed unless it allows other keys. A value that satisfies this copy
+is valid *and* known, so one check is enough for a correct frame. Open maps (``additionalProperties`` true or a schema, ``true``
 schemas) stay open. A closed oneOf or anyOf can be too strict if a value fits two open members at once; then
 `codex_replay.protocol.schema.explain` decides. Each member of a union also knows the keys next to the union
 (`codex_replay.protocol.schema.union_keys`).
 
-This module also extracts a type and the types that it refers to from its document, so that a validator is small. The module
-applies the corrections: the few places where the real binary differs from its own bundle."""
+This module also extracts a type and the types that it refers to from its document, so that a validator is small. The module also
+applies the corrections: the few places at which the real binary differs from its own bundle.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +55,8 @@ def closed(node: Any, find: Find, around: Keys = NO_KEYS, above: tuple[str, ...]
     """Return a copy of the schema `node`, without titles and descriptions, in which every object is closed unless it allows other
     keys.
 
-    `around` are the keys that `node` gets from the schema around it if it is a member of a union; `above` are the references
-    through which it is a member.
+    If `node` is a member of a union, `around` are the keys that it gets from the schema around the union. `above` are the
+    references that lead from the union to `node`.
     """
     if not isinstance(node, dict):
         return node

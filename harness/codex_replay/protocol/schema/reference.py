@@ -1,8 +1,10 @@
-"""A readable reference of a bundle: one page per method and event, with fields, types, required fields and sender.
+"""A readable reference of a bundle.
+
+It has one page per method and event, with its fields, their types, the required fields and the sender.
 
 Strategy: pages are plain text made from the schemas alone, in the bundle's order, so that the pages change only if the bundle
 changes. Each page describes the types that it uses directly; if several pages use a type, it has its own page under ``types/``,
-and the others link to it. The line "since" names the source of the pages."""
+and the others link to it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 Strategy: a schema may list keys in ``properties`` and in the members of a union next to them, as the ThreadItem of later versions
 does. An object of such a schema may have the keys of both. A member is therefore checked with all keys around it (`UnionKeys`),
-and the object that contains the union is not checked itself, because each of its members is. `codex_replay.protocol.schema.known`
-closes schemas by this rule, and `codex_replay.protocol.schema.explain` uses it too."""
+and the object that contains the union is not checked itself, because its members are checked.
+`codex_replay.protocol.schema.known` closes schemas by this rule, and `codex_replay.protocol.schema.explain` uses it too.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def has_union(node: Mapping[str, Any]) -> bool:
 
 
 def groups(node: Mapping[str, Any], around: Keys, find: Find) -> list[UnionKeys]:
-    """Return the unions of `node`; `around` are the keys that `node` itself gets from around it."""
+    """Return the unions of `node`. `around` are the keys that `node` gets from the schema around it."""
     found = [("allOf", [each]) for each in node.get("allOf", ())]
     found += [(keyword, list(node[keyword])) for keyword in ("oneOf", "anyOf") if node.get(keyword)]
     own = _both(around, _listed(node))

@@ -1,10 +1,10 @@
 """Check every frame against the bundle: *valid* (the JSON schema matches) and *known* (no key that the bundle does not list).
 
-Strategy: the frame schema of each method and direction is built from the JSON-RPC envelope and the method's params (or result),
-closed, and compiled by jsonschema-rs when the first such frame passes. A frame that satisfies it is valid and known; a good frame
-needs no further check. Any other frame goes to `codex_replay.protocol.schema.explain`, which names each fault with its path and
-the failed check. If `explain` finds no fault in a frame that jsonschema-rs reports as invalid, the result of jsonschema-rs
-is reported.
+Strategy: each method and direction has a frame schema. It is built from the JSON-RPC envelope and the method's params (or
+result), closed, and compiled by jsonschema-rs when the first such frame comes. A frame that satisfies this schema is valid and
+known, and needs no further check. Any other frame goes to `codex_replay.protocol.schema.explain`, which names each fault with its
+path and the failed check. If `explain` finds no fault in a frame that jsonschema-rs reports as invalid, the result of
+jsonschema-rs is reported.
 
 Paths begin with the method: ``sendUserTurn.params.choiceCount``, ``thread/start.result.thread.id``.
 """
@@ -50,7 +50,10 @@ class Violation:
 
 
 class FrameSchema:
-    """The schema of one kind of frame; `name` is the root of the paths, `build(close)` builds the schema."""
+    """The schema of one kind of frame.
+
+    `name` is the beginning of the paths in messages; the function `build(close)` builds the schema.
+    """
 
     def __init__(self, name: str, build: Callable[[bool], dict[str, Any]]) -> None:
         self.name = name
@@ -206,7 +209,7 @@ class Validator:
         return Fault("unknown-method", "valid", show(method), text)
 
     def elsewhere(self, fault: Fault, sender: Sender, method: str) -> Fault:
-        """Return `fault` with the names of methods whose params have its unknown key, if the key is a key of the params."""
+        """Return `fault` with a note on the methods whose params have the unknown key, if it is a key of the params."""
         prefix = f"{method}.params."
         key = fault.path.removeprefix(prefix)
         if fault.kind != "unknown-key" or not fault.path.startswith(prefix) or "." in key or "Did you" in fault.message:
@@ -233,7 +236,9 @@ def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
 
 
 class RpcChecker:
-    """Follow one JSON-RPC connection: remember the requests of each side, to check each reply by the method of its request.
+    """A checker for one JSON-RPC connection.
+
+    It remembers the requests of each side, and checks each reply by the method of its request.
 
     The ids of the two sides are separate name spaces. If an id is used twice before it is answered, a reply may answer either
     request. Each side's frames have their own validator: one side may use the plain bundle, and the other side the experimental

@@ -120,7 +120,7 @@ class TurnBuilder:
     def mcp_approval(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, *, server_label: str | None = None
     ) -> Self:
-        """Ask whether a tool of an MCP server may be called."""
+        """Add a request for approval to call a tool of an MCP server."""
         return self._add("mcp_approval_request", name=name, arguments=arguments, server_label=server_label)
 
     def computer(self, action: Mapping[str, Any] | None = None, *, call_id: str | None = None) -> Self:
@@ -164,7 +164,7 @@ class TurnBuilder:
         return self._add("event", event=dict(event))
 
     def raw(self, data: str) -> Self:
-        """Send bytes between the events."""
+        """Send these bytes, unchanged, between the events."""
         return self._add("raw", data=data)
 
     def comment(self, text: str = "") -> Self:
@@ -188,7 +188,7 @@ class TurnBuilder:
         return self._add("incomplete", reason=reason)
 
     def error(self, code: str | None = None, message: str | None = None, *, param: str | None = None) -> Self:
-        """End with an `error` event."""
+        """End the reply with an `error` event."""
         return self._add("error", code=code, message=message, param=param)
 
     # -- the turn ----------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ class TurnBuilder:
         return self._set(expect=wanted)
 
     def fault(self, name: str, **parameters: Any) -> Self:
-        """Cause this fault in the answer."""
+        """Cause this fault in the answer (docs/scripts.md lists the faults)."""
         return self._set(fault={"name": name, **parameters})
 
     def status(
@@ -227,7 +227,7 @@ class TurnBuilder:
         return self._set(times=times)
 
     def usage(self, **counts: int) -> Self:
-        """Count these tokens: input_tokens, cached_tokens, output_tokens, reasoning_tokens."""
+        """Report these token counts: input_tokens, cached_tokens, output_tokens, reasoning_tokens."""
         return self._set(usage=counts)
 
     def set(self, **keys: Any) -> Self:

@@ -39,8 +39,9 @@ class Choice:
         headers: Sequence[tuple[str, str]] | None,
         earlier: Sequence[Mapping[str, Any]] = (),
     ) -> tuple[int, Turn, str] | str:
-        """Choose and use the turn for a request: return its index, the turn and the label for its ids, or a sentence on why there
-        is none.
+        """Choose the turn for a request and count its use.
+
+        Return its index, the turn, and the label for its ids, or a sentence on why no turn answers.
 
         `headers` is None if the request has no headers (a model in the same process); `earlier` are the items of the conversation
         that the request continues without repeating them.
@@ -89,7 +90,7 @@ class Choice:
         return dict(self._used)
 
     def go_on(self, used: Mapping[int, int]) -> None:
-        """Continue from a position: `used` says how often each turn was used."""
+        """Continue from a saved position: `used` has the number of uses of each turn."""
         self._used = dict(used)
 
     def unused(self) -> list[int]:
@@ -119,4 +120,4 @@ def _used_up(turns: int) -> str:
     if not turns:
         return "The script has no turns: add one."
     message = "The only turn of the script is used" if turns == 1 else f"All {turns} turns of the script are used"
-    return f"{message}: add a turn, or set `times` of the last one."
+    return f"{message}: add a turn, or set `times` of the last turn."

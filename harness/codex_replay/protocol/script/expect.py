@@ -1,4 +1,4 @@
-"""The expectations on a request to the model: one small vocabulary, used to choose a turn and to check a request.
+"""The expectations on a request to the model: a small set of keys, used to choose a turn and to check a request.
 
     {"prompt": "marker" | ["a", "b"],        each is in some text of the request's input
      "model": "gpt-5.2-codex",
@@ -28,7 +28,7 @@ KEYS = ("prompt", "model", "body", "absent", "headers", "outputs", "user", "patt
 
 
 def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
-    """Return the fault in an expectation itself, or None."""
+    """Return a sentence on a fault in the expectation itself, or None if it is valid."""
     for key in wanted:
         if key not in KEYS:
             return f'"{key}" is not a key of an expectation{near(key, KEYS)}. Its keys are {", ".join(KEYS)}.'
@@ -102,12 +102,12 @@ def _conversation(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | N
     if "instructions" in wanted and not any(wanted["instructions"] in text for text in instructions(body)):
         return f'The instructions do not contain "{wanted["instructions"]}".'
     if "turn" in wanted and (number := turn_number(body)) != wanted["turn"]:
-        return f"This is turn {number} of its conversation, expected turn {wanted['turn']}."
+        return f"This request asks for turn {number} of its conversation, expected turn {wanted['turn']}."
     return None
 
 
 def instructions(body: Mapping[str, Any]) -> list[str]:
-    """Return the texts that instruct the model: the instructions, and the messages of the system and of the developer."""
+    """Return the texts with instructions for the model: the instructions, and the messages of the system and of the developer."""
     given = body.get("instructions")
     messages = [item for item in input_items(body) if item.get("role") in ("system", "developer")]
     return [given if isinstance(given, str) else "", *(text for item in messages for text in message_texts(item))]
@@ -227,8 +227,9 @@ def input_texts(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def difference(wanted: object, seen: object, where: str = "body") -> str | None:
-    """Compare a part with the whole: objects by the keys that the part names, lists by length and position, all other values by
-    equality.
+    """Compare an expected part with the whole value.
+
+    Objects are compared by the keys of the part, lists by length and position, other values by equality.
     """
     if isinstance(wanted, dict) and isinstance(seen, dict):
         for key, value in wanted.items():

@@ -22,12 +22,12 @@ _OURS = {
 
 
 def ours(word: str, words: Container[str]) -> str:
-    """Return a question with the script's word for this word of the API; empty if `words` has no such word."""
+    """Return a question that suggests the script's word for this word of the API; "" if `words` has no such word."""
     return f' (did you mean "{_OURS[word]}"?)' if word in _OURS and _OURS[word] in words else ""
 
 
 def near(word: str, words: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return a question with the most similar known word; empty if no word is as similar as `cutoff` (1: equal)."""
+    """Return a question that suggests the most similar known word; "" if no word is as similar as `cutoff` (1: equal)."""
     import difflib  # only for a mistake: it would cost every start
 
     # "itmes" is as near to "times" as to "items": people rarely mistype the first letter.

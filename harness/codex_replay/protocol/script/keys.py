@@ -1,4 +1,4 @@
-"""The keys of a script, of its turns and of its items: their names, their types, and the error for an invalid one.
+"""The keys of a script, of its turns and of its items: their names, their types, and the error for an invalid key.
 
 The tables define the whole format (docs/scripts.md); `codex_replay.protocol.script.script` reads a script with them."""
 
@@ -248,7 +248,10 @@ CHECKS: dict[str, tuple[str, Any]] = {
 
 
 def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], where: str, what: str) -> str | None:
-    """Return the error for an unknown, invalid or missing key of an object at `where`, or None; `what` describes the object."""
+    """Return the error for an unknown, invalid or missing key of an object, or None.
+
+    `where` is the place of the object, `what` describes it.
+    """
     for key, given in value.items():
         if key not in table:
             return f'{where}: "{key}" is not a key of {what}{_meant(key, table)}. Its keys are {listed(table)}.'
@@ -267,7 +270,7 @@ def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], w
 
 
 def _meant(key: str, table: Mapping[str, Any]) -> str:
-    """Return a question with the most similar key of this object or of another one; an empty text if no key is similar."""
+    """Return a question that suggests the most similar key of this object or of another object; "" if no key is similar."""
     others = {"a script": SCRIPT_KEYS, "a turn": TURN_KEYS, **{f"the item {kind}": keys for kind, keys in ITEM_KEYS.items()}}
     there = next((f' (did you mean "{key}", a key of {what}?)' for what, keys in others.items() if key in keys), "")
     found = ours(key, table) or near(key, table, 0.8) or there or near(key, table)

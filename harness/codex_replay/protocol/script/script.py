@@ -1,7 +1,7 @@
 """The script of a fake model: it decides which reply each request gets.
 
 A script is JSON: `{"turns": [{"items": ["Hello"]}]}`. A turn answers one request; it is chosen by order, or by a marker in the
-prompt. docs/scripts.md explains scripts; the tables of `script_keys` define the whole format. This module opens no
+prompt. docs/scripts.md explains scripts; the tables of `keys` define the whole format. This module opens no
 files: `parse` turns a decoded value into a `Script` or raises `BadScript`, whose text is a sentence with the place and the
 next step. The item kinds are those that a model sends (LITE-48 to LITE-62, and the types of the openai package)."""
 
@@ -34,8 +34,9 @@ class BadScript(ValueError):
 class Turn(Value):
     """One reply of the model and the request that it answers; times are in milliseconds, sizes in characters or bytes.
 
-    `match` and `expect` are in the vocabulary of `codex_replay.protocol.script.expect`. `usage` is None for "leave it out" and an
-    empty mapping for "count it". `write` is how the reply is cut into HTTP chunks: "event", "whole" or a number of bytes.
+    `match` and `expect` are in the vocabulary of `codex_replay.protocol.script.expect`. `usage` is None if the usage is left out,
+    and an empty mapping if the fake counts the tokens itself. `write` is how the reply is cut into HTTP chunks: "event", "whole"
+    or a number of bytes.
     """
 
     items: tuple[Mapping[str, Any], ...] = ()
@@ -78,7 +79,7 @@ class Script(Value):
 def parse(value: object) -> Script:
     """Read a decoded script; raises `BadScript` with a sentence if it is invalid.
 
-    A bare list counts as the list of turns, and a string in place of an item as a text item.
+    A list counts as the list of turns, and a string in place of an item counts as a text item.
     """
     if isinstance(value, list):
         value = {"turns": value}
@@ -223,7 +224,7 @@ def _headers(value: Mapping[str, str] | list[list[str]]) -> tuple[tuple[str, str
 
 
 def _object_or_text(value: object, where: str) -> dict[str, Any]:
-    """Return a turn or an item that is not a text, which the caller has checked."""
+    """Return a turn or an item as an object; the caller has already handled an item that is a text."""
     if not isinstance(value, dict):
         quoted = rewritten(value, lambda each: isinstance(each, str))
         raise BadScript(f"{where} must be a string or an object, not {named(value)}.{quoted}")

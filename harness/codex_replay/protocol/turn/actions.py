@@ -1,7 +1,7 @@
 """The actions of a shell command, as Codex shows them next to the command: files that are read, listed or searched, or unknown.
 
-Observed on the binary with some two hundred commands. Only scripts of plain words joined by && || ; | are analysed; any other
-script is unknown as a whole. Steps that only format the output of other steps are left out.
+The rules were observed on the binary with some two hundred commands. Only scripts of plain words joined by && || ; | are
+analysed; any other script is unknown as a whole. Steps that only format the output of other steps are left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Turn the events of a turn into the frames of one Codex version, from its table.
 
 The rules are in `data/<version>/turn.json`; this module only applies them: it finds the rows of an event, omits rows for other
-kinds of listeners, and inserts the values. fake-codex loads this module at start-up, so it imports only the core.
+kinds of clients, and inserts the values. fake-codex loads this module at start-up, so it imports only the core.
 
     "$name"       the value of that name, whatever its type       {"reason?": "$reason"}   a key that is left out when null
     "${name}"     the value as text within a longer text          {"each": "texts", "as": "one", ...} one frame for each entry
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def load_table(version: str = DEFAULT) -> dict[str, Any]:
-    """Return the table of a version (turn.json), not shared; raises `MissingTable` for a version without one."""
+    """Return the table of a version (turn.json), not shared; raises `MissingTable` for a version without a table."""
     loaded: dict[str, Any] = loads(read("turn.json", version))
     return loaded
 
@@ -153,7 +153,9 @@ def add_usage(total: Mapping[str, int] | None, usage: Mapping[str, int]) -> dict
 
 
 def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the effects of an upstream fault: message, info, retry (a list of "request" and "stream"), streamStatus, full.
+    """Return the effects of an error of the model's backend.
+
+    Their names are message, info, retry (a list of "request" and "stream"), streamStatus, full.
 
     `cause` has one of "status" (with reason, body, url), "code" (with text), "break" (with url, reason) or "plan" (with again);
     see the table "errors" and REAL-98.

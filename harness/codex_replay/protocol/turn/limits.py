@@ -1,7 +1,8 @@
-"""Rate limits as 0.92.0 reads them from the headers of its backend's answers.
+"""Rate limits, as Codex 0.92.0 reads them from the headers of its backend's answers.
 
-Observed on the real binary: a header is read as Rust reads numbers (no underscores); a window of zeros counts as missing; the
-windows of an answer replace those of the previous answer, and credits stay until new ones come."""
+The following rules were observed on the real binary: a header is read as Rust reads numbers (no underscores); a window of zeros
+counts as missing; the windows of an answer replace those of the previous answer, and credits stay until new ones come.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +49,6 @@ def _flag(text: str) -> bool | None:
 
 
 def joined(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the limits after an answer: its windows, and its credits or, without any, the earlier credits."""
+    """Return the limits after an answer: its windows, and its credits, or the earlier credits if it has none."""
     kept = now.get("credits") or (before or {}).get("credits")
     return {**now, "credits": kept} if kept else dict(now)

@@ -1,6 +1,7 @@
-"""A command's output as 0.92.0 sends it: in chunks of at most 8 KiB, and truncated for the model.
+"""The output of a command, as Codex 0.92.0 sends it: in chunks of at most 8 KiB, and truncated for the model.
 
-Observed on the binary. fake-codex loads this module at start-up."""
+The rules were observed on the binary. fake-codex loads this module at start-up.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ CHARS: Budget = (10_000, "chars")
 
 
 def chunks(text: str) -> Iterator[tuple[bytes, str]]:
-    """Yield the chunks of an output, each as bytes and as text, in which a character that is cut becomes U+FFFD."""
+    """Yield the chunks of an output, each as bytes and as text. In the text, a character that is cut in two becomes U+FFFD."""
     data = text.encode("utf-8", "surrogatepass")
     for start in range(0, len(data), _PIECE):
         piece = data[start : start + _PIECE]
@@ -26,7 +27,10 @@ def chunks(text: str) -> Iterator[tuple[bytes, str]]:
 
 
 def kept(text: str, budget: Budget = TOKENS) -> str:
-    """Return the output of a call as the history has it: the limit is a fifth higher than for the output of a command."""
+    """Return the output of a call in the form for the history.
+
+    Its limit is a fifth higher than that for the output of a command.
+    """
     most, unit = budget
     return truncated(text, (most * 6 // 5, unit))
 
@@ -49,7 +53,7 @@ def truncated(text: str, budget: Budget = TOKENS) -> str:
 
 
 def formatted(text: str, budget: Budget = TOKENS) -> str:
-    """Return an output as the end of its command shows it."""
+    """Return an output in the form in which the event for the command's end shows it."""
     short = truncated(text, budget)
     return text if short is text else f"Total output lines: {len(text.splitlines())}\n\n{short}"
 

@@ -1,7 +1,8 @@
-"""Parse patches in apply_patch's language, as strictly as 0.92.0 does, and patches in a shell command.
+"""Parse patches in apply_patch's language, as strictly as Codex 0.92.0 does, and patches in a shell command.
 
-Observed on the binary: white space around the patch and CRLF are ignored, a heredoc around it is removed, and the first wrong
-line is named with its number. fake-codex loads this module at start-up."""
+The rules were observed on the binary: white space around the patch and CRLF are ignored, a heredoc around it is removed, and the
+first wrong line is named with its number. fake-codex loads this module at start-up.
+"""
 
 from __future__ import annotations
 

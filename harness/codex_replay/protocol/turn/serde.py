@@ -2,8 +2,8 @@
 
 The real server reads the arguments of the model's calls in this way. Strategy: one pass over the bytes, like serde_json, so that
 the first error in the text is reported, whether of syntax or of type, with the line and the column (in bytes) that serde_json
-reports. A form is a name: string, boolean, u64, a `struct` or an `enum` of the table (forms.json); `?` marks what may be null or
-absent, `[form]` a list.
+reports. A form is a name: string, boolean, u64, or a `struct` or `enum` of the table (forms.json). `?` marks a value that may be
+null or absent, `[form]` marks a list.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _DEPTH = 127
 
 
 class Mismatch(ValueError):
-    """The text is not JSON or has another form; the message is the message of serde_json."""
+    """The text is not JSON or has another form; the error text is that of serde_json."""
 
 
 class _Unplaced(ValueError):
-    """A type error; its position is the end of the value."""
+    """A type error whose position is the end of the value."""
 
 
 def read(text: str, form: str, table: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Read one reply of the model as Codex does: it takes events of the Responses stream and returns what happens in the turn.
+"""Read one reply of the model as Codex does: take the events of the Responses stream, and return the happenings in the turn.
 
 A state machine over decoded events: it knows the open item, collects the items for the history, the calls to run and the usage,
 and reports how the reply ended. The table maps the events ("model" in turn.json). The rules come from the real binary: a delta
@@ -24,7 +24,7 @@ class Sampling:
     def __init__(self, rows: list[dict[str, Any]], searches: Mapping[str, list[str]] | None = None) -> None:
         """`searches` are the actions of a search that the version knows, with their members.
 
-        Returns None if the version passes every action on.
+        None means that the version passes every action on.
         """
         self._rows = rows
         self._searches = searches
@@ -52,7 +52,7 @@ class Sampling:
         return []
 
     def _note(self, sort: str, item: Mapping[str, Any]) -> None:
-        """Keep an item that causes no events: a compaction goes back to the model; any other item is only a raw item."""
+        """Keep an item that causes no events. A compaction is sent back to the model; any other such item is only a raw item."""
         if sort != "compaction":
             self.history.append({"type": "other"})
         elif type(item.get("encrypted_content")) is str:

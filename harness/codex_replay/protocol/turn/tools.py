@@ -93,7 +93,7 @@ def _quoted(word: str) -> str:
 
 
 def _chunk(word: str) -> tuple[int, str]:
-    """Return how many characters can be quoted in one way, and the simplest such way."""
+    """Return how many characters of a word can be quoted in the same way, and the simplest such way."""
     ways = {"bare", "single", "double"}
     for i, c in enumerate(word):
         allowed = {"bare", "single", "double"} if c in _WORD else {"single", "double"}

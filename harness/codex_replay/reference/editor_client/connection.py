@@ -143,8 +143,8 @@ class Connection:
     def stop(self, *, patient: bool) -> None:
         """End the server: close its stdin and, if that is not enough, terminate it; no child process is left.
 
-        A server that waits for an approval does not end when its stdin is closed, so it is terminated, whatever the value of
-        `patient`.
+        A server that waits for an approval does not end when its stdin is closed. Such a server is terminated, whatever the value
+        of `patient`.
         """
         self._process.close()
         for end in (None, self._process.terminate, self._process.kill)[not patient :]:

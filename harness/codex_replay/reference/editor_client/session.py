@@ -1,9 +1,10 @@
 """One thread and its turns: prompts in, text out, and approvals during the turn.
 
 Strategy: prompts wait in a queue; `_advance` takes the next possible step: start the server, shake hands, start the thread, start
-the turn. If the server exits, all of this is reset, so that the next prompt begins with a new server. Fields are read in either
-spelling, thread_id or threadId: the document uses `thread_id`, the real server `threadId`. The codex/event/* notifications are
-ignored, because item/* and turn/* have the same content."""
+the turn. If the server exits, all of this is reset, so that the next prompt begins with a new server. Fields are read in both
+spellings: the document uses `thread_id`, the real server uses `threadId`. The codex/event/* notifications are ignored, because
+item/* and turn/* have the same content.
+"""
 
 from __future__ import annotations
 
@@ -270,8 +271,7 @@ class Session:
         self._report("error", message=self._complaint)
 
     def on_turn_completed(self, params: Message) -> None:
-        """End the turn. End the turn; ignore a repeated end of an earlier turn, which the server may send while the next one
-        starts."""
+        """End the turn. Ignore a repeated end of an earlier turn, which the server may send while the next turn starts."""
         turn = field(params, "turn")
         name = field(turn, "id")
         if isinstance(name, str) and name in self._ended:

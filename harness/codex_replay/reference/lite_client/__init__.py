@@ -5,4 +5,6 @@ with their canned results, a follow-up with every call and its output. docs/lite
 The client uses only the standard library, so that it shares no code with the fake that answers it or the suite that tests it.
 
 A client that is run for one prompt spends most of its time on its start. Its modules therefore import rarely needed modules on
-demand, and import no module only for annotations: `TYPE_CHECKING` is a name that type checkers know, with or without `typing`."""
+demand, and import no module only for annotations: the name `TYPE_CHECKING` is defined without `typing`, because type checkers
+know the name itself.
+"""

@@ -68,8 +68,11 @@ class Auth:
 
 
 def uses_chatgpt(document: dict[str, Any]) -> bool:
-    """Return the kind of auth: `auth_mode` names the kind of login; in a file without `auth_mode` (as Codex 0.92 writes), an
-    API key is used if the file has one."""
+    """Return True if the file has a ChatGPT login.
+
+    `auth_mode` names the kind of login. In a file without `auth_mode` (Codex 0.92 writes such files), an API key takes
+    precedence.
+    """
     mode = document.get("auth_mode")
     if mode in ("chatgpt", "api_key"):
         return bool(mode == "chatgpt")

@@ -79,7 +79,7 @@ class Client:
         return self.auth.chatgpt
 
     def refresh(self) -> None:
-        """Get new tokens and store them at once, because the old tokens are used up."""
+        """Get new tokens and store them at once, because the old refresh token is no longer valid."""
         self.auth.store(tokens.refresh(self.settings.token_url, self.auth.refresh_token(), self.settings.timeout))
 
     def send(self, body: Item) -> Reply:
@@ -176,7 +176,7 @@ def new_id() -> str:
 
 
 def text_settings(schema: Any) -> Item:
-    """Return the settings for the form of the answer; `schema`, if any, is the schema of its JSON."""
+    """Return the settings for the form of the answer. `schema` is the JSON Schema of the answer, or None."""
     if schema is None:
         return {"verbosity": "medium"}
     return {"verbosity": "medium", "format": {"type": "json_schema", "strict": True, "schema": schema, "name": "output"}}
@@ -188,8 +188,10 @@ def user_message(prompt: str) -> Item:
 
 
 def sent_back(item: Item) -> Item | None:
-    """Return a finished item in the form for the next input, without its id: the backend does not store items, so it could
-    not resolve an id."""
+    """Return a finished item in the form for the next input.
+
+    It has no id, because the backend stores no items and cannot resolve ids.
+    """
     kind = item.get("type")
     if kind == "function_call":
         return {"type": kind, "name": item["name"], "arguments": item["arguments"], "call_id": item["call_id"]}

@@ -13,4 +13,4 @@ class Problem(Exception):
 
 
 class Unauthorized(Problem):
-    """The backend answered 401: it does not, or no longer, accept the access token or the API key."""
+    """The backend answered 401: it does not accept the access token or the API key, or no longer accepts it."""

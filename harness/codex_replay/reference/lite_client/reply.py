@@ -37,7 +37,7 @@ class Reply:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """The items that wait for an output from the client; a web search is done by the backend itself."""
+        """The items for which the client must send an output. A web search is not among them, because the backend runs it."""
         return [item for item in self.items if item.get("type") in CALLS]
 
     @property
@@ -104,7 +104,7 @@ def read(events: Iterable[tuple[str, str]]) -> Reply:
 
 
 def unfinished() -> Problem:
-    """Return the problem for a stream that ends before its response does."""
+    """Return the problem for a stream that ends before its response is complete."""
     return Problem("The stream ended before response.completed. Try again.")
 
 
@@ -118,7 +118,7 @@ def decode(data: str) -> dict[str, Any]:
 
 
 def content(item: dict[str, Any]) -> str:
-    """Return the text that the deltas of an item should join to."""
+    """Return the complete text of an item, which its joined deltas must equal."""
     field = CALLS.get(str(item.get("type")))
     return str(item.get(field, "")) if field else message_text(item)
 

@@ -59,9 +59,9 @@ class Tools:
         return failure(str(result["error"])) if "error" in result else str(result.get("output", ""))
 
     def find(self, name: str, given: object) -> Item | None:
-        """Return the first result of that name whose arguments, or input, match.
+        """Return the first result for this tool name whose arguments (or input) match the call.
 
-        A result without them matches every call of that name.
+        A result without arguments matches every call of the tool.
         """
         for result in self.results:
             if result.get("name") == name and result.get("arguments", given) == given and result.get("input", given) == given:

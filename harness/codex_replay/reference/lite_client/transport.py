@@ -44,7 +44,7 @@ class Address:
 
 
 class Reader:
-    """Read a connection by lines or by numbers of bytes."""
+    """A reader of a connection, by lines or by numbers of bytes."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -90,7 +90,7 @@ class Reader:
 
 
 class Answer:
-    """The answer to a POST; `chunks` or `read` gives the body, once. Close it."""
+    """The answer to a POST. `chunks` or `read` returns the body, but only once. The caller must close the answer."""
 
     def __init__(self, url: str, connection: socket.socket) -> None:
         self._url = url

@@ -34,7 +34,7 @@ class Refused(Exception):
 
 
 class Socket:
-    """A connection to the backend. Raises `Refused`, and `Problem` if there is no answer."""
+    """A WebSocket connection to the backend. The constructor raises `Refused`, or `Problem` if there is no answer."""
 
     def __init__(self, url: str, headers: Mapping[str, str], timeout: float) -> None:
         from websockets.exceptions import InvalidStatus, WebSocketException

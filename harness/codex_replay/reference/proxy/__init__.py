@@ -12,5 +12,5 @@ real Codex (profile `works-on-0.92`). docs/reference-proxy.md is its manual.
     instructions  parameters  examples  payloads   messages to the app-server
     exchange  events  appserver  pool       the conversation with the app-server
     toolcalls  pieces  textjson             the output of the model
-    settings  errors  jsontext              beneath all of them
+    settings  errors  json_text              beneath all of them
 """

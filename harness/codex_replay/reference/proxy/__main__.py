@@ -39,7 +39,7 @@ async def serve(settings: Settings) -> int:
 
 
 def main(argv: list[str]) -> int:
-    """Read the environment and serve; return 2 if a setting is invalid. There are no arguments."""
+    """Read the settings from the environment, and serve; return 2 if a setting is invalid. The program takes no arguments."""
     try:
         settings = from_env(os.environ)
     except BadSetting as error:

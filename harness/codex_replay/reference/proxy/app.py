@@ -31,7 +31,7 @@ PREFLIGHT = {
 
 
 class App:
-    """Answers requests; the server calls `handle`."""
+    """The HTTP application: the server calls `handle` for each request."""
 
     def __init__(self, settings: Settings, pool: Pool) -> None:
         self._settings, self._pool = settings, pool

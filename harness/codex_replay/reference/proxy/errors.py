@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ProxyError(Exception):
-    """A request cannot be answered. `status` is the HTTP status, `body` the error object for it."""
+    """A request cannot be answered. `status` is the HTTP status of the answer; `body` is the error object in the answer."""
 
     def __init__(self, status: int, message: str, *, kind: str = "", code: str | None = None, param: str | None = None) -> None:
         super().__init__(message)

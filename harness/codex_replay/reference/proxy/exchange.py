@@ -1,5 +1,6 @@
-"""One request's conversation with the app-server: open it, submit the prompt, follow the turn to its end, and never leave it
-running.
+"""The conversation with the app-server for one request.
+
+It is opened, gets the prompt, and is followed to the end of the turn. No turn is left running.
 
 as-specified newConversation, addConversationListener, sendUserTurn and sendUserMessage in one go. Both calls contain the same
 items, so the server may make one or two model calls; all its text is passed on. works-on-0.92 thread/start, turn/start. If the
@@ -30,7 +31,10 @@ NOT_RUN = "The client runs this tool itself."
 
 
 class Exchange:
-    """One conversation for one request: `events` yields its events, and ends with the turn. Always `aclose` it."""
+    """The conversation for one request.
+
+    `events` yields its events and ends with the turn. Callers must always `aclose` the generator.
+    """
 
     def __init__(self, asked: Asked, settings: Settings, pool: Pool) -> None:
         self._asked, self._settings, self._pool = asked, settings, pool
@@ -100,7 +104,7 @@ class Exchange:
             yield call
 
     def _take(self, event: Native, calls: dict[str, Native]) -> bool:
-        """Note a call of a client's tool; return True if it is new.
+        """Note a call of a client's tool; return True if the call is new.
 
         Calls with invalid arguments are left to Codex, which reports the error to the model.
         """

@@ -3,7 +3,7 @@
 Strategy. The page is a skeleton (`page/page.html`), a style sheet and a script, which is made of the files of `page/` listed in
 `SCRIPTS`. The data are inactive text: one JSON text for the lists, and chunks (JSON, deflated, base64) of `BLOCK` cases or of one
 trace. The script decodes a chunk only when the reader opens it, so a page of thousands of cases loads at once. The page has the
-traces of failed, known and skipped cases, and of `PASSED` passed cases.
+traces of failed, known and skipped cases, and the traces of `PASSED` of the passed cases.
 
 All texts in frames and messages are untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can close its
 element. The script makes only text nodes of the data, never markup. The page's content security policy allows only this script
@@ -103,7 +103,7 @@ def drift_html(found: Mapping[str, Any]) -> str:
 
 
 def _glance(drift: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data for the line above a drift; its long lists stay in a separate chunk."""
+    """Return the data for the summary line of a drift. The long lists of the drift stay in a separate chunk."""
     return {key: drift[key] for key in ("drift", "behaviour", "from", "to", "counts", "totals") if key in drift}
 
 

@@ -132,9 +132,12 @@ function noticed(items, cls) {
   const marked = items.filter((item) => item.cls === cls && item.mark);
   const capable = marked.filter((item) => item.mark === "with").length;
   const without = marked.length - capable;
-  const those = cls === "breaking" ? "only those" : "only for those";
-  const parts = without ? [`${without.toLocaleString("en")} of them ${those} that do not send ${saidIn(marked[0].capability)}`] : [];
-  if (capable) parts.push(`${capable.toLocaleString("en")} ${without ? `${those} that do` : `of them ${those} that send ${saidIn(marked[0].capability)}`}`);
+  const only = (number) => {
+    const verb = cls === "breaking" ? (number === 1 ? "breaks" : "break") : (number === 1 ? "is" : "are");
+    return `${number.toLocaleString("en")} of them ${verb} only ${cls === "breaking" ? "" : "for "}clients that`;
+  };
+  const parts = without ? [`${only(without)} do not send ${saidIn(marked[0].capability)}`] : [];
+  if (capable) parts.push(`${only(capable)} send ${without ? "it" : saidIn(marked[0].capability)}`);
   return parts.length ? ` (${parts.join(", ")})` : "";
 }
 

@@ -1,7 +1,8 @@
 """The functions on cassettes that `codex_replay` offers its users: open, lint, normalise, diff.
 
-Each function is thin: `file`, `lint` and `codex_replay.protocol.recordings.compare` do the work. A module that only one function
-needs is imported inside that function."""
+Each function is thin: `file`, `lint` and `codex_replay.protocol.recordings.compare` do the work. If only one function needs a
+module, that function imports it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def open_cassette(path: str | os.PathLike[str]) -> CassetteReader:
 
     `header` is set at once. After the last frame, `footer` is set, or `truncated` is a sentence: a recording that was cut short
     is readable up to its last complete frame. Raises `CassetteError` for a file that cannot be read, and for a damaged line
-    before the last one.
+    before the last line.
     """
     return CassetteReader(_path(path))
 

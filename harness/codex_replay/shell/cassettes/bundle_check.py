@@ -2,7 +2,7 @@
 
 Each frame is *valid* or not, and *known* or not (no key that the bundle does not list); `blame` is the writer of the frame.
 
-Servers are checked with the version's experimental bundle if there is one, because the real server writes experimental members to
+Servers are checked with the version's experimental bundle if it exists, because the real server writes experimental members to
 every client. Clients are checked with the plain bundle until their initialize declares the capability. If only the plain bundle
 refuses a client's frame, the message says so.
 """
@@ -112,7 +112,10 @@ def _experimental(codex: str) -> Validator | None:
 
 
 class BundleCheck:
-    """Follow one connection and report faults of each rpc frame. Faults of the side that is not judged are notes."""
+    """A checker that follows one connection and reports the faults of each rpc frame.
+
+    Faults of the side that is not judged are notes.
+    """
 
     def __init__(self, codex: str, judged: str = "server") -> None:
         validator = _validator(codex)
@@ -151,7 +154,7 @@ class BundleCheck:
         return ()
 
     def _behind(self, value: Any, violation: Violation) -> str:
-        """Return the note that a client's frame would be valid if the client declared the capability."""
+        """If a client's frame would be valid with the capability, return a note that says so."""
         if violation.blame != "client" or self._asked or not isinstance(value, dict) or "method" not in value:
             return ""
         experimental = self._experimental
@@ -172,9 +175,9 @@ class BundleCheck:
 
 
 def bundle_checks(codex: str | None, judged: str) -> Callable[[Header], Sequence[Check]]:
-    """Return the factory of the checks of one cassette: for `codex`, or the version in its header.
+    """Return a function that makes the checks of one cassette: for `codex`, or for the version in the header of the cassette.
 
-    A header whose version has no bundle here causes a remark that no frame is validated, unless `codex` is given.
+    If there is no bundle of the version in the header and `codex` is not given, a remark reports that no frame is validated.
     """
 
     def checks(header: Header) -> Sequence[Check]:
@@ -186,7 +189,7 @@ def bundle_checks(codex: str | None, judged: str) -> Callable[[Header], Sequence
 
 
 def _missing(codex: str) -> str:
-    """Return the reason why there is no bundle for the version in a header, "" if there is one.
+    """Return the reason why there is no bundle for the version in a header; "" if the bundle exists.
 
     A header is not trusted: only version numbers are looked up, never paths.
     """

@@ -97,7 +97,7 @@ class CassetteReader:
     """Read one cassette as a stream: the header at once, the frames on demand.
 
     After the last frame, `footer` is set, or `truncated` has a sentence: a recording that was cut short is readable up to its
-    last complete frame. A file that is not a cassette, or a damaged line before the last one, raises `CassetteError`.
+    last complete frame. A file that is not a cassette, or a damaged line before the last line, raises `CassetteError`.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -143,7 +143,7 @@ class CassetteReader:
             yield frame
 
     def read_line(self) -> bytes:
-        """Return the next line undecoded, b"" at the end; for a replayer that does not decode every frame."""
+        """Return the next line undecoded, b"" at the end. A replay uses this method, because it does not decode every frame."""
         try:
             line = self._file.readline()
         except OSError as error:
@@ -152,7 +152,7 @@ class CassetteReader:
         return line
 
     def place(self, line: bytes) -> int | None:
-        """Return the offset of the line that was read last, None if the file cannot be read again (a pipe)."""
+        """Return the offset of the line that was read last; None if the file cannot be read twice (a pipe)."""
         try:
             return self._file.tell() - len(line)
         except OSError:
@@ -177,13 +177,13 @@ class CassetteReader:
         return lines
 
     def read(self) -> Frame | None:
-        """Return the next frame, or None after the last one."""
+        """Return the next frame, or None after the last frame."""
         if self.footer or self.truncated:
             return None
         frame = self.parse(self.read_line())
         if self.footer and self.read_line():
             raise CassetteError(
-                f"{self.path}, line {self._line}: more lines follow the footer; split the file: one file holds one recording."
+                f"{self.path}, line {self._line}: more lines follow the footer. One file holds one recording: split the file."
             )
         return frame
 
@@ -206,7 +206,9 @@ class CassetteReader:
             self.footer = item
             return None
         if isinstance(item, Header):
-            raise CassetteError(f"{self.path}, line {self._line}: a second header; split the file: one file holds one recording.")
+            raise CassetteError(
+                f"{self.path}, line {self._line}: this is a second header. One file holds one recording: split the file."
+            )
         if not damaged and (why := why_no_message(item, line)):
             raise self._damaged(why)
         return item
@@ -309,7 +311,7 @@ class CassetteWriter:
     def change_header(self, header: Header) -> bool:
         """Overwrite the header in place; return False if it is too long, or if this is not a regular file (a pipe, a device).
 
-        Frames on disk stay in their places: a killed writer leaves the old header or the new one.
+        Frames on disk stay in their places. If the writer is killed, the file has the old header or the new header.
         """
         line = encode_header(header, self._header)
         if not self._is_file or len(line) != self._header:

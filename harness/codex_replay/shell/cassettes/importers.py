@@ -36,7 +36,7 @@ class Source:
         self.skipped[why] = self.skipped.get(why, 0) + 1
 
     def fail(self, number: int, why: str) -> ImportFailed:
-        """Return the error for a line."""
+        """Return the `ImportFailed` error for line `number`; `why` is the reason."""
         return ImportFailed(f"{self.path}, line {number}: {why}; correct the line or choose another --format.")
 
 
@@ -149,7 +149,7 @@ def _message(event: dict[str, Any], key: str) -> dict[str, Any] | None:
 def _mark(message: Any, key: str | None = None) -> dict[str, Any]:
     """Return the extra keys of the frame: the mark of a payload that was cut for size when it was logged.
 
-    A payload that is a string but should be an object was also cut, because loggers write cut values as strings.
+    A payload that is a string instead of an object was also cut, because loggers write cut values as strings.
     """
     payload = message.get(key or "params") if type(message) is dict else message
     cut = _is_cut(message) or (key is not None and type(payload) is str)
@@ -201,7 +201,7 @@ class _Clock:
         self._last = 0.0
 
     def time_of(self, given: Any) -> float:
-        """Return the time of an entry; an entry without a time has the time of the previous one."""
+        """Return the time of an entry; an entry without a time gets the time of the previous entry."""
         stamp = _stamp(given)
         if stamp is None:
             return self._last

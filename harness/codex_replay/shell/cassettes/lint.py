@@ -1,9 +1,9 @@
 """Check that a cassette is sound: every check on one streamed file.
 
-Strategy: `lint` reads a file line by line and passes each frame to small checks, and each check stores only the facts that
-it needs. The
-result is a `LintFinding`: an "error" (the file must not be trusted) or a "note" (worth knowing, harmless). Further checks, such
-as validation against a schema bundle, are passed in by the caller."""
+Strategy: `lint` reads a file line by line and passes each frame to small checks. Each check stores only the facts that it needs.
+The result is a `LintFinding`: an "error" (the file must not be trusted) or a "note" (worth knowing, harmless). Further checks,
+such as validation against a schema bundle, are passed in by the caller.
+"""
 
 from __future__ import annotations
 

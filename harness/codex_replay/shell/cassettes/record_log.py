@@ -31,8 +31,8 @@ class Log:
     """The recording side of a tee: write frames to a cassette until writing fails; report the failure once, and set `on` to
     False.
 
-    `write_out` is called with the sentence on the failure. If a frame cannot be redacted or written, it is left out together with
-    all later ones, so the cassette is truncated but never wrong.
+    `write_out` is called with the sentence on the failure. If a frame cannot be redacted or written, the frame and all later
+    frames are left out, so the cassette is truncated but never wrong.
     """
 
     def __init__(self, writer: Writer, write_out: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -71,11 +71,11 @@ class Log:
                 self._stop(f"{self._writer.path}: frame {self._writer.frames} could not be recorded ({error!r}).")
 
     def partial(self) -> None:
-        """Note that some traffic is not recorded: recording continues, but the cassette gets no footer."""
+        """Note that some traffic is not recorded. Recording continues, but the cassette gets no footer."""
         self._whole = False
 
     def give_up(self, why: str) -> None:
-        """Stop recording; the cassette stays without a footer."""
+        """Stop recording; the cassette gets no footer."""
         with self._lock:
             self._stop(why)
 

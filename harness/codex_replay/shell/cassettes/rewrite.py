@@ -2,7 +2,9 @@
 
 Each frame is redacted and on disk before `write` returns, so that nothing is lost if the writer is killed. Secrets that no single
 frame shows are known only at the end: the frames that contain a part of such a secret are then rewritten, in a copy that replaces
-the file in one step. The same redactor is used as for the frames, so that a secret has one placeholder in the whole file."""
+the file in one step. The same redactor is used for single frames and for chunks, so that a secret has one placeholder in the
+whole file.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +36,18 @@ class Rewritten(NamedTuple):
 
 
 class NotRewritten(CassetteError):
-    """A cassette contains a secret in chunks and could not be rewritten; `secrets` has their kinds and places, never their
-    text."""
+    """A cassette contains secrets in chunks, and could not be rewritten.
+
+    `secrets` has the kinds and places of the secrets, never their text.
+    """
 
     def __init__(self, path: str, secrets: list[Secret], why: str) -> None:
         self.secrets = secrets
         literal = " --literal TEXT" if any(one.kind == "literal" for one in secrets) else ""
         super().__init__(
-            f"{path}, line {secrets[0].first + 1} (frame {secrets[0].first}): it contains {secrets_text(secrets)}, and could not "
-            f"be rewritten ({why}); run `codex-replay cassette redact {path}{literal} --out G`, and keep only G."
+            f"{path}, line {secrets[0].first + 1} (frame {secrets[0].first}): it contains {secrets_text(secrets)}, and "
+            f"could not be rewritten ({why}); run `codex-replay cassette redact {path}{literal} --out FILE`, and keep only "
+            "that FILE."
         )
 
 
@@ -59,7 +64,7 @@ class WholeWriter:
     """Redacts frames before a `CassetteWriter` writes them, and stores the chunks that the frames contain.
 
     `unnamed` is the written header if it does not name the Codex version: the first frame that names the version changes the
-    header (`codex_version`). For this, the writer needs `HEADER_ROOM`.
+    header (`codex_version`). For this change, the writer of the cassette must have a `room` of `HEADER_ROOM`.
     """
 
     def __init__(self, writer: CassetteWriter, redactor: Redactor, unnamed: Header | None = None) -> None:

@@ -3,8 +3,8 @@ identically.
 
 Strategy: everything is made in a draft folder next to its final place and moved there in one step, so a version exists completely
 or not at all. The results of the long steps (the install, the bundles, the runs of the suite) are kept in the cache under
-separate keys: after an interrupt, the command continues there. Before the move, each recording is checked as a user would check
-it, by the commands `cassette lint` and `replay`, which read the draft.
+separate keys: after an interrupt, the command continues with the first missing step. Before the move, each recording is checked
+as a user would check it, by the commands `cassette lint` and `replay`, which read the draft.
 
     <data>/versions/<version>/schema  schema-experimental  schema.sha256      the bundles
                               methods.json  config-keys.json  normalise.json  causality.json
@@ -76,8 +76,8 @@ def add(
 ) -> Path:
     """Add `version` and return its folder; the data of an existing version are made again.
 
-    `runs` is how often the suite runs, at least twice; `wait` is how many seconds a case waits for one frame; `chosen` is an
-    expression for pytest's -k. Raises `CannotAdd`, `CodexInstallError` or `CannotRun`, each with a sentence.
+    `runs` is the number of runs of the suite, at least 2; `wait` is the number of seconds that a case waits for one frame;
+    `chosen` is an expression for pytest's -k. Raises `CannotAdd`, `CodexInstallError` or `CannotRun`, each with a sentence.
     """
     if version in version_data.packaged():
         raise CannotAdd(f"Codex {version} is packaged with codex-replay; there is nothing to add.")

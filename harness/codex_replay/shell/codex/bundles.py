@@ -1,9 +1,9 @@
 """The schema bundle of any Codex version, or in a user's file, downloaded and generated at first use.
 
 Strategy: a bundle is small (a few megabytes) and its binary is not (60 to 250). Therefore only the bundle is kept, under
-``<cache>/bundles/<version>/``, and a binary that was installed only for this is removed as soon as it has written its bundle. The
-bundles of many versions therefore never need more disk space than one additional binary. The folder is put in place by one
-rename: it is complete or does not exist.
+``<cache>/bundles/<version>/``, and a binary that was installed only for this is removed as soon as it has written its bundle. In
+addition to the bundles, the disk therefore never holds more than one binary. The folder is put in place by one rename: it is
+complete or does not exist.
 
 The experimental bundle of a version that has one (`codex_replay.protocol.drift.experimental`) is kept in the same way, under
 ``<cache>/bundles-experimental/<version>/``. The experimental bundle is written while the binary is installed for the plain
@@ -54,8 +54,8 @@ def cached(version: str, experimental: bool = False) -> Path | None:
 def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
     """Return the bundle that `named` means: a Codex version, or the path of a user's bundle file or folder.
 
-    A version's bundle is the vendored one, otherwise the cached one; otherwise it is generated now (which installs the binary if
-    necessary, and then removes it). Raises `BundleError`, a sentence, if the bundle is not available.
+    The bundle of a version is the vendored one, otherwise the cached one. If there is neither, it is generated now; for this, the
+    binary may be installed, and is then removed. Raises `BundleError`, a sentence, if the bundle is not available.
     """
     if named in data_tables.versions():
         return load(named)
@@ -130,7 +130,7 @@ def _unlike(path: str) -> str | None:
 def _whole(bundle: Bundle) -> Bundle:
     """Return the complete generated bundle, under its name, if `bundle` is only its primary file; otherwise `bundle` itself.
 
-    The primary files of 0.93 to 0.110 have one type where the binary has two that share a name; the single files have both types.
+    The primary files of 0.93 to 0.110 have only one of two types that share a name; the single files have both types.
     """
     if len(bundle.files) > 1:
         return bundle

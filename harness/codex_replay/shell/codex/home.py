@@ -60,8 +60,8 @@ class ApiKey:
 class ChatGpt:
     """Log in with ChatGPT tokens.
 
-    `last_refresh` is an RFC 3339 time; "" means now, None leaves it out (the turn then fails), and one older than eight
-    days makes Codex refresh at start. `id_token` must parse as a JWT; "" makes a fake one for `account_id`.
+    `last_refresh` is an RFC 3339 time; "" means now, None leaves it out, and the turn then fails. If `last_refresh` is older than
+    eight days, Codex refreshes the tokens at its start. `id_token` must parse as a JWT; "" makes a fake one for `account_id`.
     """
 
     access_token: str = "fake-access-token"
@@ -156,7 +156,7 @@ class HermeticHome:
 def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = FAKE_ACCOUNT) -> str:
     """Return an id_token that Codex can parse and that is clearly not real: unsigned, from an issuer that cannot exist.
 
-    The claims of the token are those that REAL-08 names, and the user, which later versions read.
+    The claims of the token are those that REAL-08 names, and in addition the user, which later versions of Codex read.
     """
     auth = {"chatgpt_plan_type": plan, "chatgpt_account_id": account_id, "chatgpt_user_id": FAKE_USER}
     claims = {"iss": "https://codex-replay.invalid", "email": email, "https://api.openai.com/auth": auth}

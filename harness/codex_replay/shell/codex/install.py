@@ -34,7 +34,7 @@ RETRY_DELAY = 1.0
 
 
 class Step(NamedTuple):
-    """One report of progress: the stage, a line of text, and the number of finished bytes (of `total`, if known).
+    """One report of progress: the stage, a line of text, the number of finished bytes, and their `total` if it is known.
 
     Stages: wait, damaged, resolve, download, retry, check, unpack.
     """

@@ -1,8 +1,9 @@
 """The npm client: look up one package version, download its tarball, and describe errors.
 
-Strategy: npm runs as a program in a separate process group, in a temporary folder that also has its download cache. A broken
-download therefore leaves nothing in the user's npm cache, the growth of that folder shows the progress, and one kill ends
-everything. npm's own retries are kept short; the caller repeats a `FlakyDownload`."""
+Strategy: npm runs as a program in a separate process group, in a temporary folder that also has its download cache. Therefore a
+broken download leaves nothing in the user's npm cache, the size of the temporary folder shows the progress, and one kill ends all
+processes. npm's own retries are kept short; the caller repeats a `FlakyDownload`.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Ask a real Codex for facts that no schema contains: its methods in its own order, with the text of a refusal, and the keys of
 config.toml.
 
-Strategy: a method that does not exist is refused with a list of all methods, and `"params":5` with the type that the method
-expects. The value `[[[]]]` is refused for a known key of config.toml; an unknown key is ignored. Each process has a hermetic home
-with an upstream that does not answer."""
+Strategy: the server refuses an unknown method with a list of all methods, and it refuses `"params":5` with the type that the
+method expects. The value `[[[]]]` is refused for a known key of config.toml; an unknown key is ignored. Each started process has
+a hermetic home, and its upstream does not answer.
+"""
 
 from __future__ import annotations
 
@@ -74,8 +75,8 @@ def config_keys(binary: Path, version: str, known: list[str]) -> tuple[list[str]
     """Return the keys of config.toml that this version reads, and the number of keys that the binary reports (None: it reports
     none).
 
-    A key is read if `[[[]]]` is refused for it. The candidates are the `known` keys and the keys in the server's answer to
-    config/read.
+    A key counts as read if the binary refuses the value `[[[]]]` for it. The candidates are the `known` keys and the keys in the
+    server's answer to config/read.
     """
     found = []
     with tempfile.TemporaryDirectory(prefix="codex-replay-probe-", ignore_cleanup_errors=True) as root:

@@ -34,8 +34,8 @@ def generate(server: Sequence[str], out: str, *, experimental: bool = False, tim
     """Run ``<server> generate-json-schema --out OUT`` with an empty home directory.
 
     `server` is the command that starts an app-server (``["codex", "app-server"]``), `timeout` is in seconds. With `experimental`,
-    it also writes the parts that only clients with the capability get (from 0.95 on). Raises `GenerateError` if the command
-    cannot be started, does not end in time, fails, or writes nothing.
+    the command also writes the parts that only clients with the capability get (from 0.95 on). Raises `GenerateError` if the
+    command cannot be started, does not end in time, fails, or writes nothing.
     """
     codex = " ".join(server)
     command = [*server, "generate-json-schema", "--out", os.path.abspath(out), *(["--experimental"] if experimental else [])]

@@ -1,5 +1,7 @@
-"""The shell tool of a Codex version: scripts call the tool of 0.92, and the call is converted to the tool of the version that
-plays it."""
+"""The shell tool of a Codex version.
+
+Scripts call the shell tool of 0.92; this module converts such calls for the version that plays the script.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 def shell_tool(version: str) -> Mapping[str, str]:
     """Return the `name` of the shell tool of `version`, its argument for the command line (`command`), and perhaps `model`.
 
-    For a text that is not a version, return those of the default version (data/any/shell-tools.json).
+    For a text that is not a version, return the shell tool of the default version (data/any/shell-tools.json).
     """
     at = numbers(version if is_version(version) else DEFAULT)
     rows: list[dict[str, str]] = load("shell-tools", "any")["rows"]

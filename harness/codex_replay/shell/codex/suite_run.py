@@ -58,11 +58,11 @@ class CannotRun(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run: the folder of the suites, the Codex version, its number (1, or 2 for the control run), and the cases.
+    """A run: the folder of the suites, the Codex version, the number of the run (1, or 2 for the control run), and the cases.
 
     `chosen` is an expression for pytest's -k, `nodes` are single cases (path below the suites::name); `wait` is the number of
-    seconds that a case waits for one frame, `jobs` the number of cases that run at a time. In a `plain` run, each client sends
-    the opening messages of its case, without the capability that makes two versions comparable.
+    seconds that a case waits for one frame; `jobs` is the number of cases that run at the same time. In a `plain` run, each
+    client sends the opening messages exactly as in its case. Other runs add the capability that makes two versions comparable.
     """
 
     suites: Path

@@ -20,7 +20,7 @@ _BLOCK = 1 << 20
 
 
 def check_integrity(tarball: Path, integrity: str, spec: str) -> None:
-    """Raise an error unless the file's SHA-512 is the one in `integrity` ("sha512-BASE64", perhaps among other hashes)."""
+    """Raise an error unless the file's SHA-512 is the hash in `integrity` ("sha512-BASE64", perhaps among other hashes)."""
     expected = [part.partition("-")[2] for part in integrity.split() if part.startswith("sha512-")]
     if not expected:
         raise CodexInstallError(
@@ -67,7 +67,7 @@ def unpack(
 
 
 def _inside(member: tarfile.TarInfo, triple: str, spec: str) -> str | None:
-    """Return the member's path below vendor/<triple>, or None if it belongs to something else."""
+    """Return the path of the member below vendor/<triple>, or None if the member is in another folder."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
         raise CodexInstallError(f"The tarball of {spec} contains the unsafe path {member.name!r}; nothing was installed.")

@@ -45,7 +45,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write `data` to `path` in one step: a reader sees the old file or the new one, never part of it.
+    """Write `data` to `path` in one step: a reader sees the old file or the new file, never a part of the new file.
 
     If `path` is not a regular file (a pipe, a device such as /dev/stdout), write to it directly.
     """

@@ -1,4 +1,4 @@
-"""The files of a folder or an archive, as a mapping from relative name to bytes, with only one file in memory at a time."""
+"""The files of a folder or an archive, as a mapping from relative name to bytes. Only one file is in memory at a time."""
 
 from __future__ import annotations
 

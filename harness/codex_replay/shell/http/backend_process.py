@@ -43,8 +43,9 @@ class BackendError(RuntimeError):
 class BackendSession:
     """One isolated conversation with the backend: its own script, ledger, tokens and gates.
 
-    `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/` a ChatGPT base URL and
-    `{url}/oauth/token` the token URL. The session "default" has no prefix, so that the paths of its requests are the API's own.
+    `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/` is a ChatGPT base URL, and
+    `{url}/oauth/token` is the token URL. The session "default" has no prefix, so that the paths of its requests are the API's
+    own.
     """
 
     def __init__(self, process: BackendProcess, name: str) -> None:
@@ -58,7 +59,7 @@ class BackendSession:
         self.dropped = 0
 
     def script(self, script: object) -> None:
-        """Play another script from its first turn; the ledger stays. Raises `BackendError` if it is not a valid script."""
+        """Play another script from its first turn; the ledger is kept. Raises `BackendError` if it is not a valid script."""
         __tracebackhide__ = True
         self._process.call("PUT", self._path + "/script", script)
 
@@ -73,9 +74,10 @@ class BackendSession:
     ) -> list[str]:
         """Answer from recordings (files or folders) before the script; return a sentence for each recording that was cut short.
 
-        `by` is "content", "connection" or "conversation", `over` the parts of a request that are compared, `pace` fast, recorded
-        or Nx; see docs/replaying.md. `hold` lists frames of one recording: for 43, the answer stops before frame 43 until
-        `release("frame 43")`. Without a script, a request that no recording answers is a miss (501). Raises `BackendError`.
+        `by` is "content", "connection" or "conversation", `over` lists the parts of a request that are compared, and `pace` is
+        fast, recorded or Nx; see docs/replaying.md. `hold` lists frames of one recording: for 43, the answer stops before frame
+        43 until `release("frame 43")`. Without a script, a request that no recording answers is a miss (501). Raises
+        `BackendError`.
         """
         paths = [path] if isinstance(path, Path) else list(path)
         wanted: dict[str, Any] = {"path": [str(one.absolute()) for one in paths], "by": by, "pace": pace}
@@ -92,9 +94,11 @@ class BackendSession:
         return found
 
     def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0, redact: bool = False) -> list[dict[str, Any]]:
-        """Return all requests so far (after the number `since`); with `requests`, wait (at most `seconds`) until so many have
-        been answered. With `redact`, secrets in the requests are replaced. The ledger keeps the last 10,000 requests and 64 MB:
-        `dropped` is the number of the last dropped request.
+        """Return all requests so far (after the number `since`).
+
+        With `requests`, wait (at most `seconds`) until this number of requests have been answered. With `redact`, secrets in the
+        requests are replaced. The ledger keeps the last 10,000 requests and 64 MB: `dropped` is the number of the last dropped
+        request.
 
         Each request has n, method, path, headers (in order and case), body (decoded), raw_length, status, answer (cassette, turn,
         default, rule, expect, miss or route), turn, recorded (cassette and frame), sentence (the reason of a refusal) and end
@@ -105,7 +109,7 @@ class BackendSession:
     def ended(self, since: int, seconds: float) -> list[dict[str, Any]]:
         """Return the next requests after number `since`, up to the first whose answer is open; wait (at most `seconds`) for one.
 
-        They are as in `ledger`, without their secrets; many come in parts, one part for each call.
+        The requests have the form of `ledger`, without their secrets. If there are many, each call returns only a part of them.
         """
         return self._requests(f"ended=1&seconds={seconds}&since={since}", seconds)
 
@@ -123,8 +127,8 @@ class BackendSession:
     def problems(self, but: Sequence[int] = ()) -> list[str]:
         """Return a sentence for each request that a rule or an expectation refused, or for which the script had no turn.
 
-        A client that retries is refused with the same sentence each time: the sentence is listed once, with the number of times.
-        Refusals with one of the HTTP statuses in `but` are expected, and left out.
+        If a client retries and is refused with the same sentence each time, the sentence is listed once, with the number of
+        refusals. Refusals with one of the HTTP statuses in `but` are expected, and left out.
         """
         prefix = urlsplit(self.url).path
         lines = (
@@ -137,8 +141,8 @@ class BackendSession:
     def next_asked(self, seconds: float) -> dict[str, Any] | None:
         """Wait for the next request that a script with `"otherwise": "ask"` passes to this program; None if none comes in time.
 
-        The request is an entry of the ledger; the items of the conversation that it continues by an id are its "earlier";
-        `answer_asked` answers it by its `n`.
+        The request is an entry of the ledger; "earlier" has the items of the conversation that the request continues by an id.
+        Pass its `n` to `answer_asked` to answer it.
         """
         found = self._process.call("GET", f"{self._path}/asked?seconds={seconds}", seconds=seconds)
         return {**found["request"], "earlier": found["earlier"]} if found["n"] is not None else None
@@ -153,7 +157,7 @@ class BackendSession:
         return bool(self._process.call("GET", path, seconds=seconds)["reached"])
 
     def release(self, gate: str) -> None:
-        """Open a gate; a gate that was not reached yet will not wait."""
+        """Open a gate; if no answer has reached the gate yet, later answers do not wait at it."""
         self._process.call("POST", f"{self._path}/gates/{quote(gate, safe='')}")
 
     def close(self) -> None:

@@ -71,7 +71,7 @@ class Watch(Protocol):
 
 
 class EventBody:
-    """An event stream: a frame for each block, with the places where HTTP chunks ended in it."""
+    """An event stream: each block becomes a frame, which also has the places where HTTP chunks ended in the block."""
 
     def __init__(self, watch: Watch, chunked: bool) -> None:
         self._watch = watch
@@ -103,7 +103,7 @@ class EventBody:
             self._flush()
 
     def _left_out(self, data: bytes) -> bytes:
-        """Return the bytes after an event that is too long; the event itself is not kept."""
+        """Drop an event that is too long, and return the bytes after it."""
         assert self._tail is not None
         joined = self._tail + data
         found = _EVENT_END.search(joined)
@@ -152,7 +152,7 @@ def _event(block: Block, redact: Redact | None) -> Callable[[], Any]:
 
 
 class WholeBody:
-    """Any other body: it becomes one frame at its end, or several frames if it is long."""
+    """A body that is not an event stream: it becomes one frame at its end, or several frames if it is long."""
 
     def __init__(self, watch: Watch, chunked: bool, packed: str) -> None:
         self._watch = watch

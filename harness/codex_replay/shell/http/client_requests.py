@@ -1,8 +1,9 @@
 """The client's direction of one HTTP connection: log whole requests, and rewrite their targets and headers.
 
 Strategy: the parser does not report offsets, so it is fed line by line outside of bodies, and a body or an HTTP chunk in pieces
-of known length. So it is known for each byte whether it belongs to a head. A head is replaced by the rewritten one. Everything
-after it is passed on unchanged, with its chunk sizes, chunk extensions and trailers."""
+of known length. Therefore this module knows for each byte whether it belongs to a head. A head is replaced by the rewritten one.
+Everything after it is passed on unchanged, with its chunk sizes, chunk extensions and trailers.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,10 @@ class Watch(Protocol):
 
 
 class Requests:
-    """Whole requests are logged, and passed on with the target and headers that `rewrite` returns."""
+    """The requests of one connection.
+
+    Whole requests are logged, and passed on with the target and headers that `rewrite` returns.
+    """
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -86,7 +90,7 @@ class Requests:
         return self._take()
 
     def _count(self, piece: bytes) -> None:
-        """Find what follows a piece of a body."""
+        """Count a piece of a body, to find the place where the next chunk or head begins."""
         if self._left:
             self._left -= len(piece)
         elif piece.endswith(b"\n") and not self._last:

@@ -1,9 +1,11 @@
-"""A log that keeps the order of its frames if one takes long to build: such a frame is built in a thread, and the traffic
-continues.
+"""A log that keeps the order of its frames although some frames take long to build.
+
+Such a frame is built in a thread, while the traffic continues.
 
 A long body, or a compressed body of some kilobytes, may take seconds to be decoded and redacted. Until such a body is done, later
-frames wait here. The connections of these frames continue, as long as fewer than `ROOM` bytes wait. All other frames are in the
-cassette before their bytes are passed on."""
+frames wait here. Their connections go on, as long as fewer than `ROOM` bytes wait. All other frames are in the cassette before
+their bytes are passed on.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ class Deferred:
 
     @property
     def full(self) -> bool:
-        """True if so many bytes wait that no further traffic should be read."""
+        """True if more than `ROOM` bytes wait here: no further traffic should then be read."""
         return self._size > ROOM
 
     def when_room(self, call: Callable[[], object]) -> None:

@@ -1,7 +1,8 @@
 """Log the messages of an upgraded connection, including control frames, each as soon as it is complete.
 
-A separate reader for each direction sees the bytes, which are passed on unchanged: pings, close frames and compression are those
-of the two sides."""
+The bytes are passed on unchanged; a separate reader for each direction only looks at them. Pings, close frames and compression
+are therefore those of the two sides.
+"""
 
 from __future__ import annotations
 

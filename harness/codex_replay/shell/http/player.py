@@ -2,11 +2,11 @@
 
 A request is sent when every exchange that ended before it in the recording has also ended in the replay. Exchanges that
 overlapped in the recording therefore overlap again. If the recorded client disconnected during an answer, the player disconnects
-after the same number of chunks. In later requests, the ids of this backend replace the recorded ids. The recorder's `http_watch`
-observes the traffic, so the answers become frames in the same form as in a recording.
+after the same number of chunks. In later requests, the ids of this backend replace the recorded ids. `watch`, which the recorder
+uses too, observes the traffic. Therefore the answers become frames in the same form as in a recording.
 
-A WebSocket message is sent when its connection has received as much as before this message in the recording. The message has the
-recorded fragments, and is compressed if the recorded message was and this backend accepted compression.
+A WebSocket message is sent when its connection has received as many messages as the recorded client had received before it. The
+message has the recorded fragments. It is compressed if the recorded message was compressed and this backend accepted compression.
 """
 
 from __future__ import annotations

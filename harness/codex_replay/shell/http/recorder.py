@@ -33,8 +33,8 @@ class HttpRecorder:
 
     The recorder listens at once; `url` is its address. Serve with `start` and `stop` (in a separate thread) or with `run`
     (until a signal).
-    The target of `log` must redact whole frames (`hidden.redacted`), because frames arrive with parts of secrets in them. A body
-    that decodes to more than `limit` bytes is left out. Raises OSError if it cannot listen there, ValueError if `listen` or
+    The target of `log` must redact whole frames (`encoded_body.redacted`), because frames arrive with parts of secrets in them. A
+    body that decodes to more than `limit` bytes is left out. Raises OSError if it cannot listen there, ValueError if `listen` or
     `upstream` is invalid.
     """
 

@@ -1,8 +1,9 @@
 """One connection through the recorder: log what one side sends (`Watch`), and repeat it on the other side.
 
-Strategy: each client connection has one upstream connection, so that everything that one side does to its connection (a
-half-close, a reset, silence) can be done to the other. If one side reads slowly, its unread bytes are buffered, and no more bytes
-are read from the other side meanwhile."""
+Strategy: each client connection has one upstream connection. Therefore everything that one side does to its connection (a
+half-close, a reset, silence) can be repeated on the other. If one side reads slowly, its unread bytes are buffered, and no more
+bytes are read from the other side meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +121,7 @@ class Relay:
             self.client.close()
 
     def lost(self, side: Side, error: Exception | None) -> None:
-        """Close the connection of the other side in the same way as this side's connection ended."""
+        """Close the connection of the other side in the same way as the connection of this side has ended."""
         name = "client" if side is self.client else "server"
         other = self.server if side is self.client else self.client
         if error is None:
@@ -209,7 +210,7 @@ class Side(asyncio.BufferedProtocol):
         return self._relay.server if self is self._relay.client else self._relay.client
 
     def hold_on(self, why: str) -> None:
-        """Stop reading, for one reason (`CONNECTING`, `SLOW`, `FULL`)."""
+        """Stop reading, for one of the reasons `CONNECTING`, `SLOW` and `FULL`."""
         self._holds.add(why)
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()

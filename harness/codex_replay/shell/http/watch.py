@@ -1,8 +1,8 @@
 """Turn the bytes of one HTTP connection into frames of the http seam, without any I/O.
 
-Strategy: httptools parses both directions. A request is one frame, logged when it is complete. A response is logged as its head,
-then its body as it arrives (`http_bodies`), then the way in which it ended. After an upgrade to a WebSocket each message is one
-frame (`messages`). Traffic after another upgrade, or that is not HTTP, is not recorded, because it could not be redacted; a
+Strategy: httptools parses both directions. A request is one frame, logged when it is complete. A response is logged in parts: its
+head, its body as it arrives (`bodies`), and the way in which it ended. After an upgrade to a WebSocket each message is one frame
+(`messages`). Traffic after another upgrade, and traffic that is not HTTP, is not recorded, because it could not be redacted. A
 warning reports this.
 
 The order matters: `client` and `server` log complete frames before the caller passes them on, so that no frame comes before its
@@ -31,7 +31,7 @@ from codex_replay.shell.http.messages import Messages
 class Watch:
     """The frames of connection number `conn`. `rewrite` returns the target and headers with which a request is passed on.
 
-    With `later`, the bodies of answers are logged unredacted, because their writer redacts them (`hidden`).
+    With `later`, the bodies of answers are logged unredacted, because their writer redacts them (`encoded_body`).
     """
 
     def __init__(
@@ -118,7 +118,9 @@ class Watch:
         """Return the cassette entry for a body that is too long, and report it."""
         packed = f" after decoding {encoding!r}" if encoding else ""
         limit = f"{self.limit >> 20} MB" if self.limit >= 1 << 20 else f"{self.limit} bytes"
-        self._write_out(f"a body is longer than {limit}{packed}; it is not in the cassette. Set another limit with --max-body.")
+        self._write_out(
+            f"a body is longer than {limit}{packed}, so it is not in the cassette. Set another limit with --max-body."
+        )
         return {"omitted": size}
 
     def body(self, raw: bytes, encoding: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 The guard ends when the command exits by itself, when this program gets a signal (TERM, INT, HUP), or when this program's stdin
 ends. The command's stdin ends when the parent process has exited for any reason. All processes that the command has started are
 then ended, including orphans and processes with a separate session. On Linux, orphans become children of this program (a "child
-subreaper", see prctl(2)), so that every started process is below it in the process tree. The exit status is the command's.
+subreaper", see prctl(2)), so that every started process is below it in the process tree. The exit status is that of the command.
 
 The guard is a separate process, because it becomes the parent of every orphan process."""
 

@@ -62,7 +62,7 @@ def close(descriptor: int) -> None:
 
 
 def signal_pipe() -> int:
-    """Let the numbers of the signals to pass on, and of the server's exit, be written to a pipe; return the reading end.
+    """Write the numbers of the signals to pass on, and of the signal for the server's exit, to a pipe; return its reading end.
 
     Signals that the client made us ignore stay ignored, by this process and by the server.
     """

@@ -1,7 +1,9 @@
 """Shorten the waits for a subject that several cases waited for in vain: a subject that hangs costs seconds and not minutes.
 
-Each cause counts for itself, and each worker of pytest-xdist too. A limit that the user gives with `--wait` stays, and so does
-the limit of a case that is rerun alone: a slow answer that the short limit cuts off passes there."""
+Waits are counted separately for each cause, and in each worker of pytest-xdist. A limit that the user gives with `--wait` is
+never shortened. The limit of a case that is rerun alone is not shortened either: a slow answer that the short limit cut off then
+passes.
+"""
 
 from __future__ import annotations
 

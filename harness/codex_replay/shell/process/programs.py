@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def _roots(names: Iterable[str]) -> list[str]:
-    """Return the folders that contain these packages or modules, which are found and not imported."""
+    """Return the folders that contain these packages or modules; the packages are located, not imported."""
     specs = [spec for name in names if (spec := find_spec(name)) is not None]
     places = [place for spec in specs for place in (spec.submodule_search_locations or [spec.origin or ""])]
     return list(dict.fromkeys(str(Path(place).resolve().parent) for place in places))

@@ -169,7 +169,7 @@ class Process:
                 self._child.stdin.close()
 
     def close_stdout(self) -> None:
-        """Stop reading the program's stdout and close it: nobody reads later output of the program."""
+        """Stop reading the program's stdout and close it: later output of the program is lost."""
         if not self.output_ended.is_set():
             os.write(self._wake_write, _HANG_UP)
             self.output_ended.wait(5)

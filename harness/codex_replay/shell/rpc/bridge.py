@@ -1,4 +1,6 @@
-"""An app-server over WebSocket as a program on stdio: each line is sent as a text message, each message is written as a line.
+"""Run an app-server that speaks WebSocket as a program on stdio.
+
+Each line is sent as a text message, and each message is written as a line.
 
 Every tool that starts an app-server (the recorder, the suites, `replay`) can therefore use a server that listens. Two threads:
 one writes the arriving messages, the other reads stdin to its end, and then waits for the answers to the requests that were sent.

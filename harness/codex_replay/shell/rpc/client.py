@@ -1,10 +1,11 @@
-"""Drives an app-server over stdio, synchronously, and keeps a timeline of all frames.
+"""Drive an app-server over stdio, synchronously, and keep a timeline of all frames.
 
 Strategy. The reading thread cuts stdout into lines and puts each on the timeline under one lock; callers wait on the same lock
-for a frame that matches their condition. A wait takes the first matching frame that no earlier wait took, so that two equal
+for a frame that matches their condition. A wait takes the first matching frame that no earlier wait has taken, so that two equal
 notifications count as two. Waiting ends at once if the server has exited; every failure is a sentence with the exit status, the
 last lines of stderr and the last frames. A server that writes too much to its stdout is stopped. A client line is put on the
-timeline before it is written, so that no answer can come before its request."""
+timeline before it is written, so that no answer can come before its request.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +169,9 @@ class Client:
     # -- waiting ---------------------------------------------------------------------------------------------------------
 
     def wait(self, what: str, matches: Callable[[Any], bool], timeout: float | None = None) -> Any:
-        """Remove and return the first server message that `matches`; `what` is its name in an error message.
+        """Remove and return the first server message for which `matches` returns True.
+
+        `what` names the awaited message in an error message.
 
         Raises `SubjectFailure` if the server ends without sending it, or after `timeout` seconds.
         """
@@ -196,7 +199,7 @@ class Client:
         raise SubjectFailure(self.report_on(timed_out(self.messages(), what, limit)))
 
     def _early_end(self, what: str) -> str:
-        """Return a first line with the cause (the exit of the server, and its last line on stderr), followed by `report_on`."""
+        """Return an error text for a server that ended early: its exit and its last line on stderr, then `report_on`."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
             return self.report_on(what)

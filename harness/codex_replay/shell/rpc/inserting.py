@@ -29,7 +29,7 @@ def pass_on(lines: Iterable[bytes], write: Callable[[bytes], object], after: byt
 
 
 def delayed(lines: Iterable[bytes], texts: list[bytes], wait: Callable[[], object]) -> Iterator[bytes]:
-    """Yield every line; call `wait` before a line that contains one of the texts."""
+    """Yield every line; call `wait` before each line that contains one of the texts."""
     for line in lines:
         if any(text in line for text in texts):
             wait()

@@ -1,9 +1,9 @@
-"""Plays the recorded client of a cassette to a server, and wait like a real client.
+"""Play the recorded client of a cassette to a server, and wait as a real client does.
 
 Before each client frame, the player waits for the frames before it in the recording: the responses, the server's requests and the
 notifications. If output may come in other chunks, the player waits only for the first chunk of each item. Values that the live
-server generated (thread ids, request ids) replace the recorded ones in the sent frames; `/home/user`, the home directory in
-recordings, becomes the live one. What the recorded server repeated by chance is waited for once."""
+server generated (thread ids, request ids) replace the recorded values in the sent frames; `/home/user`, the home directory in
+recordings, becomes the live one. If the recorded server repeated a message by chance, the player waits for it only once."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ class Player:
         return has is not None and has in frame.raw and last == self._last
 
     def _wait(self, what: str, recorded: Any, timeout: float) -> Any:
-        """Wait for the live frame of a recorded one.
+        """Wait for the live frame that corresponds to a recorded frame.
 
-        Match two requests of one kind that may come in either order: by the ids of their calls.
+        Two requests of one kind may come in either order, so they are matched by the ids of their calls.
         """
         if kind(recorded) == "request" and (call := _call(recorded)) is not None:
             with contextlib.suppress(SubjectFailure):
@@ -146,7 +146,7 @@ class Player:
                 self._matcher.bindings.pair(ours, theirs)
 
     def _refusal(self, recorded: Any, error: Any) -> None:
-        """Note a request that only the live server refuses, because the refusal explains missing frames."""
+        """Note a request that the live server refused but the recorded server did not: the refusal explains missing frames."""
         what = self._asked.get(repr(recorded["id"]), f"The request {recorded['id']!r}")
         result = recorded["result"]
         if type(result) is dict and ("thread" in result or "conversationId" in result):

@@ -1,9 +1,9 @@
 """A transparent tee between a client and an app-server: every line is on disk before it is passed on.
 
 Strategy: one thread and one poll loop over two lanes (client to server, server to client), so that frames are logged in the order
-in which they are passed on. A line is kept until it is complete, then logged, and only then queued for writing; if a peer does
-not read, its lane stops reading from the other side; the other lane continues. At most `LIMIT` bytes and one line are therefore
-queued.
+in which they are passed on. A line is kept until it is complete, then logged, and only then queued for writing. If a peer does
+not read, its lane stops reading from the other side, and the other lane continues. Therefore a lane never queues more than
+`LIMIT` bytes and one line.
 
 The descriptors that we share with the client (0 and 1) stay blocking, because a change of their flags would also affect the
 client. The recorder writes to them in pieces of a size that poll() guarantees. Everything that happens at one end is repeated at

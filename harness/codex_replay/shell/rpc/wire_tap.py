@@ -2,12 +2,13 @@
 
     python -m codex_replay.shell.rpc.wire_tap LEDGER [PIECE] -- COMMAND...
 
-With PIECE, the client gets the server's output in chunks of so many bytes, each in a separate write; without PIECE, it gets the
-output line by line. Each line is written to LEDGER before it is passed on: `{"got": "..."}` from the client, `{"said": "..."}`
-from the server, and first `{"run": N, "pid": ..., "argv": [...]}`; `"of"` is the pid of the run that the line belongs to. Unlike
-a recording, the ledger is not redacted, so it must be in the test's own folder, where all credentials are fictitious. The tap
-uses the recorder of `codex_replay.shell.rpc.recorder`: bytes, end of file, signals and exit status pass unchanged. A suite starts
-a hundred of these programs, so this module imports as little as it can."""
+PIECE is a number of bytes: the client gets the server's output in chunks of this size, each in a separate write. Without PIECE,
+the client gets the output line by line. Each line is written to LEDGER before it is passed on: `{"got": "..."}` from the client,
+`{"said": "..."}` from the server, and first `{"run": N, "pid": ..., "argv": [...]}`; `"of"` is the pid of the run that the line
+belongs to. Unlike a recording, the ledger is not redacted, so it must be in the test's own folder, where all credentials are
+fictitious. The tap uses the recorder of `codex_replay.shell.rpc.recorder`: bytes, end of file, signals and exit status pass
+unchanged. A suite starts a hundred of these programs, so this module imports as little as it can.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One change between two types and its place, independent of the sender: `drift_rules` judges it."""
+"""One change between two types, and its place. A change does not depend on the sender; `rules` then judges it for each sender."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Path = tuple[Step, ...]
 
 
 class Change(NamedTuple):
-    """One change, described relative to its definition: rule id, and the old and the new side, for people and for programs.
+    """One change, described relative to its definition: the rule id, and both sides in forms for people and for programs.
 
-    `owner` is the definition (of the old side, "" for none) and `local` the path inside it: the same change at several places
-    gives equal values. `what` is the property, value or variant, and `detail` the data from which a program finds out whether a
-    value is affected (see `drift_use`).
+    `owner` is the definition (of the old side, "" for none) and `local` is the path inside the definition. Therefore the same
+    change at several places gives equal values. `what` is the property, value or variant, and `detail` the data from which a
+    program finds out whether a value is affected (see `users`).
     """
 
     rule: str

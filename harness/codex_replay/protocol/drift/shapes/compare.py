@@ -1,9 +1,10 @@
 """Compare two schemas: list the changes from the first to the second, with their places.
 
-Strategy: both are walked side by side from one pair of roots. Therefore only values that can occur in a message matter, and names
-of definitions do not. The walk makes a graph: a pair of types is compared once, and refers to the pairs below it, possibly to
-itself. From each root, the changed pairs are then searched breadth first, so the shortest path to a change comes first. The
-changes themselves are independent of the sender: `drift_rules` judges them."""
+Strategy: both schemas are walked side by side from one pair of roots. Therefore only values that can occur in a message matter,
+and names of definitions do not matter. The walk makes a graph: a pair of types is compared once, and refers to the pairs below
+it, possibly to itself. From each root, the changed pairs are then searched breadth first, so the shortest path to a change comes
+first. The changes do not depend on the sender; `rules` judges them.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ class Comparer:
         self._same = Same(old.document, new.document)
 
     def compare(self, old: Any, new: Any, here: Here) -> list[Placed]:
-        """Return the changes from the schema `old` to the schema `new`, with paths relative to it, shorter ones first.
+        """Return the changes from the schema `old` to the schema `new`.
+
+        The paths are relative to these schemas, and short paths come first.
 
         If a type has many paths, only the `PATHS` shortest are reported, because a recursive type has infinitely many.
         """
@@ -135,7 +138,7 @@ class Comparer:
     def _types_of(self, a: Shape, b: Shape, here: Here) -> Iterator[Part]:
         """Compare the JSON types.
 
-        A type that has only listed values or named variants is compared by its values or variants instead.
+        If a type has only listed values or named variants, its values or variants are compared instead.
         """
         gone, new = (self._unnamed(x, y, r) for x, y, r in ((a, b, self._old), (b, a, self._new)))
         if gone and new:

@@ -1,7 +1,8 @@
 """The shape of a JSON schema: a normal form of the values that it allows, so that two schemas can be compared.
 
-A shape is a set of alternatives, by JSON type: null, constants, strings, numbers, arrays, objects. `drift_read` makes shapes from
-schemas, `drift_sets` joins and intersects them, `drift_shapes` compares them."""
+A shape is a set of alternatives, by JSON type: null, constants, strings, numbers, arrays, objects. `read` makes shapes from
+schemas, `sets` joins and intersects shapes, `compare` compares them.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """The values that a schema admits. `constants` are JSON texts; `string` has the limits of strings, None if no strings are
+    """The values that a schema allows. `constants` are JSON texts; `string` has the limits of strings, None if no strings are
     allowed.
 
     `anything` means every JSON value; `unread` are unsupported keywords, with their JSON text. `owner` is the definition that

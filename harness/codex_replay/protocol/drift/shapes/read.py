@@ -105,7 +105,7 @@ class Reader:
 
 
 class Readers:
-    """Return the reader of each document of one bundle.
+    """The readers of the documents of one bundle.
 
     Codex writes one file per type, and most files repeat the same definitions. Documents that agree in all shared definitions are
     read as one, so that each definition is read and compared once.

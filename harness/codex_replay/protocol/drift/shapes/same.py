@@ -1,4 +1,4 @@
-"""Find the equal parts of two schema documents, which need not be read or compared.
+"""Find the equal parts of two schema documents. Equal parts need not be read or compared.
 
 Two schemas are equal if their texts are equal and everything that they refer to is equal, also in cycles.
 """
@@ -20,7 +20,7 @@ class Same:
         self._known: dict[str, bool] = {}
 
     def equal(self, old: Any, new: Any) -> bool:
-        """Return True if the schema `old` of the one document has the same meaning as `new` of the other, by their texts."""
+        """Return True if the texts of the schemas `old` and `new`, one of each document, have the same meaning."""
         return bool(old == new) and all(self._defined(reference) for reference in _references(old))
 
     def _defined(self, reference: str) -> bool:
@@ -30,8 +30,10 @@ class Same:
         return self._known[reference]
 
     def _look(self, reference: str) -> None:
-        """Search below `reference` for a difference: if there is one, all definitions on the way differ; otherwise all of them
-        are equal."""
+        """Search below `reference` for a difference.
+
+        If a difference exists, all definitions on the way differ; otherwise all of them are equal.
+        """
         if not self._listed(reference):
             self._known[reference] = False
             return

@@ -24,7 +24,7 @@ def label(reader: Reader, each: Object) -> Label:
 
 
 def signs(reader: Reader, each: Object) -> tuple[Any, ...]:
-    """Return the marks of a value of this variant: the step into the value, or ("has", its required keys)."""
+    """Return the signs by which a value of this variant is recognised: the step into the value, or ("has", its required keys)."""
     tags = reader.tags(each)
     return ("is", tuple(sorted(tags.items()))) if tags else ("has", tuple(sorted(each.required or each.properties)))
 
@@ -39,7 +39,10 @@ def title(reader: Reader, each: Object) -> str:
 def match(
     old: tuple[Object, ...], new: tuple[Object, ...], reader: Reader, other: Reader
 ) -> tuple[list[tuple[Object, Object]], list[Object], list[Object]]:
-    """Pair the variants of two unions: first by their names, then those without a name by their common members."""
+    """Pair the variants of two unions.
+
+    Variants with a name are paired by their names first, then the other variants by their common members.
+    """
     labels = _labels(old, new, reader, other)
     pairs: list[tuple[Object, Object]] = []
     left, right = list(old), list(new)

@@ -44,7 +44,7 @@ Piece = Text | Call | Break | Done
 
 
 async def answer_chunks(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[Piece]:
-    """Yield the parts of the answer; if the client has tools, search the text for calls. Raises `ProxyError`."""
+    """Yield the parts of the answer. If the client has tools, the text is searched for calls. Raises `ProxyError`."""
     sort = _Sorter(asked, mode, exchange.markup)
     sent: dict[str, list[str]] = {}
     item: str | None = None
@@ -78,7 +78,7 @@ def _unsaid(sent: list[str], event: Delta | AgentMessage) -> str:
 
 
 class _Sorter:
-    """Splits each message into texts and calls."""
+    """A splitter that divides each message into texts and calls."""
 
     def __init__(self, asked: Asked, mode: str, markup: Mapping[str, str] | None) -> None:
         self._markup = markup

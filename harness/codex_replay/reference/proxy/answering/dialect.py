@@ -1,7 +1,9 @@
 """Find calls in a markup that the environment declares (`PROXY_TOOL_CALLS`), as the text arrives, in chunks of any size.
 
-A JSON content ends where its JSON ends, so that markup inside a string stays text; other content ends at the closing markup. A
-block that is not a call is text, unchanged. A block that is cut off by the end of the stream is dropped."""
+If the content of a call is JSON, the content ends where the JSON ends, so markup inside a string does not end it. Other content
+ends at the closing markup. A block that is not a call is text, unchanged. A block that is cut off by the end of the stream is
+dropped.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ _ELEMENT = re.compile(r"\s*<([\w.-]+)>(.*?)</\1>\s*", re.S)
 
 
 class DialectParser:
-    """Call `feed` with text, then `close`, as with `ToolCallParser`; `markup` has open, close, content, name and arguments."""
+    """A parser of one markup: call `feed` with each chunk, then `close`, as with `ToolCallParser`.
+
+    `markup` has open, close, content, name and arguments.
+    """
 
     def __init__(self, markup: Mapping[str, str]) -> None:
         self._markup = markup

@@ -1,7 +1,8 @@
 """Translate the app-server's notifications into the events of a request, for v1 and v2.
 
-v1 is read only from `codex/event/*`, and v2 from `item/*`, `turn/*` and `error`: the server sends most things twice, so a reader
-of both dialects would get most events twice. Only usage is taken from every source, and the last value counts."""
+v1 is read only from `codex/event/*`, and v2 only from `item/*`, `turn/*` and `error`. The server sends most events in both
+dialects, so a reader of both would get them twice. Only usage is taken from every source, and the last value counts.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +31,7 @@ class AgentMessage(NamedTuple):
 
 
 class Native(NamedTuple):
-    """The model has called a tool natively; `request` is the id of the server's request that asks for the output, if there is
-    one."""
+    """The model has called a tool natively; `request` is the id of the server's request for the output, or None."""
 
     call_id: str
     name: str
@@ -75,10 +75,10 @@ Event = Delta | AgentMessage | Native | Usage | Failed | Began | Ended | Item
 
 
 class Replies:
-    """Detect the end of the last reply of a turn: it has no call, and its usage has been reported.
+    """A detector for the end of the last reply of a turn. The last reply has no call, and its usage has been reported.
 
-    0.92 sometimes sends a whole answer except the end of its turn: if it sends about 128 frames at once, the next frame is lost;
-    the server then does not answer an interrupt of that turn either. A client that waits for the end hangs.
+    Codex 0.92 sometimes does not send the end of a turn: if it sends about 128 frames at once, the next frame is lost. The server
+    then does not answer an interrupt of that turn either. A client that waits for the end hangs.
     """
 
     def __init__(self) -> None:

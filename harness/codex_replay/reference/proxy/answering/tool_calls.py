@@ -31,7 +31,10 @@ Piece = str | ToolCall
 
 
 class ToolCallParser:
-    """Call `feed` with text, then `close`; each returns the texts and the calls that are final, in order."""
+    """A parser of the model's text: call `feed` with each chunk, then `close`.
+
+    Both return the texts and calls that are final, in order.
+    """
 
     def __init__(self) -> None:
         self._rest = ""  # not yet understood; short, save within an object
@@ -195,7 +198,10 @@ class ToolCallParser:
         return False
 
     def _broken(self, rest: str, at: int) -> bool:
-        """Handle a `<` that JSON does not allow here: if it starts the closing tag, this block is text; otherwise continue."""
+        """Handle a `<` that JSON does not allow here.
+
+        If the `<` starts the closing tag, this block is text; otherwise continue.
+        """
         if _begins(rest[at:], CLOSE):
             self._keep(rest[:at], rest[at:])
             return False

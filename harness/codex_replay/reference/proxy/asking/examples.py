@@ -1,8 +1,9 @@
 """Make an example that satisfies a JSON schema.
 
-Strategy: the walk through the schema carries the references that are open, so that it ends for a recursive schema. The example is
-the smallest possible value: the required properties (the first few others if none is required), the first branch that can be
-built."""
+Strategy: the walk through the schema remembers the references that it follows, so that it ends for a recursive schema. The
+example is the smallest possible value: the required properties (the first few others if none is required), the first branch that
+can be built.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The payloads for the app-server: the three calls of PAY-01, and the two calls that 0.92 understands.
 
-A field that the document shows as null is sent as null; a field that it shows only with a value is left out if it has no value.
-The two spellings of a field are written in one place, so their values cannot differ."""
+If the specification shows a field as null, an empty field is sent as null. If the specification shows a field only with a value,
+an empty field is left out. If a field has two spellings, both are written in one place, so their values cannot differ.
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Tools(NamedTuple):
 
 
 def schema_of(function: dict[str, Any]) -> Any:
-    """Return the parameters of a function; an object schema without properties if the client gave none."""
+    """Return the parameters of a function. If the client gave none, return the schema of an object without properties."""
     found = function.get("parameters")
     return NO_PARAMETERS if found is None else found
 

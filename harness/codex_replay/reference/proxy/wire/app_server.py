@@ -143,7 +143,7 @@ class AppServer:
     # -- in --------------------------------------------------------------------------------------------------------------
 
     def open_inbox(self, thread: str) -> Inbox:
-        """Keep the messages for this thread from now on. The value None in the inbox means that the server has ended."""
+        """Collect the messages for this thread in an inbox from now on. A None in the inbox means that the server has ended."""
         inbox: Inbox = asyncio.Queue()
         self._inboxes[thread] = inbox
         if self.dead:
