@@ -283,7 +283,7 @@ def test_a_secret_in_pieces_that_cannot_be_taken_out_is_said_with_its_place_and_
     )
     assert first, said
     assert int(first[1]) == int(first[2]) + 1 == int(first[3]) + 1
-    assert f"codex-replay cassette redact {tmp_path}/run.ndjson --out G" in said
+    assert f"codex-replay cassette redact {tmp_path}/run.ndjson --out FILE" in said
     assert "abcdef" not in said
     assert sorted(os.listdir(tmp_path)) == ["run.ndjson", "server.py"]
 

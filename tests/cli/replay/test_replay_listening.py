@@ -27,4 +27,4 @@ def test_a_suite_refuses_it() -> None:
     argv = [*PYTEST, "suites/app_server", "--app-server", "ws://127.0.0.1:9"]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 4
-    assert "each case starts a server with a home and a model of its own" in done.stderr
+    assert "each case starts a server with its own home and model" in done.stderr

@@ -28,8 +28,11 @@ TOOL = {"name": "weather", "description": "d", "inputSchema": {"type": "object",
 class Started:
     """One fake-codex: its client, its ledger, and shortcuts for what the tests do."""
 
-    def __init__(self, root: Path, script: Any, *args: str, **env: str) -> None:
+    def __init__(self, root: Path, script: Any, *args: str, config: Callable[[str], str] | None = None, **env: str) -> None:
         self.home = HermeticHome(root, "http://127.0.0.1:39999")
+        if config is not None:  # before the start: the fake may read the file while it starts
+            file = self.home.home / "config.toml"
+            file.write_text(config(file.read_text(encoding="utf-8")), encoding="utf-8")
         self.ledger_file = root / "ledger.ndjson"
         environ = {**self.home.env, "FAKE_CODEX_LEDGER": str(self.ledger_file), **env}
         if script is not None:
@@ -57,7 +60,7 @@ class Started:
 def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
     made: list[Started] = []
 
-    def make(script: Any = None, *args: str, **env: str) -> Started:
+    def make(script: Any = None, *args: str, **env: Any) -> Started:
         made.append(Started(tmp_path / str(len(made)), script, *args, **env))
         return made[-1]
 

@@ -265,7 +265,7 @@ class Proxy:
                 str(f.value["method"]) for f in last.frames if f.sender == "client" and f.kind in ("request", "notification")
             ]
             raise SubjectFailure(
-                f"{what} did not pass on the JSON-RPC seam within {seconds:g} s after {last.method} {last.path}. "
+                f"{what} did not come on the JSON-RPC seam within {seconds:g} s after {last.method} {last.path}. "
                 f"The proxy sent: {', '.join(report) or 'nothing'}."
             )
         return last.frames

@@ -298,9 +298,7 @@ def test_v1_shows_tools_and_profiles_under_its_own_names(start: Callable[..., St
 
 
 def test_a_written_value_mends_a_configuration(start: Callable[..., Started]) -> None:
-    fake = start([])
-    file = fake.home.home / "config.toml"
-    file.write_text(file.read_text().replace('approval_policy = "never"', 'approval_policy = "maybe"'))
+    fake = start([], config=lambda text: text.replace('approval_policy = "never"', 'approval_policy = "maybe"'))
     assert "maybe" in fake.client.request_error("thread/start", {})["message"]
     fake.client.request("config/value/write", {"keyPath": "approval_policy", "value": "never", "mergeStrategy": "replace"})
     assert fake.client.request("thread/start", {})["approvalPolicy"] == "never"

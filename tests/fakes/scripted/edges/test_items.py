@@ -146,12 +146,13 @@ def test_in_a_repository_the_diff_of_a_turn_has_paths_from_its_root(start: Start
 
 @pytest.mark.parametrize("version", ["0.92.0", "0.169.0"])
 def test_a_project_of_the_configuration_decides_on_the_defaults_of_its_directory(start: Start, version: str) -> None:
-    fake = start([], FAKE_CODEX_VERSION=version)
-    file = fake.home.home / "config.toml"
-    lines = [line for line in file.read_text().splitlines() if not line.startswith(("approval_policy", "sandbox_mode"))]
-    for path, trust in (("/trusted", "trusted"), ("/not", "untrusted")):
-        lines += [f'[projects."{path}"]', f'trust_level = "{trust}"']
-    file.write_text("\n".join(lines))
+    def config(text: str) -> str:
+        lines = [line for line in text.splitlines() if not line.startswith(("approval_policy", "sandbox_mode"))]
+        for path, trust in (("/trusted", "trusted"), ("/not", "untrusted")):
+            lines += [f'[projects."{path}"]', f'trust_level = "{trust}"']
+        return "\n".join(lines)
+
+    fake = start([], FAKE_CODEX_VERSION=version, config=config)
     found = {}
     for cwd in ("/trusted", "/trusted/", "/not", "/trusted/inner"):
         opened = fake.client.request("thread/start", {"cwd": cwd})
