@@ -38,9 +38,15 @@ def main(way: str, command: list[str]) -> int:
         handler = {"survives-signals": signal.SIG_IGN, "exits-on-signal": end}.get(way, signal.SIG_DFL)
         signal.signal(number, handler)
 
+    reader = select.poll()
+    reader.register(1, 0)  # only for the loss of the reader
+    told = threading.Event()
+
     def forward() -> None:
         with contextlib.suppress(OSError):
             while data := os.read(0, 1 << 16):
+                if reader.poll(0):
+                    told.wait(20)  # the server has lost its reader before it gets what was sent behind the loss
                 os.write(child.stdin.fileno(), data)
             child.stdin.close()
         if way == "ends-with-its-input":
@@ -56,6 +62,7 @@ def main(way: str, command: list[str]) -> int:
             if way == "ends-without-reader":
                 end()
             child.stdout.close()  # so that the server itself learns it with its next word
+            told.set()
             break
         data = os.read(child.stdout.fileno(), 1 << 16)
         if not data:

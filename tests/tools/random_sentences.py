@@ -92,6 +92,8 @@ def draw(root: Path, seed: int, count: int) -> list[tuple[str, str]]:
 
 if __name__ == "__main__":
     given = sys.argv[1:]
+    if not given or not all(number.isdecimal() for number in given[:2]):
+        sys.exit(__doc__)
     root = Path(given[2]) if len(given) > 2 else ROOT
     for number, (place, sentence) in enumerate(draw(root, int(given[0]), int(given[1]) if len(given) > 1 else 30), 1):
         print(f"{number:2} {sentence}   [{place}]")

@@ -91,6 +91,18 @@ def test_a_late_frame_of_an_ended_turn_waits_for_the_request_that_caused_it() ->
     )
 
 
+def test_a_warning_behind_the_response_that_names_a_turn_waits_for_its_request() -> None:
+    as_recorded(*OPENING, *TURN[:2], told("warning", threadId="T"), TURN[2], END)
+    review = (asked(3, "review/start", threadId="T"), ("server", {"id": 3, "result": {"turn": {"id": "turn-2"}}}))
+    as_recorded(*OPENING, *TURN, *review, told("warning", threadId="T"), END)
+
+
+def test_a_frame_of_the_running_turn_does_not_wait_for_the_next_one() -> None:
+    """A client may wait for the end of the first turn, and the recorded one did not."""
+    second = (asked(3, "turn/start", threadId="T"), ("server", {"id": 3, "result": {"turn": {"id": "turn-2"}}}))
+    assert released(*OPENING, *TURN, *second, END) == [2, 3, 1]
+
+
 def test_a_frame_of_a_turn_does_not_wait_for_a_request_that_came_while_it_ran() -> None:
     entries = (*OPENING, *TURN, asked(3, "thread/read", threadId="T"), answered(3), told("item/started", threadId="T"), END)
     assert released(*entries) == [2, 4, 1]

@@ -68,6 +68,8 @@ def test_a_fake_of_another_version_is_told_which() -> None:
     assert (subject.live, subject.version, subject.argv[1]) == (False, "0.169.0", "FAKE_CODEX_VERSION=0.169.0")
     with pytest.raises(BadSubject, match=r"^--app-server fake@0\.116\.0: There is no turn table for Codex 0\.116\.0"):
         parse_app_server("fake@0.116.0")
+    with pytest.raises(BadSubject, match=r"Run the real one: --app-server codex@0\.116\.0$"):
+        parse_app_server("fake@0.116.0")
 
 
 @pytest.mark.parametrize("url", ["ws://127.0.0.1:1", "wss://host", "unix:///s"])

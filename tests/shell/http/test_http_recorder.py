@@ -463,8 +463,8 @@ def test_an_open_exchange_is_ended_with_the_recording(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        (["--upstream", "ftp://x"], "not an http or https URL"),
-        (["--upstream", "nonsense"], "not an http or https URL"),
+        (["--upstream", "ftp://x"], "not an http, https, ws or wss URL"),
+        (["--upstream", "nonsense"], "not an http, https, ws or wss URL"),
         (["--upstream", "http://x/?q=1"], "query"),
         (["--upstream", "http://x", "--listen", "nowhere"], "not an address to listen on"),
         (["--upstream", "http://x", "--listen", "127.0.0.1:99999"], "not an address to listen on"),
@@ -473,7 +473,7 @@ def test_an_open_exchange_is_ended_with_the_recording(tmp_path: Path) -> None:
         (["--upstream", "http://x", "--origin", "rpc=authored"], "--origin rpc: this seam is recorded only with CMD"),
         (["--origin", "http.server=authored", "--", "cat"], "this seam is recorded only with --upstream URL"),
         (["--listen", "nowhere", "--", "cat"], "add --upstream URL, or remove --listen"),
-        (["--upstream", "", "--", "cat"], "not an http or https URL"),
+        (["--upstream", "", "--", "cat"], "not an http, https, ws or wss URL"),
     ],
 )
 def test_wrong_addresses_are_a_sentence_and_leave_no_file(options: list[str], part: str, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
   response to the request that started it;
 - a frame of a thread that no request opened (a sub-agent's) waits for what the frame before it waited for;
 - the next frame of a thread after the response to a request that steers the running turn waits for that request;
+- a frame that names no turn and is the thread's first after the response to a request that opened a turn waits for that request
+  (a warning behind the response of a review), with the same two exceptions;
 - a frame that names no thread waits for the last request if it is of a kind that only follows requests, and otherwise goes with
   the frame before it, as the real server writes the two together.
 
@@ -53,7 +55,7 @@ class _Thread:
     """The state of one thread (or v1 conversation) of the recording so far."""
 
     __slots__ = (
-        *("answered", "asking", "interrupts", "last_request", "new_replies", "opener"),
+        *("answered", "asking", "began", "interrupts", "last_request", "new_replies", "opener"),
         *("running", "said", "submissions", "turns", "unasked", "unclaimed"),
     )
 
@@ -66,6 +68,7 @@ class _Thread:
         self.asking: set[Any] = set()  # its server requests without a result (after an error the turn hangs)
         self.new_replies: list[int] = []  # replies that the lane's next frame waits for
         self.last_request: int | None = None
+        self.began: int | None = None  # a request whose response named a new turn; None once a frame of the thread has come
         self.answered: int | None = None  # the last request that was answered while no turn ran; None once a frame waits for it
         self.running: set[str] = set()  # turn ids
         self.unasked: set[str] = set()  # kinds of frames that came before any request named the thread
@@ -242,6 +245,7 @@ class Causality:
         turn = result.get("turn") if type(result) is dict else None
         if name in self._threads and type(turn) is dict and type(turn.get("id")) is str:
             thread = self._threads[name]
+            thread.began = None if turn["id"] in thread.turns else n
             thread.begin(turn["id"], n)
             if n in thread.unclaimed:
                 thread.unclaimed.remove(n)
@@ -271,7 +275,7 @@ class Causality:
         waits = [UNKNOWN if opener is None else opener]
         if not turn and self._does("follows_request", value["method"]):
             waits += [] if thread.last_request is None else [thread.last_request]
-        waits += self._idle(thread, value["method"])
+        waits += self._idle(thread, value["method"], turn)
         if turn and self._does("ends_turn", value["method"]):
             thread.running.discard(turn)
         waits += thread.new_replies
@@ -296,13 +300,16 @@ class Causality:
         return (self._previous_waits[0] or None) if self._previous_waits and not self._open else None
 
     @staticmethod
-    def _idle(thread: _Thread, method: str) -> list[int]:
-        """Return the request that a frame waits for while no turn of its thread runs."""
+    def _idle(thread: _Thread, method: str, turn: str | None) -> list[int]:
+        """Return the request that a frame waits for while no turn of its thread runs, or has only begun."""
         if thread.last_request is None:
             thread.unasked.add(method)
         first, thread.said = not thread.said, True
-        if first or thread.running or method in thread.unasked:
+        began, thread.began = thread.began, None
+        if first or method in thread.unasked:
             return []
+        if thread.running:
+            return [began] if began is not None and not turn else []
         if thread.unclaimed:
             return thread.unclaimed[-1:]
         if thread.answered is None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from codex_replay.protocol.data_tables import unavailable
+from codex_replay.protocol.versions import is_version
 from codex_replay.protocol.versions import DEFAULT
 
 if TYPE_CHECKING:
@@ -191,7 +192,8 @@ def _fake_codex() -> Path:
 
 def _imitated(text: str, version: str) -> Subject:
     if missing := unavailable("turn", version):
-        raise BadSubject(f"--app-server {text}: {missing}")
+        instead = f" Run the real one: --app-server codex@{version}" if is_version(version) else ""
+        raise BadSubject(f"--app-server {text}: {missing}{instead}")
     env = shutil.which("env") or "/usr/bin/env"
     return Subject(text, (env, f"FAKE_CODEX_VERSION={version}", str(_fake_codex()), "app-server"), False, version)
 

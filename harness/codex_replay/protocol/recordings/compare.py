@@ -132,13 +132,15 @@ def normal_form_by(frames: Iterable[Frame], table: Any, replies_first: bool = Fa
 def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
     """Treat each WebSocket that has a close frame as ended by the server.
 
-    After a close frame both sides end the connection, and chance decides which side is first.
+    After a close frame both sides end the connection. Chance decides which side is first, and whether a client that hangs up has
+    read everything before ("end") or not ("cut").
     """
     closed = set()
     for frame in frames:
         if frame.kind == "ws" and type(frame.payload) is dict and "close" in frame.payload:
             closed.add(frame.conn)
-        if frame.kind == "close" and frame.conn in closed and frame.payload == "end" and frame.sender != "server":
+        hung_up = frame.kind == "close" and frame.sender == "client" and frame.payload in ("end", "cut")
+        if hung_up and frame.conn in closed:
             yield Frame(frame.n, frame.t, frame.seam, "server", "close", payload="end", conn=frame.conn, extra=frame.extra)
         else:
             yield frame

@@ -20,7 +20,7 @@ class Upstream:
             url = f"http{url[2:]}"
             parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is not an http or https URL; give one such as https://host/base")
+            raise ValueError(f"{url!r} is not an http, https, ws or wss URL; give one such as https://host/base")
         if parts.query or parts.fragment:
             raise ValueError(f"{url!r} has a query or a fragment; give the base URL only")
         self.url = url
