@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from codex_replay.protocol.data_tables import unavailable
-from codex_replay.protocol.versions import is_version
-from codex_replay.protocol.versions import DEFAULT
+from codex_replay.protocol.versions import DEFAULT, is_version
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
