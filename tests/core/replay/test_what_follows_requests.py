@@ -97,6 +97,20 @@ def test_a_warning_behind_the_response_that_names_a_turn_waits_for_its_request()
     as_recorded(*OPENING, *TURN, *review, told("warning", threadId="T"), END)
 
 
+def test_a_review_that_has_ended_leaves_no_turn_within_it_behind() -> None:
+    """0.169.0 tells a review by two turns, and ends the outer one only."""
+    as_recorded(
+        *OPENING,
+        asked(2, "review/start", threadId="T"),
+        ("server", {"id": 2, "result": {"turn": {"id": "outer"}}}),
+        told("turn/started", threadId="T", turn={"id": "inner"}),
+        told("turn/completed", threadId="T", turn={"id": "outer"}),
+        asked(3, "turn/start", threadId="T"),
+        told("warning", threadId="T"),
+        ("server", {"id": 3, "result": {"turn": {"id": "turn-3"}}}),
+    )
+
+
 def test_a_frame_of_the_running_turn_does_not_wait_for_the_next_one() -> None:
     """A client may wait for the end of the first turn, and the recorded one did not."""
     second = (asked(3, "turn/start", threadId="T"), ("server", {"id": 3, "result": {"turn": {"id": "turn-2"}}}))

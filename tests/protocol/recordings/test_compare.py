@@ -286,3 +286,24 @@ def test_either_side_may_end_a_websocket_behind_a_close_frame() -> None:
         assert not equal_after_normalisation(_websocket("client", how, said=False), _websocket("server", "end", said=False))
     assert not equal_after_normalisation(_websocket("client", "reset"), _websocket("server", "reset"))
     assert not equal_after_normalisation(_websocket("server", "end"), _websocket("server", "cut"))
+
+
+def _turn(*told: tuple[str, Any], asked: dict[str, Any]) -> list[Frame]:
+    thread = {"threadId": "T"}
+    lines = [
+        ("client", {"id": 1, "method": "turn/start", "params": thread}),
+        ("server", {"id": 1, "result": {"turn": {"id": "t"}}}),
+        ("client", {"id": 2, **asked}),
+        *told,
+    ]
+    return [Frame(n, 0, "rpc", sender, "frame", dumps(value) + b"\n") for n, (sender, value) in enumerate(lines, 1)]
+
+
+def test_the_answer_to_a_request_that_does_not_touch_the_turn_may_come_at_any_place_in_it() -> None:
+    ended = ("server", {"method": "turn/completed", "params": {"threadId": "T", "turn": {"id": "t"}}})
+    reads = {"method": "config/read", "params": {}}
+    reads_thread = {"method": "thread/read", "params": {"threadId": "T"}}
+    read, refused = ("server", {"id": 2, "result": {"config": {}}}), ("server", {"id": 2, "error": {"code": -1, "message": "no"}})
+    for answer, asked, equal in ((read, reads, True), (refused, reads_thread, True), (read, reads_thread, False)):
+        one, other = _turn(answer, ended, asked=asked), _turn(ended, answer, asked=asked)
+        assert equal_after_normalisation(one, other) is equal

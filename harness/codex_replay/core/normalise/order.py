@@ -174,6 +174,14 @@ class Order:
         own = reply or self.loose(mark.label) or self.race(mark.label, mark.label)
         return Mark(mark.lane, mark.label, mark.thread, mark.item if own else None)
 
+    @staticmethod
+    def _by_itself(answer: Mark, told: Mark) -> bool:
+        """Return True if chance decides whether an answer comes before or after a notification.
+
+        A request that is refused changes nothing, and a request that names no thread does not act on the turns that run meanwhile.
+        """
+        return answer.label.startswith(_ERROR) or (answer.thread is None and told.thread is not None)
+
     def ordered(self, one: Mark, other: Mark) -> bool:
         """Return True if two kinds of frames must keep the order in which they were seen.
 
@@ -190,8 +198,11 @@ class Order:
             return False
         if items_apart and self.loose(one.label) and self.loose(other.label):
             return False
-        if _is_answer(one) and _is_answer(other):
+        answers = _is_answer(one) + _is_answer(other)
+        if answers == 2:
             return False  # requests that were open at the same time are answered in any order
+        if answers == 1 and self._by_itself(*((one, other) if _is_answer(one) else (other, one))):
+            return False
         return one == other or not self.race(one.label, other.label)
 
 
@@ -205,7 +216,8 @@ def _pattern(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, patterns)) or r"(?!)")
 
 
-_ANSWERS = ("rpc< response to ", "rpc< error to ")
+_ERROR = "rpc< error to "
+_ANSWERS = ("rpc< response to ", _ERROR)
 _LANES = {"rpc>": 0, "rpc<": 1, "http>": 2, "http<": 2}
 _REPLIES_FIRST = {"rpc<": 0, "rpc>": 1, "http>": 2, "http<": 2}
 

@@ -81,6 +81,11 @@ class _Thread:
             self.answered = None
         self.turns[turn] = opener
 
+    def end(self, turn: str) -> None:
+        """Note the end of a turn, and of the turns within it: a review is one turn outside and another one inside."""
+        opener = self.turns.get(turn)
+        self.running = {each for each in self.running if each != turn and self.turns.get(each) != opener}
+
     def reopen(self, opener: int) -> None:
         """Reset the state of a thread that is loaded a second time: its turns are numbered from 0 again."""
         self.opener = opener
@@ -277,7 +282,7 @@ class Causality:
             waits += [] if thread.last_request is None else [thread.last_request]
         waits += self._idle(thread, value["method"], turn)
         if turn and self._does("ends_turn", value["method"]):
-            thread.running.discard(turn)
+            thread.end(turn)
         waits += thread.new_replies
         thread.new_replies = []
         interrupted = self._does("interrupted_by_request", value["method"])
@@ -340,6 +345,8 @@ class Causality:
             thread.unclaimed = [n for n in thread.unclaimed if n > opener]
         elif thread.unclaimed:
             opener = thread.unclaimed.pop(0)
+        elif thread.running and place < 0:  # a turn within the running one
+            opener = max(thread.turns[each] for each in thread.running)
         if opener is not None:
             thread.begin(turn, opener)
         return opener
