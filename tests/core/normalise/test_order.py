@@ -54,6 +54,11 @@ END = [
 ]
 ASKED = [rpc("client", id=5, method="model/list"), rpc("client", id=6, method="config/read")]
 ANSWERED = [rpc("server", id=5, result={}), rpc("server", id=6, result={})]
+TOUCHED = [
+    rpc("client", id=number, method=name, params={"threadId": "t"}) for number, name in ((5, "thread/read"), (6, "thread/fork"))
+]
+REFUSED = rpc("server", id=5, error={"code": -32600, "message": "no"})
+CONFIG = rpc("server", method="configWarning", params={})
 STOP = rpc("client", id=9, method="turn/interrupt", params={"threadId": "t"})
 ABORTED = rpc("server", method="codex/event/turn_aborted", params={"conversationId": "t"})
 
@@ -70,6 +75,8 @@ ABORTED = rpc("server", method="codex/event/turn_aborted", params={"conversation
         ([*START, note("a"), note("b", "u")], [*START, note("b", "u"), note("a")]),
         ([*START, *ASKED, *ANSWERED], [*START, *ASKED, *reversed(ANSWERED)]),
         ([*START, ASKED[0], ANSWERED[0], ASKED[1], ANSWERED[1]], [*START, *ASKED, *reversed(ANSWERED)]),
+        ([*START, *ASKED, ANSWERED[0], note("a"), ANSWERED[1]], [*START, *ASKED, ANSWERED[1], note("a"), ANSWERED[0]]),
+        ([*START, *TOUCHED, REFUSED, note("a")], [*START, *TOUCHED, note("a"), REFUSED]),
     ],
 )
 def test_a_declared_race_makes_no_difference(one: list[Frame], other: list[Frame]) -> None:
@@ -81,7 +88,8 @@ def test_a_declared_race_makes_no_difference(one: list[Frame], other: list[Frame
     [
         ([*START, note("a"), note("b")], [*START, note("b"), note("a")]),
         ([*START, *USAGE], [*START, *reversed(USAGE)]),
-        ([*START, *ASKED, ANSWERED[0], note("a"), ANSWERED[1]], [*START, *ASKED, ANSWERED[1], note("a"), ANSWERED[0]]),
+        ([*START, *TOUCHED, ANSWERED[0], note("a"), ANSWERED[1]], [*START, *TOUCHED, ANSWERED[1], note("a"), ANSWERED[0]]),
+        ([*START, ASKED[0], ANSWERED[0], CONFIG], [*START, ASKED[0], CONFIG, ANSWERED[0]]),
         ([*START, *BEGIN], [*START, *reversed(BEGIN)]),
         ([*START, *TURN, note("turn/started")], [*START, TURN[0], note("turn/started"), TURN[1]]),
         (START, START[::-1]),

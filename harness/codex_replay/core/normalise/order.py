@@ -178,7 +178,7 @@ class Order:
     def _by_itself(answer: Mark, told: Mark) -> bool:
         """Return True if chance decides whether an answer comes before or after a notification.
 
-        A request that is refused changes nothing, and a request that names no thread does not act on the turns that run meanwhile.
+        A request that is refused changes nothing. A request that names no thread does not act on the turns that run meanwhile.
         """
         return answer.label.startswith(_ERROR) or (answer.thread is None and told.thread is not None)
 
