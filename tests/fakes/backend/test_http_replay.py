@@ -172,7 +172,7 @@ def by_name(frames: list[Frame]) -> dict[str, list[Frame]]:
 
 @pytest.fixture(scope="module")
 def backend() -> Iterator[BackendProcess]:
-    broken = os.environ.get("BROKEN_REPLAY")  # see the last test
+    broken = os.environ.get("BROKEN_REPLAY")  # see the test of the broken replays
     with BackendProcess(command=(sys.executable, str(MINIATURES), broken) if broken else None) as process:
         yield process
 
@@ -192,13 +192,15 @@ class Rounds:
 @pytest.fixture(scope="module")
 def rounds(backend: BackendProcess, tmp_path_factory: pytest.TempPathFactory) -> Rounds:
     folder = tmp_path_factory.mktemp("rounds")
-    turns = [{"match": f"<{name}>", **turn} for name, turn in TURNS.items()]
+    chosen = os.environ.get("ROUND")  # see the test of the broken replays
+    names = [chosen] if chosen else list(TURNS)
+    turns = [{"match": f"<{name}>", **TURNS[name]} for name in names]
     scripted = backend.session("scripted", turns)
     scripted.release("open")
 
     def play(url: str, session: BackendSession) -> dict[str, Answer]:
         found: dict[str, Answer] = {}
-        for name in TURNS:
+        for name in names:
             found[name] = wire(url, ask(name), patience=0.3 if name == "fault idle" else 10)
             session.ledger(len(found))  # where the client leaves, the recorder must know before it sees the next request
         return found
@@ -661,10 +663,12 @@ SEEN = {
 
 @pytest.mark.parametrize("variant", SEEN)
 def test_a_backend_that_replays_wrongly_is_seen(variant: str) -> None:
-    words = re.findall(r"\w+", SEEN[variant])  # few cases more than the one
-    options = ["--tb=short", "-rfE", "-k", " and ".join(words), __file__]
-    done = forked_pytest(options, BROKEN_REPLAY=variant)
-    done = forked_pytest(options, BROKEN_REPLAY=variant)
+    name, _, round_ = SEEN[variant].rstrip("]").partition("[")
+    if round_:
+        chosen = [f"{__file__}::test_record_replay_record_{SEEN[variant]}"]
+    else:
+        chosen = ["-k", " and ".join(re.findall(r"\w+", name)), __file__]  # few cases more than the one
+    done = forked_pytest(["--tb=short", "-rfE", *chosen], BROKEN_REPLAY=variant, ROUND=round_)
     assert done.returncode == 1, done.stdout + done.stderr
     named = any(SEEN[variant] in line for line in done.stdout.splitlines() if line.startswith("FAILED"))
     assert named, done.stdout + done.stderr
