@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.suite_run import LEAN, prepare_pytester
+from tests.support.suite_run import LEAN, fork_pytester, prepare_pytester
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
@@ -60,3 +60,4 @@ def lean_children() -> Iterator[None]:
 def _suites_plugin(request: pytest.FixtureRequest) -> None:
     """Load the suites' plugin into the projects that pytester makes; the users' fixtures are tested without it."""
     prepare_pytester(request, f"-p codex_replay.suites {LEAN}")
+    fork_pytester(request)

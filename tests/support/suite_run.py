@@ -85,7 +85,12 @@ def prepare_pytester(request: pytest.FixtureRequest, options: str) -> None:
     # Bytecode is stale only if the size or the second differs: a test may write its project anew within a second.
     patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     patch.setattr(sys, "dont_write_bytecode", True)
-    patch.setattr(request.getfixturevalue("pytester"), "popen", forked)
+
+
+def fork_pytester(request: pytest.FixtureRequest) -> None:
+    """Let `pytester` start pytest in forks."""
+    if "pytester" in request.fixturenames:
+        request.getfixturevalue("monkeypatch").setattr(request.getfixturevalue("pytester"), "popen", forked)
 
 
 def forked(cmdargs: Sequence[str], stdout: Any, stderr: Any, stdin: Any) -> subprocess.Popen[bytes]:
