@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,19 +94,21 @@ def fork_pytester(request: pytest.FixtureRequest) -> None:
 
 
 def forked(cmdargs: Sequence[str], stdout: Any, stderr: Any, stdin: Any) -> subprocess.Popen[bytes]:
-    """Start pytest for `pytester` in a fork of this process, which has loaded it: a start takes twice as long.
-
-    It finds nothing of the checkout, as in a process of its own.
-    """
+    """Start pytest for `pytester` in a fork of this process, which has loaded it: a start takes twice as long."""
     assert list(cmdargs[:2]) == [sys.executable, "-mpytest"], "pytester starts pytest alone here"
-    first = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return fork(guest(os.getcwd(), cmdargs[2:]), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+
+
+def guest(folder: str | Path, options: Sequence[str]) -> Callable[[], int]:
+    """Return what runs pytest in a fork as in a process of its own, started in `folder`: it finds nothing of the checkout."""
 
     def main() -> int:
         forget("conftest", "suites", "tests")
+        first = [str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
         sys.path[:] = [*first, *(path for path in sys.path if path != str(ROOT))]
-        sys.argv = list(cmdargs[1:])
+        sys.argv = ["pytest", *options]
         os.environ["PYTHONPATH"] = os.pathsep.join(first)
         warnings.resetwarnings()
-        return pytest.main(list(cmdargs[2:]))
+        return pytest.main([*options])
 
-    return fork(main, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+    return main
