@@ -6,6 +6,7 @@ repeated.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.suite_run import LEAN, prepare_pytester
+from tests.support.suite_run import LEAN, fork_pytester, prepare_pytester
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
@@ -41,6 +42,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items += others[len(others) * worker // workers : len(others) * (worker + 1) // workers]
 
 
+def pytest_collection_finish() -> None:
+    """Spare what is collected from the garbage collector: every run of it would walk through 13,000 tests, in each fork too."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def lean_children() -> Iterator[None]:
     """Start every pytest that a test starts without the plugin of hypothesis."""
@@ -53,3 +60,4 @@ def lean_children() -> Iterator[None]:
 def _suites_plugin(request: pytest.FixtureRequest) -> None:
     """Load the suites' plugin into the projects that pytester makes; the users' fixtures are tested without it."""
     prepare_pytester(request, f"-p codex_replay.suites {LEAN}")
+    fork_pytester(request)

@@ -27,6 +27,7 @@ import pytest
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 from tests.miniatures.broken_cassettes import VARIANTS, Line
+from tests.support.suite_run import forked_pytest
 
 ROOT = Path(__file__).parents[2]
 MUTANT = ROOT / "tests" / "miniatures" / "mutant.py"
@@ -86,8 +87,7 @@ AIMED = {
 
 
 def run_pytest(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-early-stop", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    return forked_pytest(["-p", "no:xdist", *arguments])
 
 
 @cache

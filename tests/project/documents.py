@@ -203,7 +203,7 @@ def environment(folder: Path) -> dict[str, str]:
         "CODEX_REPLAY_CACHE": str(cache_folder()),
         "LANG": "C.UTF-8",
         "TERM": "dumb",
-        "PYTEST_ADDOPTS": QUICK,
+        "PYTEST_ADDOPTS": f"{QUICK} -p no:asyncio",
     }
 
 

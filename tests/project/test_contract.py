@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,11 @@ def texts() -> list[Path]:
     folders = (ROOT / name for name in ("harness", "fake_server", "suites", "tests", "docs"))
     found = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".md", ".json", ".js", ".txt")]
     return [path for path in found if path != Path(__file__) and "__pycache__" not in path.parts]
+
+
+@cache
+def checks() -> dict[str, list[str]]:
+    return traceability_page.checks(ROOT)
 
 
 def test_the_statements_of_a_page_are_numbered_from_1() -> None:
@@ -73,7 +79,7 @@ def test_every_rule_of_the_backend_cites_a_statement_or_is_known_of_the_service(
 
 def test_every_statement_has_a_check_or_a_reason() -> None:
     """A statement that a check cites has no such reason any more."""
-    cited = {each for identifiers in traceability_page.checks(ROOT).values() for each in identifiers}
+    cited = {each for identifiers in checks().values() for each in identifiers}
     statements = contract.statements().values()
     assert [each.id for each in statements if each.id not in cited and not each.unchecked] == []
     assert [each.id for each in statements if each.id in cited and each.unchecked] == []
@@ -81,13 +87,13 @@ def test_every_statement_has_a_check_or_a_reason() -> None:
 
 def test_the_page_of_the_checks_is_what_the_sources_say() -> None:
     """After a change: `python -m tests.tools.traceability_page > docs/contract/traceability.md`."""
-    page = traceability_page.page(traceability_page.checks(ROOT))
+    page = traceability_page.page(checks())
     assert (PAGES / "traceability.md").read_text(encoding="utf-8") == page
 
 
 def test_every_check_has_an_anchor_of_its_own() -> None:
-    checks = list(traceability_page.checks(ROOT))
-    assert len({traceability_page.anchor(check) for check in checks}) == len(checks)
+    names = list(checks())
+    assert len({traceability_page.anchor(check) for check in names}) == len(names)
 
 
 def test_checks_are_found_in_markers_docstrings_and_tables() -> None:

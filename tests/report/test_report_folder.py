@@ -16,6 +16,8 @@ import pytest
 
 from codex_replay.plugin.base.folder_lock import LOCK, lock_folder, lock_free_folder
 from codex_replay.plugin.reporting.session import suites_of
+from tests.support.forked import fork
+from tests.support.suite_run import guest
 
 MINIATURE = Path(__file__).parents[1] / "miniatures" / "server.py"
 PLUGINS = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
@@ -40,20 +42,12 @@ def project(tmp_path: Path) -> Path:
 
 
 def start(project: Path, *options: str, wait_for: int | None = None) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "codex_replay.suites",
-        *PLUGINS,
-        "--basetemp",
-        str(project / f"tmp-{wait_for or 0}"),
-    ]
-    command += ["--app-server", f"{sys.executable} -I {project / 'server.py'}", *options]
+    options = ("-p", "codex_replay.suites", *PLUGINS, "--basetemp", str(project / f"tmp-{wait_for or 0}"), *options)
+    options += ("--app-server", f"{sys.executable} -I {project / 'server.py'}")
     env = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "CODEX_REPLAY_"))}
     env |= {"WAIT_FOR": str(wait_for)} if wait_for else {}
-    return subprocess.Popen(command, cwd=project, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    main = guest(project, options)
+    return fork(main, env, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # type: ignore[return-value]
 
 
 def run(project: Path, *options: str) -> tuple[int, str]:

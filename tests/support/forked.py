@@ -23,6 +23,7 @@ def fork(main: Callable[[], int], env: Mapping[str, str] | None = None, **option
         status = 1
         try:
             os.closerange(3, 4096)  # with them the pipe on which Popen waits for the start
+            gc.freeze()  # nothing of this process is freed here: to walk through it would copy its memory
             gc.enable()
             sys.stdin, sys.stdout, sys.stderr = (open(fd, mode, closefd=False) for fd, mode in enumerate("rww"))  # noqa: SIM115
             if env is not None:

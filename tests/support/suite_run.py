@@ -6,7 +6,8 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,18 @@ def forked_pytest(options: Sequence[str], **environ: str) -> subprocess.Complete
     env.pop("PYTEST_XDIST_WORKER", None)  # of the run that this test belongs to
 
     def main() -> int:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "suites"]:
-            del sys.modules[name]  # the run rewrites their assertions
+        forget("suites")  # the run rewrites their assertions
         return pytest.main(argv)
 
     with fork(main, env, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         stdout, stderr = process.communicate()
     return subprocess.CompletedProcess(argv, process.returncode, stdout.decode(), stderr.decode())
+
+
+def forget(*packages: str) -> None:
+    """Forget modules, so that they are imported anew."""
+    for name in [name for name in sys.modules if name.partition(".")[0] in packages]:
+        del sys.modules[name]
 
 
 def checks_of(suite: str) -> set[str]:
@@ -79,3 +85,30 @@ def prepare_pytester(request: pytest.FixtureRequest, options: str) -> None:
     # Bytecode is stale only if the size or the second differs: a test may write its project anew within a second.
     patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     patch.setattr(sys, "dont_write_bytecode", True)
+
+
+def fork_pytester(request: pytest.FixtureRequest) -> None:
+    """Let `pytester` start pytest in forks."""
+    if "pytester" in request.fixturenames:
+        request.getfixturevalue("monkeypatch").setattr(request.getfixturevalue("pytester"), "popen", forked)
+
+
+def forked(cmdargs: Sequence[str], stdout: Any, stderr: Any, stdin: Any) -> subprocess.Popen[bytes]:
+    """Start pytest for `pytester` in a fork of this process, which has loaded it: a start takes twice as long."""
+    assert list(cmdargs[:2]) == [sys.executable, "-mpytest"], "pytester starts pytest alone here"
+    return fork(guest(os.getcwd(), cmdargs[2:]), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+
+
+def guest(folder: str | Path, options: Sequence[str]) -> Callable[[], int]:
+    """Return what runs pytest in a fork as in a process of its own, started in `folder`: it finds nothing of the checkout."""
+
+    def main() -> int:
+        forget("conftest", "suites", "tests")
+        first = [str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        sys.path[:] = [*first, *(path for path in sys.path if path != str(ROOT))]
+        sys.argv = ["pytest", *options]
+        os.environ["PYTHONPATH"] = os.pathsep.join(first)
+        warnings.resetwarnings()
+        return pytest.main([*options])
+
+    return main

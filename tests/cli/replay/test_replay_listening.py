@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.fakes.listening.test_listening import recording, running
+from tests.fakes.listening.test_listening import running
+from tests.fakes.listening.test_listening_replay import recording
 from tests.support.suite_run import PYTEST, ROOT
 
 PROGRAM = str(Path(sys.executable).with_name("codex-replay"))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.backend.test_http_replay import Recorder, played, wire
+from tests.fakes.backend.http_replay.exchange import Recorder, played, wire
 
 KEY = "k"
 Change = Callable[[list[dict[str, Any]]], None]

@@ -59,7 +59,18 @@ def test_a_trigger_that_texts_are_parted_at_is_refused() -> None:
         return iter(())
 
     with pytest.raises(ValueError, match="quote"):
-        Triggers([Finder('"key"', find)])
+        Triggers((Finder('"key"', find),))
+    with pytest.raises(ValueError, match="quote"):
+        Triggers((Finder('"key"', find, True),))
+    with pytest.raises(ValueError, match="quote"):
+        Triggers((), (Finder('"key"', find),))
+
+
+def test_the_finders_of_a_caller_come_first_and_search_short_words_too() -> None:
+    own = (Finder("zz", lambda text, low: iter(())), Finder("qqq", lambda text, low: iter(()), True))
+    triggers = Triggers(FINDERS, own)
+    assert triggers.finds(b"zz qqq") == [finder.find for finder in own]
+    assert triggers.finds(b'"zz" token') == [own[0].find, *Triggers(FINDERS).finds(b'"zz" token')]
 
 
 class Forgetful(Triggers):

@@ -16,8 +16,8 @@ from codex_replay.cli.main import main
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.shell.cassettes.file import CassetteReader
 from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
+from tests.fakes.backend.http_replay.exchange import Recorder
 from tests.fakes.backend.test_backend import ask, text_of
-from tests.fakes.backend.test_http_replay import Recorder
 from tests.fakes.backend.test_websocket import CALL, asked, opened, reply, request, text, user
 
 OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "42"}

@@ -76,7 +76,8 @@ def _shown(name: str, number: int, imitated: dict[str, list[Frame]]) -> bool:
         value = frame.value
         return frame.sender == "server" and value.get("method") == method and _has(value["params"], literal)
 
-    return any(differences(recorded(each), [f for f in frames if not is_of(f)]) for each, frames in imitated.items())
+    less = {each: [f for f in frames if not is_of(f)] for each, frames in imitated.items()}
+    return any(differences(recorded(each), left) for each, left in less.items() if len(left) < len(imitated[each]))
 
 
 def _literal(template: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -165,6 +166,11 @@ def test_what_moves_behind_the_capability_and_changes_is_both(name: str, seed: i
 # --- the law bites
 
 
+@cache
+def seeds_that_both_notice() -> tuple[int, ...]:
+    return tuple(seed for seed in range(60) if inside(seed, "property goes") == {"all", "with"})
+
+
 def _never(self: Any, *arguments: Any) -> bool:
     return False
 
@@ -185,7 +191,7 @@ def _always(self: Any, *arguments: Any) -> bool:
     ids=["nobody shares", "all share", "all is the same", "no second walk", "no first walk"],
 )
 def test_who_notices_told_wrongly_turns_the_law_red(owner: Any, name: str, broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds = [seed for seed in range(60) if inside(seed, "property goes") == {"all", "with"}]
+    seeds = seeds_that_both_notice()
     monkeypatch.setattr(owner, name, broken)
     with pytest.raises(AssertionError):
         [inside(seed, "property goes") for seed in seeds]

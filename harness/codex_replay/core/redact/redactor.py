@@ -47,7 +47,7 @@ class Redactor:
         self._homes = homes
         self._placeholders = Placeholders()
         self._literals = tuple(own_finders(literals or {}, "literal"))
-        self._triggers = Triggers((*self._literals, *own_finders(paths or {}, "path"), *FINDERS))
+        self._triggers = Triggers(FINDERS, (*self._literals, *own_finders(paths or {}, "path")))
         for old, new in {**(paths or {}), **(literals or {})}.items():
             if old != new and self._find(new.encode()):
                 raise ValueError(

@@ -12,7 +12,8 @@ numbers and ids; for these parts, few groups are searched."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from codex_replay.core.redact.text import Finder, Span
 
@@ -33,19 +34,14 @@ MOST = 1 << 21  # characters of parts that are remembered; when there would be m
 
 
 class Triggers:
-    """The finders in their order, and a cache of the triggers in earlier texts."""
+    """The finders in their order, those of `own` first, and a cache of the triggers in earlier texts."""
 
-    def __init__(self, finders: Sequence[Finder]) -> None:
-        self._finders = finders
-        self._signs, self._words = _grouped([(i, finder.trigger) for i, finder in enumerate(finders) if not finder.long])
-        self._long = {i: finder.trigger.encode() for i, finder in enumerate(finders) if finder.long}
-        self._starts: dict[bytes, list[int]] = {}  # of a long one's trigger, the first letters
-        for i, trigger in self._long.items():
-            self._starts.setdefault(trigger[:_START], []).append(i)
-        if any(len(trigger) < _START for trigger in self._long.values()):
-            raise ValueError(f"the trigger of a key has at least {_START} letters")
-        if any('"' in finder.trigger for finder in finders):
-            raise ValueError("a trigger must not contain a quote")
+    def __init__(self, finders: tuple[Finder, ...], own: tuple[Finder, ...] = ()) -> None:
+        self._finders = finders + own
+        self._signs, self._words, self._long, self._starts = _indexed(finders)
+        if own:  # searched for in the whole text, and numbered from the end: they come first in order
+            signs, words = _grouped([(i, finder.trigger) for i, finder in enumerate(own, -len(own))])
+            self._signs, self._words = signs + self._signs, words + self._words
         self._clean: set[str] = set()
         self._telling: dict[str, tuple[int, ...]] = {}
         self._size = 0
@@ -114,9 +110,26 @@ class Triggers:
 _Groups = list[tuple[str, list[tuple[int, str]]]]
 
 
+@lru_cache(maxsize=1)  # all redactors have the same finders
+def _indexed(finders: tuple[Finder, ...]) -> tuple[_Groups, _Groups, dict[int, bytes], dict[bytes, list[int]]]:
+    """Return the groups for any text, those for texts with a letter, the triggers of keys, and the finders of keys by the first
+    letters of their trigger."""
+    long = {i: finder.trigger.encode() for i, finder in enumerate(finders) if finder.long}
+    starts: dict[bytes, list[int]] = {}
+    for i, trigger in long.items():
+        starts.setdefault(trigger[:_START], []).append(i)
+    if any(len(trigger) < _START for trigger in long.values()):
+        raise ValueError(f"the trigger of a key has at least {_START} letters")
+    if any(b'"' in trigger for trigger in long.values()):
+        raise ValueError("a trigger must not contain a quote")
+    return *_grouped([(i, finder.trigger) for i, finder in enumerate(finders) if not finder.long]), long, starts
+
+
 def _grouped(triggers: list[tuple[int, str]]) -> tuple[_Groups, _Groups]:
     """Group the triggers by the substring that they share; return the groups for any text, and the groups for texts with a
     letter."""
+    if any('"' in trigger for _, trigger in triggers):
+        raise ValueError("a trigger must not contain a quote")
     groups: dict[str, list[tuple[int, str]]] = {}
     for i, trigger in triggers:
         piece = next((piece for piece in _PIECES if piece in trigger), trigger)
