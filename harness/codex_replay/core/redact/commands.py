@@ -10,13 +10,16 @@ from functools import cache, partial
 
 from codex_replay.core.redact.forms import FORMS, PARTS
 from codex_replay.core.redact.placeholders import is_placeholder
+from codex_replay.core.redact.rules import is_stand_in
 from codex_replay.core.redact.text import Finder, Span
 
 _PART = re.compile(r"\{([A-Za-z_]+)\}")
-#: Ports and their pairs (`docker run --name mysql -p3306:3306`), and words that stand for a password.
-_HARMLESS = re.compile(
-    rb"(?:[0-9.]{7,15}:)?[0-9]{1,6}(?::[0-9]{1,6})?|(?i:true|false|null|none|yes|no|ok|password|passwd|secret|\*+|x+|\.+)"
-)
+#: Ports and their pairs (`docker run --name mysql -p3306:3306`).
+_PORTS = re.compile(rb"(?:[0-9.]{7,15}:)?[0-9]{1,6}(?::[0-9]{1,6})?\]{0,4}")
+
+
+def _is_harmless(value: bytes) -> bool:
+    return is_stand_in(value) or _PORTS.fullmatch(value) is not None
 
 
 @cache
@@ -35,7 +38,7 @@ def find_form(trigger: bytes, form: str, kind: str, data: bytes, low: bytes) -> 
         if found is not None:
             start, end = found.span("secret")
             secret = data[start:end]
-            if not is_placeholder(secret) and not _HARMLESS.fullmatch(secret):
+            if not is_placeholder(secret) and not _is_harmless(secret):
                 yield Span(start, end, kind)
         at = low.find(trigger, at + 1)
 
@@ -67,7 +70,7 @@ _ELEMENT = re.compile(
 def find_elements(data: bytes, low: bytes) -> Iterator[Span]:
     """Yield the content of an element of XML whose name says that it is a password."""
     for found in _ELEMENT.finditer(data):
-        if not is_placeholder(found[1]) and not _HARMLESS.fullmatch(found[1]):
+        if not is_placeholder(found[1]) and not _is_harmless(found[1]):
             yield Span(*found.span(1), "password")
 
 
@@ -80,7 +83,7 @@ def find_fallbacks(sign: bytes, data: bytes, low: bytes) -> Iterator[Span]:
     while at >= 0:
         found = pattern("[ ]?{string}").match(data, at + len(sign))
         secret = found["secret"] if found is not None and pattern(_TELLING_BEFORE).search(data[max(0, at - 80) : at]) else b""
-        if found is not None and secret and not is_placeholder(secret) and not _HARMLESS.fullmatch(secret):
+        if found is not None and secret and not is_placeholder(secret) and not _is_harmless(secret):
             yield Span(*found.span("secret"), "secret")
         at = data.find(sign, at + 1)
 

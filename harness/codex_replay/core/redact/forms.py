@@ -14,6 +14,8 @@ PARTS: dict[str, str] = {
     "dquote": r"\\{0,63}\"",
     "blanks": r"[ \t]{1,8}",
     "eol": r"(?:\r?\n|\\{1,64}r\\{1,64}n|\\{1,64}n)",
+    # the next line, also of a difference that pytest shows
+    "line": r"{eol}[ \t]{0,24}(?:E[ ]{3,12})?(?:[-+][ ])?[ \t]{0,24}",
     # from one argument to the next: blanks, or a comma in a list
     "next": r"(?:{blanks}+|{quote},[ \t]{0,4}+){quoted}",
     "either": "(?:=|{next})",
@@ -45,7 +47,7 @@ PARTS: dict[str, str] = {
     "aws": "(?:aws_secret_access_key|aws_session_token|aws_access_key_id)",
     # two strings of code, the second of which is the password of the first; the last two of three
     "login_strings": "{quote}{argument}{quote},[ ]?{quote}{value}",
-    "login_call": r"(?:{quote}[^\"'\r\n]{0,256}?{quote},[ ]?)?{quote}{argument}{quote},[ ]?{string}",
+    "login_call": r"(?:{quote}[^\"'\r\n]{0,256}?{quote},[ ]?)?(?:{quote}{argument}{quote}|[\w.]{1,64}),[ ]?{string}",
     # commands that read a secret from their input
     "stdin": r"(?:kinit|cryptsetup|vercel[ ]env[ ]add|wrangler[ ]secret[ ]put|gcloud[ ]secrets|(?:docker|podman)[ ]secret"
     r"|pass[ ]insert|(?:docker|podman|helm|oras|skopeo|gh|glab|gpg)\b[^\r\n|;]{0,96}"
@@ -69,7 +71,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "mysql", r"(?:dump|admin|import|show)?\b{within}{option}p{value}"),
     ("password", "mariadb", "(?:-[a-z]+)?{within}{option}p{value}"),
     ("password", "redis-cli", "{within}{option}a{next}{value}"),
-    ("password", "login", r"{blanks}{argument}(?:{blanks}|{eol}[ \t]{0,8})(?:password|passwd){blanks}{value}"),
+    ("password", "login", r"{blanks}{argument}(?:{blanks}|{line})(?:password|passwd){blanks}{value}"),
     ("api-key", "configure", r"{next}set{next}[\w.-]{0,64}{aws}{next}{value}"),
     ("password", "smbclient", r"{options}{option}U(?:{next})?[^\s%\"'\\]{1,128}%{value}"),
     ("password", "ldap", "(?:search|modify|add|delete|whoami|passwd|compare){options}{option}w(?:{next})?{like}"),
@@ -85,6 +87,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "zip", "{flags}{next}-P{next}{like}"),
     ("password", "7z", r"[ar]?{next}[adelrtux]\b{options}{option}p{like}"),
     ("password", "http -a|https -a|http --auth|https --auth", r"{either}[^\s\"':\\]{1,128}:{value}"),
+    ("bearer", "-a bearer |-auth-type bearer |-auth-type=bearer ", "(?:-a|--auth)(?:=|{blanks}){quoted}{long}"),  # httpie
     ("password", "lftp", r"{options}{option}u(?:{next})?[^\s,\"'\\]{1,128},{value}"),
     ("password", "echo ", r"[\"']?(?=[^\s|]{0,256}[0-9!#@^*+?]){value}[\"']?[ \t]{0,8}\|[ \t]{0,8}sudo{blanks}-S"),
     ("secret", "env ", r"(?:(?<=ENV )|(?<=setenv )){NAME}{blanks}{random}(?=[^\s]{12}){value}"),
@@ -117,7 +120,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("token", "pypi-token.", r"[\w.-]{1,64}{next}{like}"),
     ("password", "echo ", r"(?:-n[ ])?{quoted}{like}{quoted}[ \t]{0,8}\|[ \t]{0,8}{stdin}"),
     ("password", "printf ", r"(?:{quote}%s{quote}[ ])?{quoted}{like}{quoted}[ \t]{0,8}\|[ \t]{0,8}{stdin}"),
-    ("password", "-stdin |sudo -s ", "{near}<<<[ ]{0,4}{quoted}{like}"),
+    ("password", "-stdin |sudo -s |cryptsetup |passwd |kinit ", "{near}<<<[ ]{0,4}{quoted}{like}"),
     ("password", "mosquitto_|ipmitool |bcp ", "{near}{option}P{next}{like}"),
     (
         "password",
@@ -126,7 +129,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ),
     ("password", "-generic-password |-internet-password ", "{near}{option}w{next}{like}"),
     ("password", "plink |pscp ", "{near}{option}pw{next}{like}"),
-    ("password", "openssl enc ", "{near}{option}k{next}{like}"),
+    ("password", "openssl enc |openssl aes-", "{near}{option}k{next}{like}"),
     ("password", "influx |isql", "{near}{option}password{next}{like}"),
     ("password", "nuget ", "{near}{option}Password{next}{like}"),
     ("password", "x11vnc ", "{near}{option}passwd{next}{like}"),
@@ -186,9 +189,10 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("secret", "jwt.sign(", r"[^\r\n'\"]{1,64},[ ]?{quote}(?=[^\s\"']{12}){like}"),  # Node
     ("password", "password '", "{like}'"),
     ("password", "identified by ", "{string}"),
-    ("password", "auth=(|basicauth(", "{login_strings}"),
+    ("password", "auth=(|auth = (|basicauth(", "{login_strings}"),
     ("password", "set_password(", r"{quote}(?!\)){value}"),
     ("password", "type=", r"{quote}password{quote}[^<>]{0,256}?[ \t]value={quote}{value}"),
+    ("password", "variable ", r"{quote}{name}{quote}[ ]?\{[^{}]{0,256}?default[ ]{1,16}=[ ]?{string}"),  # Terraform
     ("token", "csrf-token", "{quote}{blanks}content={quote}(?P<secret>[A-Za-z0-9+/=_-]{16,}+)"),
     ("bearer", "bearer_auth(", "{string}"),  # Rust
     ("password", "basic_auth(", r"{quote}{argument}{quote},[ ]?(?:Some\()?{string}"),
@@ -203,7 +207,8 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("token", "hooks.slack.com/", "(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/_-]{16,}+)"),
     ("password", "psk=", "{dquote}?{like}"),
     ("secret", "_pat=", "(?<=[A-Z]_PAT=){quoted}(?P<secret>[A-Za-z0-9_-]{20,}+)"),
-    ("password", "</key>", r"(?i)(?<=password</key>)(?:{eol}|[ \t]){0,16}<string>{value}"),  # a property list
+    ("password", "password</key>", r"(?:{line}|[ \t]{0,16})<string>{value}"),  # a property list, as the next one
+    ("token", "token</key>|secret</key>|apikey</key>|api_key</key>", r"(?:{line}|[ \t]{0,16})<string>(?={sign}{8}){like}"),
     ("cookie", "connect.sid=", "(?P<secret>[A-Za-z0-9%._+/-]{24,}+)"),
     ("cookie", "phpsessid=", "(?P<secret>[A-Za-z0-9,-]{20,}+)"),
     ("cookie", "jsessionid=", "(?P<secret>[A-Za-z0-9.!-]{20,}+)"),
@@ -228,6 +233,9 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", ":5432:", r"[\w*.-]{1,64}:[\w*.-]{1,64}:{value}"),  # pgpass
     ("password", "jdbc:oracle:", r"[a-z]{1,8}:[^\s/\"'\\@]{1,64}/(?P<secret>[^\s\"'\\@]{1,128}+)@"),
     ("password", "bindpw", "{blanks}{like}"),
+    ("password", "wifi:", r"[^\r\n\"]{0,128}?;P:(?P<secret>[^\s;\"'\\]{4,64})"),  # in a QR code
+    ("password", "{ssha|{smd5", r"[0-9]{0,3}\}(?P<secret>[A-Za-z0-9+/]{20,}+={0,2})"),  # LDAP
+    ("secret", "secret ", "{quote}(?P<secret>[A-Za-z0-9+/]{20,}+={1,2}){quote}"),  # BIND
     ("token", "oauth:", "(?P<secret>[a-z0-9]{30})(?![A-Za-z0-9])"),  # Twitch
     ("password", "pbkdf2_sha", r"[0-9]{1,3}\$[0-9]{1,9}\$(?P<secret>{crypt}{4,64}\$[A-Za-z0-9+/]{20,}={0,2})"),
     (
@@ -240,7 +248,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("token", "1000.", r"(?P<secret>[0-9a-f]{32}\.[0-9a-f]{32})(?![0-9a-f])"),  # Zoho
     ("private-key", "private-lines:", r"[ \t]{0,4}[0-9]{1,3}{eol}{key_lines}"),
     ("password", "requirepass |masterauth ", "{like}"),
-    ("secret", "name: ", r"[\"']?{NAME}[\"']?{eol}[ \t]{1,24}value:[ \t]{1,4}{quoted}{like}"),  # Kubernetes
+    ("secret", "name: ", r"[\"']?{NAME}[\"']?{line}value:[ \t]{1,4}{quoted}{like}"),  # Kubernetes
     ("bearer", "authorization ", "{quote}(?i:basic|bearer)[ ](?P<secret>[A-Za-z0-9+/._~-]{12,}+=*)"),  # nginx
     ("password", "mot de passe", "[ ]{0,2}:[ ]{0,2}{like}"),
     ("password", "contrase", r"(?:\xc3\xb1|\\{1,64}u00f1)a[ ]{0,2}:[ ]{0,2}{like}"),
