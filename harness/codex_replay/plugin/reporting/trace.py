@@ -45,7 +45,8 @@ def without_torn(text: str) -> str:
     """
     if "..." not in text:
         return text
-    pieces, at, torn = [], 0, -1
+    pieces: list[str] = []
+    at, torn = 0, -1
     for found in _WORD.finditer(text):
         word, start = found[0], found.start()
         after = torn >= 0 and text[torn:start] in (" ", "  ")
