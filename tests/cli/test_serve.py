@@ -154,6 +154,8 @@ def test_the_backend_does_not_outlive_a_killed_serve() -> None:
     [
         ("a.json", "{", "is not JSON or YAML"),
         ("a.yaml", "a: [", "is not JSON or YAML"),
+        ("a.yaml", "- !!timestamp x", "is not JSON or YAML"),
+        ("a.yaml", "- !!bool x", "is not JSON or YAML"),
         ("a.json", '[{"itms": []}]', 'did you mean "items"'),
         ("a.json", '[{"fault": "rest"}]', "a.json: turns[0].fault: 'rest' is not a fault (did you mean \"reset\"?)"),
         ("a.json", '{"turns": ["a"], "turns": ["b"]}', 'the key "turns" occurs twice in one object'),

@@ -157,6 +157,11 @@ def test_pieces_are_put_together_from_cuts_and_joins() -> None:
     assert http_frames.body_chunks([]) == []
 
 
+def test_a_header_of_an_edited_file_adds_no_other_header() -> None:
+    payload = {"status": 200, "reason": "OK\r\nx: 1", "headers": [["a", "b\r\nset-cookie: c\0"]]}
+    assert http_frames.response_head(payload) == b"HTTP/1.1 200 OK??x: 1\r\na: b??set-cookie: c?\r\n\r\n"
+
+
 def test_a_head_of_characters_that_no_head_has_is_bytes_nevertheless() -> None:
     """`replay --backend` of such a file ended with a traceback."""
     payload = {"method": "GET", "path": "/\u202e", "headers": [["x", "\u2192\u00e9"]]}

@@ -17,7 +17,7 @@ from codex_replay.core.redact import services
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.redact.streamed import clean
 from codex_replay.shell.cassettes.file import CassetteReader
-from tests.core.redact import planted, planted_cloud, planted_commands, planted_tools
+from tests.core.redact import planted, planted_cloud, planted_code, planted_commands, planted_tools
 from tests.core.redact.test_streamed import delta, streaming
 
 _RANDOM = Random(16)
@@ -98,6 +98,7 @@ TEXTS = {
 TEXTS.update({**planted.TEXTS, **{f"command {name}": text for name, text in planted_commands.TEXTS.items()}})
 TEXTS.update({f"tool {name}": text for name, text in planted_tools.TEXTS.items()})
 TEXTS.update({f"cloud {name}": text for name, text in planted_cloud.TEXTS.items()})
+TEXTS.update({f"code {name}": text for name, text in planted_code.TEXTS.items()})
 PLANTED = {**{f"key {name}": ("{}", key) for name, key in KEYS.items()}, **TEXTS}
 
 
@@ -192,7 +193,7 @@ HARMLESS = [
 ]  # fmt: skip
 
 
-HARMLESS += planted.HARMLESS + planted_commands.HARMLESS + planted_tools.HARMLESS + planted_cloud.HARMLESS
+HARMLESS += planted.HARMLESS + planted_commands.HARMLESS + planted_tools.HARMLESS + planted_cloud.HARMLESS + planted_code.HARMLESS
 
 
 def test_there_are_enough_harmless_texts() -> None:

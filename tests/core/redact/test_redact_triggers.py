@@ -49,6 +49,15 @@ def test_nor_does_what_was_forgotten(texts: list[bytes], most: int) -> None:
         assert sum(map(len, [*triggers._clean, *triggers._telling])) <= most
 
 
+@pytest.mark.parametrize("escape", ["\\u0001", "\\u001f", "\\\\u0000", "\\u000d\\u0001"])
+@pytest.mark.parametrize("text", ["sk-%s", "password=%s", "curl -u ann:%s", "1000.%s", "xkey00d%s", "plain"])
+def test_a_dump_of_control_characters_hides_no_trigger(escape: str, text: str) -> None:
+    secret = "Ab1" * 12
+    dump = escape * 9000
+    data = dump + text.replace("%s", secret) + dump
+    faithful(Triggers(FINDERS), FINDERS, [data.lower().encode()])
+
+
 def test_a_finder_without_a_trigger_is_always_asked() -> None:
     finders = (Finder("", lambda text, low: iter(())), Finder("key", lambda text, low: iter(())))
     faithful(Triggers(finders), finders, [b"", b"a", b"a", b'a"key"b', b'"'])

@@ -353,6 +353,11 @@ def test_racy_and_stale_lines_with_workers(run_both) -> None:
         ("- {checks: [1], reason: c}", "it has no check"),
         ("- {check: a, reason: b, cause: 1}", "it has no cause"),
         ("- {", "is not YAML"),
+        ("[" * 3000 + "]" * 3000, "is not YAML: it is nested too deeply"),
+        ("- 9999-99-99", "is not YAML: a value does not have the form of its tag"),
+        ("- !!timestamp x", "is not YAML: a value does not have the form of its tag"),
+        ("- !!bool x", "is not YAML: a value does not have the form of its tag"),
+        ("- !!python/object/apply:os.getcwd []", "is not YAML: could not determine a constructor"),
     ],
 )
 def test_a_bad_file_is_said_in_a_sentence(text: str, sentence: str) -> None:

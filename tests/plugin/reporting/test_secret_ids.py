@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from codex_replay.core.redact.redactor import Redactor
 from codex_replay.plugin.base.naming import name_of_node
 
 KEY_LINE = "MIIEowIBAAKCAQEA7bqT" * 3
@@ -55,3 +56,13 @@ def test_ids_that_differ_in_their_secrets_only_keep_apart(tmp_path: Path) -> Non
 
 def test_the_name_of_a_plain_id_is_as_before() -> None:
     assert name_of_node("suites/x/test_y.py::test_z[0.92.0-a b=c/d]", Path()).case == "z-0.92.0-a_b_c_d"
+
+
+def test_the_name_of_an_id_with_a_secret_does_not_depend_on_the_ids_before() -> None:
+    names = [name_of_node(f"suites/x/test_y.py::test_z[api_key={key}]", Path()).case for key in ("a7", "b8", "a7")]
+    assert names == ["z-api_key_redacted-key-1"] * 3
+
+
+def test_the_ids_of_a_run_share_the_triggers_of_one_redactor() -> None:
+    assert Redactor(homes=False)._triggers is Redactor()._triggers
+    assert Redactor(literals={"bluebird": "x"})._triggers is not Redactor()._triggers

@@ -237,13 +237,16 @@ def response_head(payload: dict[str, Any]) -> bytes:
     return head(f"HTTP/{payload.get('version', '1.1')} {status} {reason}", payload["headers"])
 
 
+_NOT_IN_HEAD = str.maketrans("\r\n\0", "???")
+
+
 def head(first: str, headers: Headers) -> bytes:
     """Return the head of a message as bytes: its first line, its headers, and the blank line.
 
     A character that is not allowed in a head, which an edited file may contain, becomes "?".
     """
     lines = [first, *(f"{name}: {value}" for name, value in headers), "", ""]
-    return "\r\n".join(lines).encode("latin-1", "replace")
+    return "\r\n".join(line.translate(_NOT_IN_HEAD) for line in lines).encode("latin-1", "replace")
 
 
 def _value(raw: bytes) -> Any:

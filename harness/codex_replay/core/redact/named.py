@@ -13,7 +13,9 @@ from functools import cache
 from codex_replay.core.redact.placeholders import is_placeholder
 from codex_replay.core.redact.rules import (
     is_like_password,
+    is_same_name,
     is_short_name,
+    is_stand_in,
     kind_of_name,
     looks_random,
     weak_kind_of_name,
@@ -21,11 +23,20 @@ from codex_replay.core.redact.rules import (
 from codex_replay.core.redact.text import Span, string_end, word_start
 
 _SPACE = r"(?:[ \t\r\n]|\\{1,64}[nrt]){0,16}+"
+_QUOTE = r"\\{0,63}[\"']"
+#: The type of a variable: `password: str = "X"`, `var password string = "X"`.
+_TYPE = rf"(?:(?::[ ]?[a-z&*?(][\w.:&*<>\[\]?'\\| ]{{0,40}}?|\*?string|\[\]byte)[ ](?==[ ]?[^=\s]{{0,40}}{_QUOTE}))?"
+#: A string's prefix in code, or the calls that make a value of a string: `Some(String::from("X"))`, `SecretStr("X")`.
+_BEFORE_VALUE = (
+    rf"(?:[bfru@]{{1,2}}(?={_QUOTE})|(?:some\(|string::from\(){{1,2}}"
+    r"|(?P<call>(?:new )?[a-z_]{0,24}(?:secret|credential|password|key)[a-z]{0,16}(?:::(?:new|from))?\())?"
+)
 _AFTER_WORD = (
     r"[a-z0-9_-]{0,48}+(?:"
     # a name in quotes: only a string or a list of strings under it can be secret, counts of tokens are not
-    + rf"(?P<quote>\\{{0,63}}[\"'])(?:\](?=[ ]?=[^=]))?{_SPACE}(?P<sep>=>|[:=,]){_SPACE}(?:(?P<open>\\{{0,63}}[\"'])|(?=\[))"
-    + rf"|{_SPACE}(?P<bare_sep>=>|[:=]|%3d){_SPACE}(?:some\()?(?P<bare_open>\\{{0,63}}[\"'])?)"
+    + rf"(?P<quote>{_QUOTE})(?:\](?=[ ]?=[^=]))?{_SPACE}(?P<sep>=>|[:=,]){_SPACE}(?:@|default=)?(?:(?P<open>{_QUOTE})|(?=\[))"
+    + rf"|(?:\[\])?{_SPACE}{_TYPE}(?P<bare_sep>=>|[:?]=|[:=]|%3d|(?<=[ ])(?={_QUOTE})){_SPACE}(?:[|>][+-]?{_SPACE})?"
+    + rf"{_BEFORE_VALUE}(?P<bare_open>{_QUOTE})?)"
 )
 _BARE = re.compile(rb"(?:(?!%26)[^\s\"'&\\;|<>(){}\[\]`])++")
 # A closed single-quoted string may contain escaped double quotes; an unclosed one must not run past the string around it.
@@ -41,12 +52,9 @@ _SCHEME = re.compile(
 _NEXT_VALUE = re.compile(rb"(?i)\\{0,63}[\"']value\\{0,63}[\"']\s{0,8}:\s{0,8}(?P<open>\\{0,63}[\"'])")
 _NEXT_ITEM = re.compile(rb"[ \t\r\n]{0,16}+,?[ \t\r\n]{0,16}+(?P<open>\\{0,63}[\"'])")
 _PAIR_BEFORE = re.compile(rb"(?:[\[,(]\s{0,8}[\[(])\s{0,8}\\{0,63}[\"']\Z")
+_CALL_BEFORE = re.compile(rb"\w\(\s{0,8}\\{0,63}[\"'][\w.]{0,48}\Z")
+_WORD_LIKE = re.compile(rb"[^\s|;\\]{4,256}")
 _HEADER_NAME = re.compile(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|[a-z]+-[a-z-]+")
-_NO_SECRET = re.compile(
-    rb"\$\{[A-Za-z_]\w*\}|\$\(|\$?\{\{[^{}]*+\}\}|<[\w .-]+>|\.{3}|\*+|(?i:none|null|true|false|undefined|nil)"
-    rb"|\$[0-9@*]|(?i:dummy|placeholder|x{4,40}|your[-_ ][a-z_ -]{2,40})|(?:sk|pk|rk|ghp|hf)[-_](?:\.{3})?"
-)
-_VARIABLE = re.compile(rb"\$([A-Z_][A-Z0-9_]*)")
 
 
 @cache
@@ -104,6 +112,10 @@ def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: st
     if found["quote"] is None:
         if found["bare_open"] and data.endswith(found["bare_open"], 0, start):
             return  # the string ends where it began: `expect "password:"`
+        if not found["bare_sep"] and data[start - 1 : start] != b":":
+            return  # only Clojure writes `:password "X"`
+        if found["call"] and not (found["bare_open"] and _is_password(data, *_quoted(data, found.end(), found["bare_open"]))):
+            return  # a question: `password = ask_password("Your password")`
         if found["bare_open"] and not _closes(data, start, b"", found["bare_open"], found.end()):
             yield _quoted(data, found.end(), found["bare_open"])
         elif not found["bare_open"]:
@@ -141,6 +153,10 @@ def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bo
     return before >= 0 and _BEFORE_STRING.search(data, max(0, before - 64), before) is not None
 
 
+def _is_password(data: bytes, start: int, end: int) -> bool:
+    return _WORD_LIKE.fullmatch(data, start, end) is not None and is_like_password(data[start:end])
+
+
 def _quoted(data: bytes, start: int, quote: bytes) -> tuple[int, int]:
     """Return the content of the string that starts after `quote`, which has the backslashes of its depth before it."""
     if quote.endswith(b'"'):
@@ -164,7 +180,9 @@ def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: 
     if sep == b":" and kind in ("bearer", "cookie"):
         line = _HEADER_LINE.match(data, first)
         if line is not None and (_SCHEME.match(line[0]) if kind == "bearer" else b"=" in line[0]):
-            yield first, line.end() if kind == "cookie" else _bare_end(data, first)
+            end = line.end() if kind == "cookie" else _bare_end(data, first)
+            if not _is_reference(data, end):
+                yield first, end
             return
     end = _bare_end(data, first)
     value = data[first:end]
@@ -172,9 +190,14 @@ def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: 
     argument = data[max(0, start - 2) : start].rstrip(b" ").endswith((b"(", b",")) and not name.isupper()
     call = data[end : end + 1] in (b"(", b"[")
     code = sep in (b":", b"=>") or spaced or argument or call
-    reference = value == b"$" and data[end : end + 1] in (b"{", b"(")
+    reference = _is_reference(data, end) or is_same_name(name, value)
     if value and not reference and (not code or looks_random(value)):
         yield first, end
+
+
+def _is_reference(data: bytes, end: int) -> bool:
+    """Return True if a value without quotes ends where a reference in braces begins: `${X}`, `$(x)`."""
+    return data[end - 1 : end] == b"$" and data[end : end + 1] in (b"{", b"(")
 
 
 def _bare_end(data: bytes, start: int) -> int:
@@ -202,6 +225,8 @@ def _second_of_pair(data: bytes, found: re.Match[bytes], start: int, name: str, 
         sure = not text.startswith(b"-")
     elif _PAIR_BEFORE.search(data[max(0, start - 64) : start]):
         sure = True
+    elif kind != "bearer" and _CALL_BEFORE.search(data[max(0, start - 64) : start]):  # the value of a missing variable, a setting
+        sure = looks_random(text) and _WORD_LIKE.fullmatch(text) is not None
     else:  # a flat list: header names and values by turns, or a list of names (then no value looks like one)
         like = _SCHEME.match(text) if kind == "bearer" else b"=" in text if kind == "cookie" else looks_random(text)
         sure = bool(_HEADER_NAME.fullmatch(name)) and bool(like)
@@ -239,10 +264,7 @@ def secret_parts(data: bytes, kind: str, start: int, end: int) -> Iterator[Span]
 
 def _whole(data: bytes, kind: str, start: int, end: int) -> Iterator[Span]:
     text = data[start:end]
-    variable = _VARIABLE.fullmatch(text)
-    if not text.strip() or is_placeholder(text) or _NO_SECRET.fullmatch(text):
-        return
-    if variable is None or kind_of_name(variable[1].decode()) is None:  # $OPENAI_API_KEY contains no secret, $ECRET does
+    if text.strip() and not is_placeholder(text) and not is_stand_in(text):
         yield Span(start, end, kind)
 
 

@@ -58,7 +58,8 @@ _ENV_ENDS = ("_KEY", "_TOKEN", "_AUTH", "_COOKIE", "_PASS", "_PWD")
 _ENV_WHOLE = ("TOKEN", "APIKEY", "SSHPASS")
 _ENV_HARMLESS = (
     *("PUBLIC_KEY", "PRIMARY_KEY", "FOREIGN_KEY", "CACHE_KEY", "MAX_TOKEN", "_TOKEN_LIMIT"),
-    *("SECRET_NAME", "SECRET_FILE", "SECRET_ARN", "PASSWORD_FILE", "KEY_FILE", "KEY_NAME"),
+    *("SECRET_NAME", "SECRET_FILE", "SECRET_ARN", "PASSWORD_FILE", "KEY_FILE", "KEY_NAME", "APPLICATION_CREDENTIALS"),
+    *("_PATH", "_DIR", "_URL", "_LENGTH", "_COUNT", "_LIMIT", "_TIMEOUT", "_TTL", "_HASHERS", "_POLICY", "_HEADER"),
 )
 _ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _HUMP = re.compile(r"([a-z0-9])([A-Z])")
@@ -81,6 +82,36 @@ NAME_WORDS = (
         "artapi",
     ),
 )
+
+
+#: Values that stand for a secret: references to a variable, templates (also cut off by the end of a chunk), words of an example.
+_STAND_INS = re.compile(
+    rb"\$\{[A-Za-z_]\w*(?::?[?+][^{}]*|:?[-=])?\}|\$(?:\{\w*)?|\$\([^\r\n]*|`[^`\r\n]*`|\$?\{\{[^{}]*+(?:\}\}?)?"
+    rb"|<[\w .-]+>|\.+|\*+|\.[*+].*"
+    rb"|(?i:none|null|true|false|undefined|nil|yes|no|ok|dummy|placeholder|change-?me|x{3,40}|password|passwd|pass|pw|secret)"
+    rb"|(?i:your[-_ ][a-z_ -]{2,40})|\[?(?i:redacted|filtered)\]?/?|\$[0-9@*]|(?:sk|pk|rk|ghp|hf)[-_](?:\.{3})?"
+)
+_VARIABLE = re.compile(rb"\$([A-Za-z_]\w*)")
+_SHORT_VARIABLE = 4  # characters: `$PW`
+
+
+def is_stand_in(value: bytes) -> bool:
+    """Return True if a value stands for a secret and is none: `$OPENAI_API_KEY`, `${X}`, `$(pass show x)`, `changeme`.
+
+    `$ECRET` may be a secret.
+    """
+    variable = _VARIABLE.fullmatch(value)
+    if variable is None:
+        return _STAND_INS.fullmatch(value) is not None
+    name = variable[1].decode()
+    return len(name) <= _SHORT_VARIABLE or "_" in name or kind_of_name(name) is not None or is_short_name(name)
+
+
+def is_same_name(name: str, value: bytes) -> bool:
+    """Return True for the value of `api_key=api_key` and of `api_key=settings.API_KEY` in code."""
+    path = value.decode("ascii", "replace")
+    last = path.rsplit(".", 1)[-1].strip("_")
+    return last.lower() == name.rsplit(".", 1)[-1].strip("-_").lower() and path.replace(".", "_").isidentifier()
 
 
 @lru_cache(maxsize=4096)

@@ -19,6 +19,7 @@ _ALNUM = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _DIGIT = re.compile(rb"[0-9]")
 _UUID = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 _RUN = re.compile(r"\[([^]]*)\]\{")  # the signs of a key after its prefix
+_FILLER = 10  # equal signs at the end of an example: `ghp_xxxxxxxxxx`
 _GITLAB = ("ptt", "dt", "rt", "cbt", "soat", "ft", "agent", "imt", "oas", "ffct", "wt")
 
 #: Forms that are too distinct to be anything else, wherever they are: directly after a letter, a digit, `-` or `_` too.
@@ -167,7 +168,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     *((f"{kind}at.", rf"{kind}at\.[A-Za-z0-9_-]{{22}}\.[0-9a-f]{{24}}\.[A-Za-z0-9]{{20}}") for kind in "ps"),  # Harness
     ("tk-us-", "tk-us-[A-Za-z0-9_-]{48}"),  # Scalingo
     *((f"{kind}_", f"{kind}_[a-f0-9]{{35}}(?![A-Za-z0-9])") for kind in ("live", "test")),  # Lob
-    ("ops_eyj", "ops_eyJ[A-Za-z0-9+/=]{60,}+"),  # 1Password
+    ("ops_eyj", "ops_eyJ[A-Za-z0-9+/=_-]{60,}+"),  # 1Password
     ("a3-", "A3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){3,4}[A-Z0-9]{5}"),
     ("pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),  # Airtable
     ("aio_", "aio_[A-Za-z0-9]{28}"),  # Adafruit
@@ -203,7 +204,7 @@ _compiled = lru_cache(maxsize=None)(re.compile)
 def find_distinct(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
     """Yield keys whose form alone identifies them, wherever they are."""
     for found in _compiled(form).finditer(data):
-        if not is_placeholder(found[0]):
+        if not is_placeholder(found[0]) and len(set(found[0][-_FILLER:])) > 1:
             yield Span(*found.span(), "api-key")
 
 

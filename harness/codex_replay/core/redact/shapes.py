@@ -13,7 +13,7 @@ from functools import partial
 from codex_replay.core.redact.commands import COMMANDS
 from codex_replay.core.redact.named import find_flags, find_named
 from codex_replay.core.redact.placeholders import is_home_placeholder, is_placeholder, is_redacted_jwt
-from codex_replay.core.redact.rules import JWT, NAME_WORDS, is_sk_key
+from codex_replay.core.redact.rules import JWT, NAME_WORDS, is_sk_key, is_stand_in
 from codex_replay.core.redact.services import SERVICES
 from codex_replay.core.redact.text import WORD, Finder, Span, word_start
 
@@ -92,7 +92,8 @@ def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
     for found in _PEM.finditer(data):
         # A backslash before a closing quote is the quote's, not the key's.
         body = found[1].rstrip(b"\\")
-        if _KEY_LINE.search(body) and not data.startswith(b"redacted-", found.start(1)):
+        redacted = data.startswith(b"redacted-", found.start(1)) or is_placeholder(body)
+        if _KEY_LINE.search(body) and not redacted:
             yield Span(found.start(1), found.start(1) + len(body), "private-key")
 
 
@@ -127,13 +128,13 @@ def find_emails(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator
 
 
 _URL_USER = re.compile(rb"://[^\s/\"'@:\\]{0,64}:\Z")
-_URL_PASSWORD = re.compile(rb"://[^\s/\"'@:\\]{0,64}+:([^\s/\"'@\\]{1,256}+)@")
+_URL_PASSWORD = re.compile(rb":/{1,2}[^\s/\"'@:\\]{0,64}+:([^\s/\"'@\\]{1,256}+)@")
 
 
 def find_url_passwords(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the password of `scheme://user:password@host`."""
+    """Yield the password of `scheme://user:password@host`, also where a program took the address for a path (`scheme:/`)."""
     for found in _URL_PASSWORD.finditer(data):
-        if found[1] and not is_placeholder(found[1]):
+        if not is_placeholder(found[1]) and not is_stand_in(found[1]):
             yield Span(*found.span(1), "url-password")
 
 
@@ -213,7 +214,7 @@ FINDERS: tuple[Finder, ...] = (
     Finder("bearer", find_bearers),
     *(Finder(word, find_private_keys) for word in ("private key", "static key")),
     *(Finder(at, partial(find_emails, pattern)) for at, pattern in _AT_DOMAIN.items()),
-    Finder("://", find_url_passwords),
+    Finder(":/", find_url_passwords),
     *(Finder(word, partial(find_homes, pattern)) for word, pattern in _HOMES.items()),
     Finder("/root", find_roots),
     Finder("%2froot", find_roots),

@@ -30,6 +30,9 @@ _PIECES = (
 )  # fmt: skip
 _LETTER = re.compile("[g-z]")  # numbers, hashes and uuids have none of these
 _WINDOW = 1 << 18  # bytes
+#: All but the last of the control characters that follow each other in a long text: a dump of binary data. No trigger has one.
+_CONTROLS = re.compile(rb"(?:\\{1,8}u00[01][0-9a-f]){1,512}(?=\\{1,8}u00[01][0-9a-f])")
+_CONTROLS_FROM = 1 << 14  # bytes
 MOST = 1 << 21  # characters of parts that are remembered; when there would be more, all are forgotten
 
 
@@ -48,6 +51,8 @@ class Triggers:
 
     def finds(self, low: bytes) -> list[Callable[[bytes, bytes], Iterator[Span]]]:
         """Return, in order, the finders with a trigger in the text; `low` is the text in lower case."""
+        if len(low) > _CONTROLS_FROM and b"u00" in low:
+            low = _CONTROLS.sub(b"", low)
         # A str is searched and parted, because that is twice as fast as bytes.
         parts = set(low.decode("latin-1").split('"')).difference(self._clean)
         if not parts:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from codex_replay.core.text.describe import describe
 from codex_replay.core.text.truncate import truncate
 
 #: What Python raises where a value does not have the form in which it is read.
@@ -24,15 +25,15 @@ def sentence(error: BaseException, statement: str) -> str | None:
 
     Otherwise return None.
     """
-    line = truncate(" ".join(statement.split()), LONGEST)
+    line, text = truncate(" ".join(statement.split()), LONGEST), truncate(describe(error, str), LONGEST)
     if isinstance(error, KeyError):
-        return f"The subject sent no {error.args[0] if error.args else ''!r}, which the case reads in `{line}`"
+        return f"The subject sent no {describe(error.args[0] if error.args else '')}, which the case reads in `{line}`"
     if isinstance(error, IndexError):
         return f"The subject sent fewer items than the case reads in `{line}`"
     if isinstance(error, TypeError | AttributeError):
-        return f"The subject sent a value of another type than the case reads in `{line}`: {truncate(str(error), LONGEST)}"
+        return f"The subject sent a value of another type than the case reads in `{line}`: {text}"
     if isinstance(error, ValueError):
-        return f"The subject sent a value that cannot be read in `{line}`: {truncate(str(error), LONGEST)}"
+        return f"The subject sent a value that cannot be read in `{line}`: {text}"
     return None
 
 

@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from codex_replay.shell.files.yaml_text import load_yaml
+
 UNEXPLAINED = "failed when --update-baseline was run; add a reason"
 _KEYS = ("check", "checks", "reason", "racy", "cause")
 _RATE = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
@@ -69,12 +71,10 @@ class Line:
 
 def parse(text: str, where: str) -> list[Line]:
     """Read a baseline; raises `BadBaseline`."""
-    import yaml  # not needed by a run without a baseline
-
     try:
-        rows = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise BadBaseline(f"{where} is not YAML: {str(error).splitlines()[0]}.") from None
+        rows = load_yaml(text)
+    except ValueError as error:
+        raise BadBaseline(f"{where} is not YAML: {error}.") from None
     if rows is None:
         return []
     if not isinstance(rows, list):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from codex_replay.core.text.describe import describe
 from codex_replay.core.text.truncate import excerpts, truncate
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def required(text: str, title: str, compared: tuple[Any, Any] | None) -> str | N
     if compared is None:
         found = f"This is false: {truncate(line.removeprefix('assert '), LONGEST_VALUE)}"
     else:
-        expected, actual = excerpts([repr(value) for value in compared], LONGEST_VALUE, BEFORE)
+        expected, actual = excerpts([describe(value) for value in compared], LONGEST_VALUE, BEFORE)
         found = f"Expected {expected}, actual {actual}"
     return f"Not met: {title} {found}. The subject's messages are below."
 
@@ -40,7 +41,8 @@ def explain(report: pytest.TestReport, error: BaseException, title: str, compare
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None or type(error) is not AssertionError:
         return
-    sentence = required(str(error), title, compared if " == " in str(error) else None)
+    text = describe(error, str)
+    sentence = required(text, title, compared if " == " in text else None)
     if sentence is not None:
         crash.message = f"{sentence}\n{crash.message}"
 

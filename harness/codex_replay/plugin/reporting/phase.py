@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from codex_replay.core.text.describe import describe
 from codex_replay.plugin.reporting.case_result import CaseResult
 from codex_replay.plugin.reporting.spec import spec_of, title_of
 from codex_replay.plugin.reporting.trace import TRACE_SOURCE
@@ -41,7 +42,7 @@ def phase_result(
         title, spec = title_of(item, name.case), spec_of(item, str(name))
     # The last comparison that failed is the reason of the failure only if the failure names it: a case may have caught one.
     error = call.excinfo.value if report.failed and call.excinfo is not None else None
-    if session.compared is not None and type(error) is AssertionError and " == " in str(error):
+    if session.compared is not None and type(error) is AssertionError and " == " in describe(error, str):
         clean = session.trace_collector().clean
         expected, actual = (clean(_side(value))[:LONGEST_SIDE] for value in session.compared)
         compared = (expected, actual)
@@ -64,7 +65,6 @@ def keep_trace(session: Session, item: Any, report: pytest.TestReport) -> None:
 def _side(value: object) -> str:
     """Return one side of a comparison as text: JSON if possible, so that the report can align the two sides."""
     try:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=repr)
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=describe)
     except (TypeError, ValueError, RecursionError):
-        text = repr(value)
-    return text
+        return describe(value)

@@ -22,24 +22,40 @@ MARGIN = 1 << 15
 #: How many names of frames are remembered.
 _NAMES = 4096
 _CUT = "[cut]"
-_RUN = r"[A-Za-z0-9_+=.%~@/-]"
+_RUN = r"[^\s'\"`\\<>,;(){}\[\]]"
 #: What keys begin with: enough to know one by, however little is left of it.
 _BEGUN = r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|glpat-|xox[abp]-|eyJ|AKIA)"
-_TORN = re.compile(rf"(?:{_BEGUN}{_RUN}*|{_RUN}{{6,}})?\.\.\.(?:{_RUN}{{6,}})?")
+_WORD = re.compile(rf"{_RUN}+")
+#: How much of the two ends of a word is looked at: more than any part that pytest leaves.
+_ENDS = 512
+#: After an ellipsis, pytest may have left the end of the secret's name, too.
+_END_OF_NAME = 16
 #: The beginning of a key, or letters of both cases with digits, or many hexadecimal digits, or an address.
 _OPAQUE = re.compile(
     rf"{_BEGUN}|"
-    r"(?=[^\s]*[A-Z])(?=[^\s]*[a-z])(?=[^\s]*[0-9])[A-Za-z0-9_+=%~/-]{8,}|(?=[0-9a-f-]*[0-9])[0-9a-f-]{16,}|[\w.%+-]+@[\w.-]"
+    r"(?=[^\s]*[A-Z])(?=[^\s]*[a-z])(?=[^\s]*[0-9])[A-Za-z0-9_+=%~/!#^*?&-]{8,}|(?=[0-9a-f-]*[0-9])[0-9a-f-]{16,}|[\w.%+-]+@[\w.-]"
 )
 
 
 def without_torn(text: str) -> str:
     """Return a text without fragments that may be part of a secret, because truncation can cut a secret in two.
 
-    Half a token has no form or name that the redactor could recognise. Therefore a word next to an ellipsis is removed if it
-    looks like a part of a token.
+    Half a token has no form or name that the redactor could recognise. Therefore a word with an ellipsis, or the word after it,
+    is removed if it looks like a part of a token.
     """
-    return _TORN.sub(lambda found: _CUT if _OPAQUE.search(found[0]) else found[0], text)
+    if "..." not in text:
+        return text
+    pieces: list[str] = []
+    at, torn = 0, -1
+    for found in _WORD.finditer(text):
+        word, start = found[0], found.start()
+        after = torn >= 0 and text[torn:start] in (" ", "  ")
+        ellipsis = word.rfind("...")
+        torn = found.end() if ellipsis >= 0 and len(word) - ellipsis <= _END_OF_NAME else -1
+        if (ellipsis >= 0 or after) and (_OPAQUE.search(word[:_ENDS]) or _OPAQUE.search(word[-_ENDS:])):
+            pieces += (text[at:start], _CUT)
+            at = found.end()
+    return "".join((*pieces, text[at:]))
 
 
 class CollectedTrace(TypedDict):

@@ -9,6 +9,7 @@ from typing import Any
 
 from codex_replay.core.wire import client_json
 from codex_replay.protocol.script.script import BadScript, parse
+from codex_replay.shell.files.yaml_text import load_yaml
 
 LONGEST = 64 << 20  # bytes: a device goes on without end
 
@@ -65,11 +66,7 @@ def _yaml(text: str) -> object:
             _refuse_repeated(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
             return super().construct_mapping(node, deep)
 
-    try:
-        value: object = yaml.load(text, Loader)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error).replace("\n", " ")) from error
-    return value
+    return load_yaml(text, Loader)
 
 
 def _refuse_repeated(keys: Iterable[str]) -> None:
