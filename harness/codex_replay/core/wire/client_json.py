@@ -40,7 +40,7 @@ def read(data: bytes) -> Any:
         return value
     value = loads(data)
     check_size(value)
-    if _HALF_PAIR.search(data) is not None:
+    if b"\\u" in data and _HALF_PAIR.search(data) is not None:
         try:
             dumps(value)
         except UnicodeEncodeError:
