@@ -17,6 +17,7 @@ import pytest
 from codex_replay.plugin.editor_client.fixture import editor_argv
 from codex_replay.plugin.lite_client.fixture import parse_lite_client
 from codex_replay.plugin.proxy.subject import parse_proxy
+from codex_replay.shell.http.backend_process import backend_command
 from codex_replay.shell.process.programs import program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -158,6 +159,20 @@ def test_the_proxy_loads_nothing_slow_that_asyncio_does_not(more: set[str]) -> N
     of_itself = loaded(["-P", "-c", ""], "", dict(os.environ))  # an environment may bring modules at its start
     assert more <= found
     assert (found - of_itself) & SLOW_FOR_PROXIES <= more
+
+
+#: What the backend does without, from its start to its end. asyncio imports `inspect` and `linecache` only for error messages.
+SLOW_FOR_BACKENDS = {"inspect", "ast", "dis", "linecache", "tokenize", "json", "argparse", "jiter", "zstandard", "brotli"}
+
+
+@pytest.mark.parametrize("more", ["", "json", "inspect"], ids=["as it is", "broken by json", "broken by inspect"])
+def test_the_backend_loads_nothing_slow(more: str) -> None:
+    arguments = [*backend_command()[1:], "--port", "0", "--exit-with-stdin"]
+    at = arguments.index("-c") + 1
+    arguments[at] = f"import {more or 'sys'}; {arguments[at]}"
+    found = loaded(arguments, "", dict(os.environ))
+    assert "codex_fakes.backend.server" in found
+    assert bool(found & SLOW_FOR_BACKENDS) is bool(more)
 
 
 def test_our_programs_are_those_of_this_installation(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.ledger import Entry
 from codex_fakes.backend.rules.table import Violation
-from codex_replay.core.wire.json_text import compact
+from codex_replay.core.wire.json_text import ascii_dumps, compact
 
 JSON_TYPE = ("content-type", "application/json")
 #: Tells the OpenAI SDKs that this status from 500 is no outage, so that they do not ask again.
@@ -55,7 +54,7 @@ def dump(value: object) -> bytes:
     try:
         return compact(value).encode()
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()
+        return ascii_dumps(value)
 
 
 def miss(exchange: Exchange, entry: Entry, sentence: str, answer: str = "miss") -> None:

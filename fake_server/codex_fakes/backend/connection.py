@@ -7,7 +7,6 @@ works."""
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import struct
 from collections import deque
@@ -20,6 +19,7 @@ from codex_fakes.backend.complaints import complain, describe
 from codex_fakes.backend.exchange import Disconnected, Exchange, Request, reason
 from codex_fakes.backend.limits import Traffic
 from codex_fakes.backend.turns import STEP
+from codex_replay.core.wire.json_text import dumps
 
 #: How many pipelined requests may wait before reading is paused.
 MAX_WAITING = 64
@@ -271,7 +271,7 @@ class Connection(asyncio.BufferedProtocol):
             "type": "server_error",
         }
         exchange.keep_alive = False
-        exchange.respond(500, [("content-type", "application/json")], json.dumps({"error": problem}).encode())
+        exchange.respond(500, [("content-type", "application/json")], dumps({"error": problem}))
 
     def take(self, size: int) -> bool:
         """Count the bytes that an answer keeps in memory; return False if all answers together keep too many."""

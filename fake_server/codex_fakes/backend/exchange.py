@@ -44,7 +44,9 @@ class Disconnected(Exception):
 class Request:
     """One request: `headers` in their order and case, `body` as sent (not yet decompressed)."""
 
-    __slots__ = ("body", "conn", "head_size", "headers", "keep_alive", "method", "target", "upgrade", "value", "version")
+    __slots__ = (
+        *("_by_name", "body", "conn", "head_size", "headers", "keep_alive", "method", "target", "upgrade", "value", "version"),
+    )
 
     def __init__(self, conn: int) -> None:
         self.conn = conn
@@ -55,13 +57,19 @@ class Request:
         self.head_size = 0  # bytes, about
         self.body = b""
         self.value: Any = None  # the decoded body, if it is already known
+        self._by_name: dict[str, str] | None = None
         self.keep_alive = True
         self.upgrade = False
 
     def header(self, name: str) -> str | None:
-        """Return the first header of this name (in any case), or None."""
-        wanted = name.lower()
-        return next((value for key, value in self.headers if key.lower() == wanted), None)
+        """Return the first header of this name (in any case), or None; a trailer is no header."""
+        if self._by_name is None:
+            self._by_name = {key.lower(): value for key, value in reversed(self.headers)}
+        return self._by_name.get(name.lower())
+
+    def forget(self) -> None:
+        """Drop what only the answer needed; the ledger keeps the rest."""
+        self.body, self.value, self._by_name = b"", None, None
 
 
 class Wire(Protocol):

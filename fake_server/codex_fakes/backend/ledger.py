@@ -4,7 +4,6 @@ Beyond `PLAIN` bytes, the older bodies are kept compressed: a client repeats its
 
 from __future__ import annotations
 
-import json
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from codex_fakes.backend.exchange import Request
 from codex_fakes.backend.limits import Limits
 from codex_replay.core.wire.client_json import read
-from codex_replay.core.wire.json_text import NotJson
+from codex_replay.core.wire.json_text import NotJson, compact
 
 if TYPE_CHECKING:
     from zstandard import ZstdCompressor
@@ -71,7 +70,7 @@ class Entry:
         first = self.end is None
         if first:
             self.end = how
-            self.request.body, self.request.value = b"", None  # `body` has what was sent, decoded, and counts for the limits
+            self.request.forget()  # `body` has what was sent, decoded, and counts for the limits
         if (ledger := self._ledger()) is not None:
             ledger.closed(self, first)
 
@@ -125,7 +124,7 @@ class Entry:
             shown["body_left_out"] = left_out
         if body and not self._is_json(body):
             shown["body_text"] = body.decode("utf-8", "backslashreplace")
-        data = json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+        data = compact(shown).encode("utf-8", "backslashreplace")
         if body and self._json:
             data = data[:-1] + b',"body":' + body + b"}"
         return redactor.redact(data) if redactor else data

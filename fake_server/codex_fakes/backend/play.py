@@ -37,7 +37,8 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
             if not streamed:
                 respond_json(exchange, entry, 200, stored.response(), *merged([id_], turn.headers))
                 return
-    await pause(exchange, session, _first(turn))
+    if waits := _first(turn):
+        await pause(exchange, session, waits)
     if turn.fault is not None and turn.fault["name"] in BEFORE_ANSWER:
         exchange.reset()
         entry.close("reset")
@@ -57,7 +58,6 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
         headers = merged(request_id(exchange, label), turn.headers)
         exchange.respond(turn.status, *_error_answer(turn, headers, error_type(turn) if whole else _TYPE))
         return
-    headers = merged([id_], turn.headers)
     begin = merged([STREAM_TYPE, _NO_CACHE, id_], turn.headers)
     if streamed and (framing := exchange.framing) is not None and session.owns(turn):
         framed = session.cache.framed(turn, body, label, framing, whole)
@@ -66,7 +66,7 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
             return
     steps = steps_of(turn, body, label, whole)  # made as they are sent: a long reply has thousands
     if not streamed:
-        await _play_unstreamed(exchange, session, entry, turn, list(steps), headers)
+        await _play_unstreamed(exchange, session, entry, turn, list(steps), merged([id_], turn.headers))
         return
     exchange.start(200, begin)
     entry.close(await stream(exchange, session, turn, apply(turn.fault, steps)))

@@ -14,10 +14,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
 import os
 import resource
 import signal
+import socket
 import sys
 from functools import partial
 from typing import Any
@@ -93,16 +93,15 @@ async def _sweep(backend: Backend) -> None:
         backend.traffic.sweep(clock())
 
 
-async def serve(backend: Backend, host: str, port: int, *, exit_with_stdin: bool) -> None:
-    """Listen until a signal comes; then close every connection and the port."""
+async def serve(backend: Backend, host: str, port: int, signals: int, *, exit_with_stdin: bool) -> None:
+    """Listen until `signals` (see `_signals`) is readable; then close every connection and the port."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    loop.add_reader(signals, stop.set)
     server = await loop.create_server(backend.connect, host, port, backlog=4096)
     address = server.sockets[0].getsockname()
     shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-    sys.stdout.write(json.dumps({"url": f"http://{shown}:{address[1]}", "pid": os.getpid(), "token": backend.token}) + "\n")
+    sys.stdout.write(f'{{"url": "http://{shown}:{address[1]}", "pid": {os.getpid()}, "token": "{backend.token}"}}\n')
     sys.stdout.flush()
     if exit_with_stdin:
         _watch_stdin(loop, stop)
@@ -115,6 +114,20 @@ async def serve(backend: Backend, host: str, port: int, *, exit_with_stdin: bool
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(1):
             await server.wait_closed()
+
+
+def _signals() -> int:
+    """Return a file descriptor that becomes readable at SIGTERM or SIGINT.
+
+    The loop's own add_signal_handler would import `inspect`, and a call of `signal.signal` while the loop runs would do so too.
+    """
+    woken, wakes = socket.socketpair()
+    for end in (woken, wakes):
+        end.setblocking(False)
+    signal.set_wakeup_fd(wakes.detach())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    return woken.detach()
 
 
 def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
@@ -235,7 +248,7 @@ def main(argv: list[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 50)
     gc.enable()
     try:
-        asyncio.run(serve(backend, given["host"], int(given["port"]), exit_with_stdin=given["exit-with-stdin"]))
+        asyncio.run(serve(backend, given["host"], int(given["port"]), _signals(), exit_with_stdin=given["exit-with-stdin"]))
     except (OSError, OverflowError, UnicodeError) as error:  # the last: a host that is no name at all
         where = f"{given['host']} port {given['port']}"
         # asyncio's own text repeats the address; the system's text alone says what failed.

@@ -31,8 +31,9 @@ def test_a_cached_reply_is_the_one_that_would_be_written(piece: int, monkeypatch
 
 def test_two_requests_with_other_settings_share_no_reply() -> None:
     replies = ReplyCache()
-    for body in (BODY, {**BODY, "instructions": "Be brief."}, {**BODY, "include": ["reasoning.encrypted_content"]}):
-        for whole in (True, False):
+    brief, encrypted = {**BODY, "instructions": "Be brief."}, {**BODY, "include": ["reasoning.encrypted_content"]}
+    for whole in (True, False):
+        for body in (BODY, brief, encrypted, encrypted, BODY):
             framed = replies.framed(TURN, body, "1", chunks, whole)
             assert framed is not None
             steps = reply(TURN, body, "1", whole)

@@ -135,6 +135,12 @@ def test_the_output_of_a_local_shell_call_is_that_of_a_function() -> None:
     assert judge(body(input=[call, {**OUTPUT, "type": "custom_tool_call_output"}])) == "output-without-call"
 
 
+def test_a_call_without_an_id_is_judged_where_its_rule_is_switched_off() -> None:
+    call = {"type": "function_call", "name": "add", "arguments": "{}"}
+    assert judge(body(input=[call]), off=["item-fields"]) == "call-without-output"
+    assert judge(body(input=[{**call, "call_id": ["c1"]}, OUTPUT]), off=["item-fields"]) == "output-without-call"
+
+
 def test_a_path_of_another_kind_asks_for_no_auth_and_allows_more() -> None:
     sent = dict.fromkeys(HEADERS)
     assert judge(body(store=True, stream=False), path=PLATFORM, headers=sent, auth={"mode": "auto"}) is None

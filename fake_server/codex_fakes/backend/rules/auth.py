@@ -28,7 +28,9 @@ class Asked:
     If `counted` is False, the request does not count as a use of its token.
     """
 
-    __slots__ = ("account", "bearer", "body", "calls", "data", "header", "items", "known", "mode", "pairs", "path", "state")
+    __slots__ = (
+        *("account", "bearer", "body", "call_ids", "calls", "data", "header", "items", "kinds", "known", "mode", "path", "state"),
+    )
 
     def __init__(
         self,
@@ -45,10 +47,11 @@ class Asked:
         self.header = header
         self.data = data
         self.body: dict[str, Any] = {}
-        #: The items of `input` with their places and types (None: no text), and those among them that are calls or their outputs.
-        self.items: list[tuple[int, Any, str | None]] = []
-        self.calls: list[tuple[int, Any]] = []
-        self.pairs: set[tuple[str, str]] | None = None
+        #: The items of `input`, their types (None: no text), and the calls and outputs among them with their places and types.
+        self.items: list[Any] = []
+        self.kinds: list[str | None] = []
+        self.calls: list[tuple[int, dict[str, Any], str]] = []
+        self.call_ids: dict[str, set[str]] | None = None
         self.account = tokens.account_id
         self.mode = tokens.mode
         if self.mode == "auto":

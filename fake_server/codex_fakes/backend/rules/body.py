@@ -69,6 +69,7 @@ ITEM_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "function_call_output": {"call_id": (str,), "output": (str, list)},
     "custom_tool_call_output": {"call_id": (str,), "output": (str, list)},
 }
+_FIELDS = {kind: tuple(fields.items()) for kind, fields in ITEM_FIELDS.items()}
 
 
 def not_json(asked: Asked) -> RuleFinding | None:
@@ -81,10 +82,9 @@ def not_json(asked: Asked) -> RuleFinding | None:
         return None, f"The body must be a JSON object, not {_name(value)}."
     asked.body = value
     given = value.get("input")
-    items = given if isinstance(given, list) else []
-    kinds = [item.get("type") if type(item) is dict else None for item in items]
-    asked.items = [(i, items[i], kind if type(kind) is str else None) for i, kind in enumerate(kinds)]
-    asked.calls = [(i, item) for i, item, kind in asked.items if kind in ITEM_FIELDS]
+    asked.items = items = given if isinstance(given, list) else []
+    asked.kinds = [kind if type(item) is dict and type(kind := item.get("type")) is str else None for item in items]
+    asked.calls = [(i, items[i], kind) for i, kind in enumerate(asked.kinds) if kind in ITEM_FIELDS]
     return None
 
 
@@ -182,12 +182,12 @@ def tool_choice(asked: Asked) -> RuleFinding | None:
 
 def item_type(asked: Asked) -> RuleFinding | None:
     """Find an input item that is not an object, or of an unknown type; a message may omit its type."""
-    for i, item, kind in asked.items:
-        if kind in _ITEM_TYPES:
-            continue
+    if _ITEM_TYPES.issuperset(asked.kinds):
+        return None
+    for i, item in enumerate(asked.items):
         if not isinstance(item, dict):
             return f"input[{i}]", f"input[{i}] must be an object, not {_name(item)}."
-        if ("type" not in item and "role" in item) or _reference(item):
+        if asked.kinds[i] in _ITEM_TYPES or ("type" not in item and "role" in item) or _reference(item):
             continue
         given = f"{_shown(item['type'])} is not a type of item" if "type" in item else "its type is missing"
         return f"input[{i}].type", f"input[{i}]: {given}. The types are {', '.join(ITEM_TYPES[:7])} and others."
@@ -196,9 +196,8 @@ def item_type(asked: Asked) -> RuleFinding | None:
 
 def item_fields(asked: Asked) -> RuleFinding | None:
     """Find a call or an output that lacks a required member."""
-    for i, item in asked.calls:
-        kind = item["type"]
-        for field, types in ITEM_FIELDS[kind].items():
+    for i, item, kind in asked.calls:
+        for field, types in _FIELDS[kind]:
             if type(item.get(field)) not in types:
                 wanted = " or ".join(TYPE_NAMES[t] for t in types)
                 had = f"is {_name(item[field])}" if field in item else "is missing"
@@ -208,8 +207,11 @@ def item_fields(asked: Asked) -> RuleFinding | None:
 
 def message_content(asked: Asked) -> RuleFinding | None:
     """Find a message with an unknown role or part."""
-    for i, item, kind in asked.items:
-        if kind != "message" and (kind is not None or not isinstance(item, dict) or "type" in item):
+    for i, kind in enumerate(asked.kinds):
+        if kind != "message" and kind is not None:
+            continue
+        item = asked.items[i]
+        if kind is None and (not isinstance(item, dict) or "type" in item):
             continue
         role = _text(item, "role")
         if role not in _ROLES and _reference(item):
@@ -229,14 +231,16 @@ def message_content(asked: Asked) -> RuleFinding | None:
     return None
 
 
-def _pairs(asked: Asked) -> set[tuple[str, str]]:
-    """Return the type and call id of every call and output; computed once for the two rules that need it."""
-    if asked.pairs is None:
-        asked.pairs = {(item["type"], item["call_id"]) for _, item in asked.calls}
+def _call_ids(asked: Asked) -> dict[str, set[str]]:
+    """Return the call ids of each type of call and output; computed once for the two rules that need it."""
+    if asked.call_ids is None:
+        asked.call_ids = {kind: set() for kind in ITEM_FIELDS}
+        for _, item, kind in asked.calls:
+            asked.call_ids[kind].add(str(item.get("call_id")))
         # Codex runs the command of a local_shell_call, and its output is that of a function.
-        shells = [item for _, item, kind in asked.items if kind == "local_shell_call"]
-        asked.pairs.update(("function_call", str(item.get("call_id"))) for item in shells)
-    return asked.pairs
+        shells = [asked.items[i] for i, kind in enumerate(asked.kinds) if kind == "local_shell_call"]
+        asked.call_ids["function_call"].update(str(item.get("call_id")) for item in shells)
+    return asked.call_ids
 
 
 def output_without_call(asked: Asked) -> RuleFinding | None:
@@ -244,27 +248,37 @@ def output_without_call(asked: Asked) -> RuleFinding | None:
     supported."""
     if asked.body.get("previous_response_id") is not None or asked.body.get("conversation") is not None:
         return None
-    calls = _pairs(asked)
-    for i, item in asked.calls:
-        call = CALL_OF.get(item["type"])
-        if call is not None and (call, item["call_id"]) not in calls:
-            return f"input[{i}]", (
-                f'No {call} with call_id "{item["call_id"]}" is in "input", but input[{i}] is its output: '
-                f"send both the {call} and its {OUTPUT_OF[call]}."
-            )
-    return None
+    if (found := _unpaired(asked, CALL_OF)) is None:
+        return None
+    i, call_id, output, call = found
+    return f"input[{i}]", (
+        f'No {call} with call_id "{call_id}" is in "input", but input[{i}] is its output: send both the {call} and its {output}.'
+    )
 
 
 def call_without_output(asked: Asked) -> RuleFinding | None:
     """Find a call in `input` without an output."""
-    outputs = _pairs(asked)
-    for i, item in asked.calls:
-        output = OUTPUT_OF.get(item["type"])
-        if output is not None and (output, item["call_id"]) not in outputs:
-            return f"input[{i}]", (
-                f'No {output} with call_id "{item["call_id"]}" is in "input", but input[{i}] is its call: send the output too, '
-                'a plain text such as "err: ..." if the tool failed.'
-            )
+    if (found := _unpaired(asked, OUTPUT_OF)) is None:
+        return None
+    i, call_id, _, output = found
+    return f"input[{i}]", (
+        f'No {output} with call_id "{call_id}" is in "input", but input[{i}] is its call: send the output too, '
+        'a plain text such as "err: ..." if the tool failed.'
+    )
+
+
+def _unpaired(asked: Asked, partners: Mapping[str, str]) -> tuple[int, str, str, str] | None:
+    """Return the first item whose partner is not in `input`: its place, call id and type, and the partner's type.
+
+    `partners` has the type of the partner for each type of item.
+    """
+    ids = _call_ids(asked)
+    if all(ids[kind] <= ids[partner] for kind, partner in partners.items()):
+        return None
+    for i, item, kind in asked.calls:
+        partner = partners.get(kind)
+        if partner is not None and (call_id := str(item.get("call_id"))) not in ids[partner]:
+            return i, call_id, kind, partner
     return None
 
 

@@ -5,9 +5,10 @@ decides which tokens have expired. The codes are those that the real client dist
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+from codex_replay.core.wire.json_text import dumps
 
 #: state of a refresh token -> (code, message) of the 401 that the token URL answers.
 REFRESH_ERRORS = {
@@ -120,7 +121,7 @@ class Tokens:
                 "chatgpt_user_id": self.user_id,
             },
         }
-        return ".".join(_base64(part) for part in (b'{"alg":"none","typ":"JWT"}', json.dumps(claims).encode(), b"signature"))
+        return ".".join(_base64(part) for part in (b'{"alg":"none","typ":"JWT"}', dumps(claims), b"signature"))
 
 
 def _base64(data: bytes) -> str:

@@ -225,7 +225,7 @@ def earlier(session: Session, body: Mapping[str, Any]) -> Sequence[Mapping[str, 
     if named is not None:
         conversation = session.conversations.get(named)
         return conversation.items if conversation is not None else ()
-    return session.responses.history(body)
+    return session.responses.history(body) if body.get("previous_response_id") is not None else ()
 
 
 def converse(session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:

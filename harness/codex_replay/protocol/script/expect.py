@@ -223,7 +223,8 @@ def message_texts(item: Mapping[str, Any]) -> Iterator[str]:
 def input_texts(body: Mapping[str, Any]) -> Iterator[str]:
     """Yield every text of the messages in the input, in which markers are searched."""
     for item in input_items(body):
-        yield from message_texts(item)
+        if "content" in item:
+            yield from message_texts(item)
 
 
 def difference(wanted: object, seen: object, where: str = "body") -> str | None:

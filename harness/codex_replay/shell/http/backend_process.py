@@ -33,7 +33,7 @@ DEFAULT_SESSION = "default"
 
 def backend_command() -> list[str]:
     """Return the command that starts the fake backend, without its options."""
-    return program("codex_fakes.backend.__main__", using=("httptools", "brotli", "zstandard"))
+    return program("codex_fakes.backend.__main__", using=("httptools", "brotli", "jiter", "zstandard"))
 
 
 class BackendError(RuntimeError):
