@@ -250,3 +250,28 @@ def test_conversations_are_listed_by_their_last_turn(start: Start) -> None:
     assert [one["conversationId"] for one in ask("listConversations", {})["items"]] == [first, second]
     assert [one["id"] for one in ask("thread/list", {})["data"]] == [second, first]
     assert [one["id"] for one in ask("thread/list", {"sortKey": "updated_at"})["data"]] == [first, second]
+
+
+@pytest.mark.parametrize("kind", ["exec", "patch"])
+def test_a_review_has_the_settings_that_the_thread_was_loaded_with(start: Start, kind: str) -> None:
+    """As the real server: a turn's changes do not count. An approval has the review's turn in place of the call."""
+    patch = "*** Begin Patch\n*** Add File: n.txt\n+x\n*** End Patch\n"
+    call = COMMAND if kind == "exec" else {"type": "custom_tool_call", "name": "apply_patch", "input": patch, "call_id": "c1"}
+    fake = start(["One.", {"items": [call]}, "Fine.", "Two."])
+    thread = fake.thread(approvalPolicy="untrusted", sandbox="danger-full-access")
+    begin = {"threadId": thread, "input": [{"type": "text", "text": "Go."}], "approvalPolicy": "never", "cwd": "/"}
+    fake.client.request("turn/start", begin)
+    fake.client.notification("turn/completed")
+    target = {"type": "custom", "instructions": "Look."}
+    number = fake.client.request("review/start", {"threadId": thread, "target": target})["turn"]["id"]
+    asked = fake.client.server_request(ASKED if kind == "exec" else "item/fileChange/requestApproval")
+    assert asked["params"]["itemId"] == number
+    fake.client.reply(asked, {"decision": "accept"})
+    event = fake.client.notification("codex/event/exec_command_end" if kind == "exec" else "codex/event/patch_apply_end")
+    assert event["msg"]["turn_id"] == "0"
+    assert event["msg"].get("cwd") != "/"
+    if kind == "patch":
+        fake.client.notification("turn/diff/updated")
+    fake.client.notification("turn/completed")
+    last = fake.client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "On."}]})
+    assert int(last["turn"]["id"]) == int(number) + 2

@@ -88,7 +88,7 @@ def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> 
 
 def take(session: Session, thread: Thread, settings: Settings) -> None:
     """Load a stored thread with these settings."""
-    thread.settings, thread.told = settings, settings.model_view()
+    thread.settings, thread.loaded_with, thread.told = settings, settings.copy(), settings.model_view()
     thread.allowed = list(session.rules)
     thread.dynamic_tools, thread.approved, thread.limits = [], set(), None
     thread.loaded = True
