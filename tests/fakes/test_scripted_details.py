@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from codex_fakes.scripted.server import _is_header
-from codex_fakes.scripted.turns.request import is_prefix
 from codex_fakes.scripted.turns.review import review_output, single, told_model
 from codex_replay.core.wire.jsonrpc import kind
 from tests.fakes.scripted.in_process import InProcess
@@ -77,9 +76,10 @@ def test_a_review_without_a_repository_fails_the_next_turn(tmp_path: Path) -> No
     assert ends[0]["error"]["message"] == '"/work" is not a git repository'
 
 
-@pytest.mark.parametrize("text", ["<environment_context>x", " <ENVIRONMENT_CONTEXT>", "# AGENTS.md instructions", "<skill>\n"])
+@pytest.mark.parametrize(
+    "text", ["<environment_context>x", " <ENVIRONMENT_CONTEXT>", "# AGENTS.md instructions for x", "<skill>\n"]
+)
 def test_a_text_like_one_of_codex_names_no_thread(tmp_path: Path, text: str) -> None:
-    assert is_prefix(text)
     client = client_of(tmp_path, ["One."])
     thread = client.request("thread/start", FREE)["thread"]["id"]
     client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": text}]})

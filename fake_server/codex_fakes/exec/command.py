@@ -5,8 +5,8 @@
 
 Options, texts and exit statuses are those of recordings of the real binary: status 0 when the turn is completed, 1 when it
 failed, 2 for wrong arguments. With `FAKE_CODEX_STATE`, `resume` continues a thread of another process, as in the real `codex
-exec`. Without `FAKE_CODEX_STATE` threads are not stored, so `resume` starts a new thread under the given id. The log lines of the
-real binary (with a time and `ERROR codex_api...`) are left out."""
+exec`. Without `FAKE_CODEX_STATE` threads are not stored, so `resume` starts a new thread under the given id. Of the log lines of
+the real binary, those of failed requests to the model are written."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from codex_fakes.exec import review
@@ -71,7 +72,7 @@ class _Exec:
         self._cwd = os.path.abspath(options.get("cd", os.getcwd()))
         if not os.path.exists(self._cwd):
             raise Wrong("Error: No such file or directory (os error 2)\n", 1)
-        if not options.get("anywhere") and not _in_repository(self._cwd):
+        if not options.get("anywhere") and "yolo" not in options and not _in_repository(self._cwd):
             raise Wrong("Not inside a trusted directory and --skip-git-repo-check was not specified.\n", 1)
         home = environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
         _tell_unheeded(environ)
@@ -85,7 +86,8 @@ class _Exec:
         self._session = Session(self, handler_of, script or None, ledger or None, home, given, self._cwd, store=store)
         if self._session.file.refusal is not None:
             raise Wrong(f"Error loading config.toml: {self._session.file.refusal}\n", 1)
-        self._schema = _schema(options.get("schema"))
+        self._session.model.log = _log
+        self._schema = None if "review" in options else _schema(options.get("schema"))
         self._thread = self._open()
         if self._resumed is not None:
             self._session.save()  # the real one loads the thread even if no prompt comes
@@ -196,6 +198,12 @@ class _Exec:
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
         """Do nothing, because `exec` never gets requests."""
+
+
+def _log(text: str) -> None:
+    """Write a line of the real binary's log: SDKs show it when a turn fails."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    write_out(f"{now} ERROR codex_api::endpoint::responses: error={text}")
 
 
 def _tell_unheeded(environ: Mapping[str, str]) -> None:

@@ -17,8 +17,9 @@ VALUES = {
 }  # fmt: skip
 FLAGS = {
     "--json": "json", "--experimental-json": "json", "--skip-git-repo-check": "anywhere", "--full-auto": "full-auto",
-    "--oss": "oss", "--yolo": "yolo", "--dangerously-bypass-approvals-and-sandbox": "yolo", "--last": "latest", "--all": "all",
+    "--oss": "oss", "--yolo": "yolo", "--dangerously-bypass-approvals-and-sandbox": "yolo",
 }  # fmt: skip
+_RESUME_FLAGS = {"--last": "latest", "--all": "all"}
 _MANY = ("config", "dir", "image")  # may be repeated
 _POSSIBLE = {
     "sandbox": ("read-only", "workspace-write", "danger-full-access"),
@@ -52,6 +53,16 @@ def parse(words: list[str]) -> dict[str, Any]:
     return _Arguments().read(words)
 
 
+def _tip(word: str, left: list[str]) -> str:
+    """Return the tip for an unknown option: the command that has it, if that command follows, or how to pass it as a value."""
+    others = {"resume": _RESUME_FLAGS, "review": {**review.VALUES, **review.FLAGS}}
+    command = next((word for word in left if word in others), None)
+    tip = (
+        f"'{command} {word}' exists" if word in others.get(command or "", ()) else f"to pass '{word}' as a value, use '-- {word}'"
+    )
+    return f"\n\n  tip: {tip}"
+
+
 class _Arguments:
     """One command line: `command` is the command of `exec`, `used` the options so far, as a usage shows them."""
 
@@ -82,8 +93,8 @@ class _Arguments:
                 options[self.flags[word]] = True
                 self._use(self.flags[word], _SHOWN.get(self.flags[word], word))
             elif word.startswith("-") and word != "-":
-                tip = f"\n\n  tip: to pass '{word}' as a value, use '-- {word}'"
-                raise self._unexpected(word, tip, word[:2] == "--" and bool(self.used))
+                word = name if word[:2] == "--" else word
+                raise self._unexpected(word, _tip(word, [] if self.command else left), word[:2] == "--" and bool(self.used))
             elif word in ("resume", "review") and not self.command:
                 self._begin(word)
             else:
@@ -94,6 +105,8 @@ class _Arguments:
         """Begin the arguments of a command; a prompt before it has no effect."""
         self.command, self.plain, self.used = command, [], []
         self.options[command] = True
+        if command == "resume":
+            self.flags = {**FLAGS, **_RESUME_FLAGS}
         if command == "review":
             self.values = {**{word: name for word, name in VALUES.items() if name in review.SHARED}, **review.VALUES}
             self.flags = {**{word: name for word, name in FLAGS.items() if name in review.SHARED}, **review.FLAGS}

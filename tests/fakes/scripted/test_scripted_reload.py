@@ -5,6 +5,7 @@ Each statement was watched on the real binary; the case test_threads/resume_forg
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -147,3 +148,130 @@ def test_the_preview_of_a_history_stays(start: Start) -> None:
     thread = fake.client.request("thread/resume", {"threadId": fake.thread(), "history": history})["thread"]["id"]
     fake.turn(thread, "And on.")
     assert [one["preview"] for one in fake.client.request("thread/list", {})["data"]] == ["From elsewhere."]
+
+
+IMAGE = {"type": "image", "url": "data:image/png;base64,AAAA"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "preview"),
+    [
+        (["a", " <TURN_ABORTED>x"], ""),
+        (["a", "<environment_context>e"], ""),
+        (["a", "<user_shell_command>"], ""),
+        (["<skill>x"], ""),
+        (["<skill>", "b"], "<skill>b"),
+        ([" <skill>x"], " <skill>x"),
+        (["<user_instructions>x", "b"], "<user_instructions>xb"),
+        (["# AGENTS.md instructions for x"], ""),
+        (["# agents.md instructions for x"], "# agents.md instructions for x"),
+        (["# AGENTS.md instructions for x", IMAGE], "# AGENTS.md instructions for x"),
+        (["<image>", IMAGE, "</image>"], "<image></image>"),
+    ],
+)
+def test_what_looks_like_codex_itself_names_no_thread(start: Start, inputs: list[Any], preview: str) -> None:
+    """As the real server: some words count in every text of the input, others only if they begin its only text."""
+    fake = start(["One."])
+    thread = fake.thread()
+    items = [{"type": "text", "text": item} if isinstance(item, str) else item for item in inputs]
+    fake.client.request("turn/start", {"threadId": thread, "input": items})
+    fake.client.notification("turn/completed")
+    assert fake.client.request("thread/read", {"threadId": thread})["thread"]["preview"] == preview
+    assert [one["id"] for one in fake.client.request("thread/list", {})["data"]] == ([thread] if preview else [])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "counts"),
+    [
+        (["a", "<turn_aborted>"], False),
+        ([" <User_Shell_Command>"], False),
+        (["<skill>x"], False),
+        (["<user_instructions>", "b"], True),
+        (["# AGENTS.md instructionsx"], True),
+    ],
+)
+def test_a_rollback_goes_back_to_an_input_that_counts(start: Start, inputs: list[str], counts: bool) -> None:
+    """As the real server: an input that looks like Codex itself is no prompt, so the prompt before it goes, too."""
+    fake = start(["One.", "Two.", "Three."])
+    thread = fake.thread()
+    fake.turn(thread, "First.")
+    fake.client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": text} for text in inputs]})
+    fake.client.notification("turn/completed")
+    fake.client.request("thread/rollback", {"threadId": thread, "numTurns": 1})
+    fake.turn(thread, "Last.")
+    sent = [item["content"][0]["text"] for item in fake.ledger()[-1]["body"]["input"] if item["role"] == "user"]
+    assert sent[1:] == (["First.", "Last."] if counts else ["Last."])
+
+
+@pytest.mark.parametrize(("model", "forced"), [("gpt-5.2-codex", False), ("nonesuch", True)])
+def test_the_configuration_can_deny_a_model_its_reasoning(start: Start, model: str, forced: bool) -> None:
+    """As the real server: a value in the configuration counts, whatever the model can do."""
+    fake = start(["One."])
+    fake.turn(fake.thread(model=model, config={"model_supports_reasoning_summaries": forced}))
+    body = fake.ledger()[0]["body"]
+    assert (body["reasoning"] is not None, body["include"]) == (forced, ["reasoning.encrypted_content"] if forced else [])
+
+
+@pytest.mark.parametrize(("older", "more"), [(True, True), (False, False)])
+def test_a_full_page_has_a_cursor_if_another_thread_has_a_file(start: Start, older: bool, more: bool) -> None:
+    """As the real server: it does not look whether the next file is of a thread that is listed."""
+    fake = start(["One."])
+    idle = fake.thread() if older else None
+    thread = fake.thread()
+    idle = idle or fake.thread()
+    fake.turn(thread)
+    for method, limit in (("thread/list", {"limit": 1}), ("listConversations", {"pageSize": 1})):
+        assert (fake.client.request(method, limit)["nextCursor"] is not None) is more
+        assert fake.client.request(method, {})["nextCursor"] is None
+
+
+@pytest.mark.parametrize("mode", ["plan", "pair_programming"])
+def test_the_model_may_ask_the_user_in_two_modes(start: Start, mode: str) -> None:
+    questions = [{"id": "q", "header": "H", "question": "Why?", "options": None}]
+    call = {"type": "function_call", "name": "request_user_input", "arguments": {"questions": questions}, "call_id": "c1"}
+    fake = start([{"items": [call]}, "Done."])
+    thread = fake.thread(config={"features.collaboration_modes": True})
+    settings = {"mode": mode, "settings": {"model": "gpt-5.2-codex"}}
+    params = {"threadId": thread, "input": [{"type": "text", "text": "Go."}], "collaborationMode": settings}
+    fake.client.request("turn/start", params)
+    asked = fake.client.server_request("item/tool/requestUserInput")
+    fake.client.reply(asked, {"answers": {}})
+    fake.client.notification("turn/completed")
+
+
+def test_conversations_are_listed_by_their_last_turn(start: Start) -> None:
+    """As the real server, which compares the seconds: `thread/list` goes by the start."""
+    fake = start(["One.", "Two."])
+    first, second = fake.thread(), fake.thread()
+    fake.turn(second)
+    time.sleep(1.1)
+    fake.turn(first)
+    ask = fake.client.request
+    assert [one["conversationId"] for one in ask("listConversations", {})["items"]] == [first, second]
+    assert [one["id"] for one in ask("thread/list", {})["data"]] == [second, first]
+    assert [one["id"] for one in ask("thread/list", {"sortKey": "updated_at"})["data"]] == [first, second]
+
+
+@pytest.mark.parametrize("kind", ["exec", "patch"])
+def test_a_review_has_the_settings_that_the_thread_was_loaded_with(start: Start, kind: str) -> None:
+    """As the real server: a turn's changes do not count. An approval has the review's turn in place of the call."""
+    patch = "*** Begin Patch\n*** Add File: n.txt\n+x\n*** End Patch\n"
+    call = COMMAND if kind == "exec" else {"type": "custom_tool_call", "name": "apply_patch", "input": patch, "call_id": "c1"}
+    fake = start(["One.", {"items": [call]}, "Fine.", "Two."])
+    thread = fake.thread(approvalPolicy="untrusted", sandbox="danger-full-access")
+    begin = {"threadId": thread, "input": [{"type": "text", "text": "Go."}], "approvalPolicy": "never", "cwd": "/"}
+    fake.client.request("turn/start", begin)
+    fake.client.notification("turn/completed")
+    target = {"type": "custom", "instructions": "Look."}
+    number = fake.client.request("review/start", {"threadId": thread, "target": target})["turn"]["id"]
+    asked = fake.client.server_request(ASKED if kind == "exec" else "item/fileChange/requestApproval")
+    assert asked["params"]["itemId"] == number
+    fake.client.reply(asked, {"decision": "accept"})
+    event = fake.client.notification("codex/event/exec_command_end" if kind == "exec" else "codex/event/patch_apply_end")
+    assert event["msg"]["turn_id"] == "0"
+    assert event["msg"].get("cwd") != "/"
+    if kind == "patch":
+        fake.client.notification("turn/diff/updated")
+    fake.client.notification("turn/completed")
+    last = fake.client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "On."}]})
+    assert int(last["turn"]["id"]) == int(number) + 2

@@ -1,6 +1,6 @@
 """What the real `codex exec` prints: `python -m tests.real.differential.record_exec` records tests/data/exec.json anew.
 
-Masked are the working directory, ids and durations; left out is what the real binary logs with a time.
+Masked are the working directory, ids, durations and times.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ LONG = [
     {"items": ["Done.\n"]},
 ]
 RAW = [{"items": [{"type": "reasoning", "summary": ["**One**", "two"], "content": ["raw"]}, "Ok."]}]
+QUOTES = [{"status": 400, "body": "a\"b\n☂\u0007\u2028\\'"}]
 REVIEWED = [{"items": [*RAW[0]["items"][:1], shell("printf 'a\\nb\\nc\\n'")]}, "The review."]
 NETWORK = 'sandbox_workspace_write={network_access=true, exclude_slash_tmp=true, writable_roots=["/opt"]}'
 CASES: dict[str, tuple[Any, list[str], str]] = {
@@ -131,6 +132,15 @@ CASES: dict[str, tuple[Any, list[str], str]] = {
     "access-of-review": (TEXT, [ANYWHERE, "--yolo", "review", "--full-auto", "Look."], ""),
     "review-unknown": (TEXT, ["review", "--json", "-o", "last.txt"], ""),
     "review-two-prompts": (TEXT, ["review", "a", "b"], ""),
+    "review-no-schema": (TEXT, [ANYWHERE, "--output-schema", "none.json", "review", "Look."], ""),
+    "images-take-resume": (TEXT, [ANYWHERE, "-i", "a.png", "resume", "--last", "Hi"], ""),
+    "flag-of-resume": (TEXT, [ANYWHERE, "--last=1", "Hi"], ""),
+    "flag-before-resume": (TEXT, [ANYWHERE, "--last", "resume", "Hi"], ""),
+    "flag-of-resume-in-review": (TEXT, [ANYWHERE, "review", "--last", "resume"], ""),
+    "no-repository-yolo": (TEXT, ["--yolo", "Say hi"], ""),
+    "no-repository-full-auto": (TEXT, ["--full-auto", "Say hi"], ""),
+    "no-repository-review": (TEXT, ["review", "--yolo", "Look."], ""),
+    "failed-with-quotes": (QUOTES, [ANYWHERE, "Run"], ""),
 }
 
 
@@ -155,7 +165,7 @@ def masked(text: str, home: Any) -> list[str]:
     text = text.replace(str(home.work), "{cwd}")
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "{thread}", text)
     text = re.sub(r" in \d+ms", " in {n}ms", text)
-    return [line for line in text.split("\n") if " ERROR codex_" not in line]
+    return re.sub(r"(?m)^\d{4}-\d\d-\d\dT[\d:.]+Z ", "{time} ", text).split("\n")
 
 
 def main() -> None:

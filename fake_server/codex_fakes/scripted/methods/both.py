@@ -88,7 +88,7 @@ def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> 
 
 def take(session: Session, thread: Thread, settings: Settings) -> None:
     """Load a stored thread with these settings."""
-    thread.settings, thread.told = settings, settings.model_view()
+    thread.settings, thread.loaded_with, thread.told = settings, settings.copy(), settings.model_view()
     thread.allowed = list(session.rules)
     thread.dynamic_tools, thread.approved, thread.limits = [], set(), None
     thread.loaded = True
@@ -201,8 +201,26 @@ def spoken(session: Session, providers: Any = None, sources: Any = None) -> list
     return [thread for thread in kept if not providers or thread.settings.provider in providers]
 
 
-def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) -> tuple[list[Any], str | None]:
-    """Return one page of a list, and the cursor for the next page. The cursor is the name of the last entry of this page."""
+def listed(session: Session, params: dict[str, Any], size: Any, *, by_update: bool) -> tuple[list[Thread], str | None]:
+    """Return one page of the threads that `spoken` lists, by their start or by the second of their last turn, and the cursor.
+
+    The real server looks no further than a full page: it gives a cursor if the file of another thread follows, listed or not.
+    """
+    archived = bool(params.get("archived"))
+    files = [each for each in reversed(session.threads.values()) if not each.ephemeral and each.archived == archived]
+    if by_update:
+        files.sort(key=lambda thread: int(thread.updated), reverse=True)
+    wanted = {thread.id for thread in spoken(session, params.get("modelProviders"), params.get("sourceKinds"))}
+    return page([thread for thread in files if thread.id in wanted], size, params.get("cursor"), stamp, files)
+
+
+def page(
+    data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str], files: list[Any] | None = None
+) -> tuple[list[Any], str | None]:
+    """Return one page of a list, and the cursor for the next page if anything follows in `files` (default: in the list).
+
+    The cursor is the name of the last entry of this page.
+    """
     start = 0
     if cursor is not None:
         # The id decides: two threads may have the same second.
@@ -215,8 +233,10 @@ def page(data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str]) 
             start = next((n for n, entry in enumerate(data) if entry > cursor), len(data))
         else:
             raise Refused(f"invalid cursor: {cursor}")
-    end = start + max(limit, 1) if isinstance(limit, int) else len(data)
-    return data[start:end], named(data[end - 1]) if end < len(data) else None
+    size = max(limit, 1) if isinstance(limit, int) else len(data)
+    shown = data[start : start + size]
+    more = size == len(shown) > 0 and shown[-1] is not (data if files is None or limit is None else files)[-1]
+    return shown, named(shown[-1]) if more else None
 
 
 def is_stamp(cursor: str) -> bool:

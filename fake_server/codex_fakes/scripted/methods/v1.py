@@ -10,13 +10,11 @@ from codex_fakes.scripted.methods.both import (
     begun,
     copy,
     interrupt,
+    listed,
     load,
     loaded,
-    page,
     remember,
     settings_again,
-    spoken,
-    stamp,
     stored,
     submit,
 )
@@ -170,9 +168,9 @@ def conversation_summary(session: Session, request: Any, params: dict[str, Any])
 
 
 def list_conversations(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the conversations with at least one message, the latest first."""
-    items = [thread for thread in spoken(session, params.get("modelProviders")) if not thread.archived]
-    items, cursor = page(items, params.get("pageSize"), params.get("cursor"), stamp)
+    """List the conversations with at least one message, the last used first."""
+    only = {name: params.get(name) for name in ("modelProviders", "cursor")}
+    items, cursor = listed(session, only, params.get("pageSize"), by_update=True)
     session.answer(request, {"items": [_summary(session, thread) for thread in items], "nextCursor": cursor})
 
 

@@ -12,14 +12,13 @@ from codex_fakes.scripted.methods.both import (
     begun,
     copy,
     interrupt,
+    listed,
     load,
     loaded,
     notices,
     page,
     remember,
     settings_again,
-    spoken,
-    stamp,
     stored,
     submit,
 )
@@ -174,11 +173,7 @@ def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> N
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
     """List the threads with at least one message, the latest first."""
-    kept = spoken(session, params.get("modelProviders"), params.get("sourceKinds"))
-    data = [thread for thread in kept if thread.archived == bool(params.get("archived"))]
-    order = params.get("sortKey") == "updated_at"
-    data = sorted(data, key=lambda t: t.updated, reverse=True) if order else data
-    shown, cursor = page(data, params.get("limit"), params.get("cursor"), stamp)
+    shown, cursor = listed(session, params, params.get("limit"), by_update=params.get("sortKey") == "updated_at")
     session.answer(request, {"data": [as_v2(session, thread) for thread in shown], "nextCursor": cursor})
 
 

@@ -28,14 +28,22 @@ _REASONS = {
     508: "Loop Detected", 510: "Not Extended", 511: "Network Authentication Required",
 }  # fmt: skip
 
+_QUOTED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+
 
 def answered(turn: Turn, url: str) -> tuple[list[Any], dict[str, Any] | None]:
     """Return the acts of an answer with an error status, or the cause of its failure in the form for `turn.failure`."""
     if 200 <= turn.status < 300:
         return [], None  # read as a stream, in which no event ends the reply
     headers = {name.lower(): value for name, value in turn.headers}
-    body = "" if turn.status == 304 else _body(turn)
+    body = "" if turn.status == 304 else text_of(turn)
     return [], status_cause(turn.status, body, url, headers.get("cf-ray") or headers.get("x-request-id"))
+
+
+def log_of(status: int, body: str) -> str:
+    """Return the error that the real binary logs for an answer with an error status; the body is quoted as Rust quotes a text."""
+    quoted = "".join(_QUOTED.get(c, c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in body)
+    return f'http {status} {_REASONS.get(status, "<unknown status code>")}: Some("{quoted}")'
 
 
 def status_cause(status: int, body: str, url: str, request: str | None = None) -> dict[str, Any]:
@@ -74,7 +82,7 @@ def _moment(at: int) -> str:
     return f"{strftime('%b', then)} {day}{suffix}, {then.tm_year} {hour}"
 
 
-def _body(turn: Turn) -> str:
+def text_of(turn: Turn) -> str:
     """Return the text of an error answer, as the backend would write it."""
     if isinstance(turn.body, str):
         return turn.body

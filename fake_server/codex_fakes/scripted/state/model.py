@@ -10,6 +10,7 @@ from codex_replay.core.wire.json_text import NotJson, dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from codex_fakes.scripted.state.position import Position
@@ -24,7 +25,10 @@ class Reply:
     """The result of one request to the model: `failure` (a cause in the form for `turn.failure`), or `acts` and the item results.
 
     `limits` are the rate limits in the answer's headers (`turn.limits.limits_of`); `before` are the waits before the answer.
+    `log` is the error that the real binary logs for the request, if it logs one.
     """
+
+    log: str | None = None
 
     def __init__(
         self,
@@ -42,8 +46,11 @@ class Model:
 
     `path` is the path of the script (None: every request gets the same greeting). `text` is the content of the script if it was
     already read, because a pipe can be read only once. `ledger` is a file that gets one line of JSON per request. Raises
-    `ValueError` with a sentence for a ledger that cannot be written; `load` raises it for an invalid script.
+    `ValueError` with a sentence for a ledger that cannot be written; `load` raises it for an invalid script. `log` is called with
+    what the real binary logs of failed requests.
     """
+
+    log: Callable[[str], None] | None = None
 
     def __init__(
         self, path: str | None, ledger: str | None = None, text: bytes | None = None, store: Store | None = None
@@ -238,14 +245,19 @@ class Model:
         if turn is None:
             code = "replay_expect" if label else "replay_miss"
             error = {"message": sentence, "type": "server_error", "param": None, "code": code}
-            from codex_fakes.scripted.state.error_answers import status_cause
+            from codex_fakes.scripted.state.error_answers import log_of, status_cause
 
-            return 501, Reply([], {}, status_cause(501, dumps({"error": error}).decode(), url))
+            text = dumps({"error": error}).decode()
+            missed = Reply([], {}, status_cause(501, text, url))
+            missed.log = log_of(501, text)
+            return 501, missed
         if turn.fault is not None:
             from codex_fakes.model.faults import BEFORE_ANSWER, as_status
 
             if turn.fault["name"] in BEFORE_ANSWER:
-                return None, Reply([], {}, {"break": "refused", "url": url})
+                refused = Reply([], {}, {"break": "refused", "url": url})
+                refused.log = f"network error: error sending request for url ({url})"
+                return None, refused
             turn = as_status(turn)
         limits: dict[str, Any] | None = None
         if turn.headers:
@@ -253,10 +265,12 @@ class Model:
 
             limits = limits_of({name.lower(): value for name, value in turn.headers})
         if turn.status != 200:
-            from codex_fakes.scripted.state.error_answers import answered
+            from codex_fakes.scripted.state.error_answers import answered, log_of, text_of
 
             acts, cause = answered(turn, url)
-            return turn.status, Reply(acts, {}, cause, limits, _before(turn))
+            reply = Reply(acts, {}, cause, limits, _before(turn))
+            reply.log = log_of(turn.status, text_of(turn)) if cause is not None else None
+            return turn.status, reply
         return 200, Reply(_acts(turn, body, label), _results(turn, label), limits=limits, before=_before(turn))
 
     def close(self) -> None:

@@ -61,6 +61,7 @@ class Thread:
     def __init__(self, out: Out, settings: Settings, now: float) -> None:
         self.id = uuid7(now)
         self.settings = settings
+        self.loaded_with = settings.copy()  # its settings without the changes of turns: those of reviews
         self.cwd = settings.cwd  # where it was started: turns and resuming do not change what is kept
         self.told = settings.model_view()  # the last description of them for the model
         self.model: str | None = None  # that of the latest turn; a review does not count
@@ -239,7 +240,7 @@ class Thread:
         if self.hears_raw:
             from codex_fakes.scripted.state.raw import OPENING, opening
 
-            self.raw(*opening(self.settings), turn=turn or OPENING)
+            self.raw(*opening(self.settings if turn is None else self.loaded_with), turn=turn or OPENING)
 
     def tell_changes(self, before: Any, turn: str) -> None:
         """Add the model's input about settings that have changed since `before`, and send it as raw items."""
@@ -272,9 +273,9 @@ class Thread:
             return
         inner = values.get("inner")
         for frame in frames(self._out.table["frames"][name], api, values):
-            if inner is not None and "thread_id" in (frame["params"].get("msg") or ()):
-                # A reviewer has a conversation of its own, and its items name that.
-                frame["params"]["msg"]["thread_id"], frame["params"]["msg"]["turn_id"] = inner
+            if inner is not None:  # a reviewer has a conversation of its own, and its items and calls name that
+                message = frame["params"].get("msg") or {}
+                message.update((key, value) for key, value in zip(("thread_id", "turn_id"), inner, strict=True) if key in message)
             if "id" in frame:
                 if ticket is not None:
                     ticket.api = api

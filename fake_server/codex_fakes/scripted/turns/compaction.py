@@ -8,7 +8,8 @@ from __future__ import annotations
 from codex_fakes.scripted.state.thread import beginning
 from codex_fakes.scripted.state.waits import Gate, Pause, Sleep
 from codex_fakes.scripted.turns.estimate import context_tokens, used_tokens
-from codex_fakes.scripted.turns.request import answered, body_of, is_prefix, message
+from codex_fakes.scripted.turns.input import joined_text
+from codex_fakes.scripted.turns.request import answered, body_of, is_own, message
 from codex_replay.protocol.turn.frames import add_usage, failure
 from codex_replay.protocol.turn.stream import Sampling
 
@@ -149,9 +150,12 @@ def _replace(turn: Turn) -> None:
     last = next((item for item in reversed(thread.history) if item.get("role") == "assistant"), None)
     text = "".join(part.get("text", "") for part in last["content"]) if last is not None else ""
     users, left = [], _USER_TOKENS
-    for words in reversed([_message_text(item) for item in thread.history if item.get("role") == "user"]):
-        if is_prefix(words) and not words.startswith("<turn_aborted>"):
-            continue
+    for item in reversed([item for item in thread.history if item.get("role") == "user"]):
+        words = joined_text(item["content"])
+        if is_own(item["content"]):  # of these, the real server keeps the notes of interrupts
+            words = "\n".join(part["text"] for part in item["content"] if part.get("text"))
+            if not words.lstrip().lower().startswith("<turn_aborted>"):
+                continue
         if words.startswith(turn.sentence("compact-summary", text="").rstrip("\n")):
             continue
         left -= (len(words.encode("utf-8", "surrogatepass")) + 3) // 4
@@ -162,7 +166,3 @@ def _replace(turn: Turn) -> None:
     summary = message("user", "input_text", turn.sentence("compact-summary", text=text))
     thread.history[:] = [*opening, *reversed(users), summary]
     thread.lead = len(opening)
-
-
-def _message_text(item: dict[str, Any]) -> str:
-    return "".join(part.get("text", "") for part in item["content"] if part.get("text") not in ("<image>", "</image>"))

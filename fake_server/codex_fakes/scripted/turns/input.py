@@ -48,7 +48,7 @@ def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
         "localImages": local,
         "textElements": elements,
         "kept": _kept(message, elements, images, local),
-        "preview": "".join(part["text"] for part in user_history(items)["content"] if not _is_tag(part)),
+        "preview": joined_text(user_history(items)["content"]),
     }
 
 
@@ -84,8 +84,11 @@ def _kept(message: str, elements: list[dict[str, Any]], images: list[str], local
     return kept + [{"type": "localImage", "path": path} for path in local]
 
 
-def _is_tag(part: dict[str, Any]) -> bool:
-    return part["type"] != "input_text" or part["text"] in ("<image>", "</image>")
+def joined_text(content: list[dict[str, Any]]) -> str:
+    """Return the texts of a message of the model's input, joined, without the tags around its images."""
+    images = [i for i, part in enumerate(content) if part["type"] == "input_image"]
+    tags = {(i - 1, "<image>") for i in images} | {(i + 1, "</image>") for i in images}
+    return "".join(part.get("text", "") for i, part in enumerate(content) if (i, part.get("text")) not in tags)
 
 
 def user_history(items: list[dict[str, Any]]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[
     The body lacks the base instructions of the binary, its texts on permissions and skills, and the schemas of its tools.
     """
     able, config = settings.abilities(), settings.config
-    reasons = able.get("reasons") or config.get("model_supports_reasoning_summaries") is True
+    forced = config.get("model_supports_reasoning_summaries")
+    reasons = forced if type(forced) is bool else able.get("reasons")
     reasoning = {
         "effort": settings.effort or _effort(settings, able),
         "summary": None if settings.summary == "none" else settings.summary or "auto",
@@ -133,18 +134,18 @@ def message(role: str, kind: str, text: str) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
-_NO_PROMPTS = ("<environment_context>", "<turn_aborted>", "# AGENTS.md instructions")
-#: What Codex itself writes in the place of the user.
-_PREFIXES = (*_NO_PROMPTS, "<user_instructions>", "<user_shell_command>", "<skill")
+#: What Codex itself writes in the place of the user: at the beginning of any text, in any case, or of a message's only text.
+_ANYWHERE = ("<environment_context>", "<turn_aborted>", "<user_shell_command>")
+_ALONE = ("# AGENTS.md instructions for ", "<user_instructions>", "<skill")
 
 
-def is_prefix(text: str) -> bool:
-    """Return True if a text of the user looks like a text of Codex itself; such a text does not name a thread."""
-    return text.lstrip().lower().startswith(tuple(prefix.lower() for prefix in _PREFIXES))
+def is_own(content: list[dict[str, Any]]) -> bool:
+    """Return True if a message of the user looks like one of Codex itself; it names no thread and is no prompt."""
+    texts = [part.get("text", "") for part in content]
+    return any(text.lstrip().lower().startswith(_ANYWHERE) for text in texts) or (len(texts) == 1 and texts[0].startswith(_ALONE))
 
 
 def is_prompt(item: dict[str, Any]) -> bool:
     """Return True if an item of the history is the user's input; a rollback removes such an item and all items after it."""
     content = item.get("content")
-    first = content[0] if item.get("role") == "user" and type(content) is list and content else {}
-    return item.get("role") == "user" and not str(first.get("text", "")).startswith(_NO_PROMPTS)
+    return item.get("role") == "user" and not (type(content) is list and is_own(content))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Run = Generator[Any, None, None]
 
 #: The parts of the reviewer's conversation that the client does not get.
-_HIDDEN = ("usage", "agent-message-delta", "agent-message-completed", "turn-diff")
+_HIDDEN = ("usage", "agent-message-delta", "agent-message-completed")
 
 
 class _Inner:
@@ -37,24 +37,23 @@ class _Inner:
     def __init__(self, thread: Thread) -> None:
         self._thread = thread
         self.id = uuid7(time())
-        self.history = beginning(thread.settings)
+        self.history = beginning(thread.loaded_with)
         self.steered: list[Any] = []
         self.dynamic_tools: list[Any] = []
         self.total: dict[str, int] | None = None
         self.last: dict[str, int] | None = None
         self.limits = None
         self._submissions = 0
+        self.review = ""  # the turn of the review
         self._words: dict[str, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._thread, name)
 
-    def submit(self) -> str:
-        """Return the number of the next submission in the reviewer's own conversation."""
+    def turn_id(self) -> str:
+        """Return the number of the next submission in the reviewer's own conversation; replies of the client count outside."""
         self._submissions += 1
         return str(self._submissions)
-
-    turn_id = submit
 
     def set_usage(self, total: dict[str, int], last: dict[str, int], window: int | None) -> None:
         """Keep the usage of the reviewer's own conversation, which is not reported."""
@@ -67,7 +66,9 @@ class _Inner:
             if self._words is not None:
                 self._thread.emit("agent-message-plain", self._words)
             self._words = values
-        if name not in _HIDDEN:
+        if name.endswith(("-approval", "-declined")):  # the client sees the review's turn in place of the call
+            self._thread.emit(name, {**(values or {}), "call": self.review}, ticket)
+        elif name not in _HIDDEN:
             report = {**(values or {}), "inner": (self.id, "0")}
             self._thread.emit(name, report, ticket)
             if name + "-again" in self._thread._out.table["frames"]:
@@ -85,12 +86,12 @@ class Review(Turn):
         inner: Any = _Inner(thread)
         items = [{"type": "text", "text": prompt, "text_elements": []}]
         super().__init__(inner, model, table, items, None)
-        self.id = thread.submit()
+        self.id = inner.review = thread.submit()
         self.outer = thread
         config = thread.settings.config
-        self.settings = thread.settings.copy()
-        self.settings.model = config.get("review_model") or self.settings.model
-        # The reviewer has the effort and the summary of the configuration, whatever an earlier turn has changed.
+        # The reviewer has the model of the last turn, and the settings that the thread had before the turns changed them.
+        self.settings = thread.loaded_with.copy()
+        self.settings.model = config.get("review_model") or thread.settings.model
         self.settings.effort = config.get("model_reasoning_effort")
         self.settings.summary = config.get("model_reasoning_summary")
         self._target, self._hint = target, hint

@@ -216,8 +216,7 @@ class Tools(Commands, Patches):
     def _user_input(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
         if not self.turn.settings.feature("collaboration_modes"):
             return self.turn.sentence("unsupported", name=call["name"])
-        if self.turn.settings.mode != "plan":
-            mode = self.settings["modes"].get(self.turn.settings.mode, self.turn.settings.mode)
+        if (mode := self.settings["modes"].get(self.turn.settings.mode)) is not None:
             return self.turn.sentence("no-questions", mode=mode)
         names = ("id", "header", "question", "isOther", "options")
         questions = [

@@ -13,7 +13,7 @@ from codex_fakes.scripted.state.waits import Gate, Pause, Quiet, Sleep, SleepOrS
 from codex_fakes.scripted.turns.calls import Aborted
 from codex_fakes.scripted.turns.compaction import compact, is_full
 from codex_fakes.scripted.turns.input import user_history, user_values
-from codex_fakes.scripted.turns.request import body_of, is_prefix, message
+from codex_fakes.scripted.turns.request import body_of, is_own, message
 from codex_fakes.scripted.turns.tools import Tools
 from codex_replay.protocol.turn.frames import NOTHING, add_usage, error_v2, failure, fill, usage_values
 from codex_replay.protocol.turn.stream import Sampling
@@ -135,7 +135,7 @@ class Turn:
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
         begins = all(event["type"] in _OF_ROLLBACKS for event in thread.said)
-        if begins and not is_prefix(values["preview"]):
+        if begins and not is_own(thread.history[-1]["content"]):
             # Only the first input counts: if it is a review, or looks like Codex's own, the thread is not listed.
             thread.asked = True
             thread.preview = thread.preview or values["preview"]  # the preview of a history that the client gave stays
@@ -212,6 +212,8 @@ class Turn:
                 requested += 1
                 continue
             requested = 0
+            if reply.log is not None and self.model.log is not None:
+                self.model.log(reply.log)
             if failed.get("limited"):
                 self.take_limits(reply.limits)
             if "stream" in failed["retry"] and streamed < streams:
