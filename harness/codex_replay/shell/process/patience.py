@@ -1,8 +1,8 @@
 """Shorten the waits for a subject that several cases waited for in vain: a subject that hangs costs seconds and not minutes.
 
-Waits are counted separately for each cause, in all workers of pytest-xdist together: each appends a line to one file. A limit that
-the user gives with `--wait` is never shortened. The limit of a case that is rerun alone is not shortened either: a slow answer that the short limit cut off then
-passes.
+Waits are counted separately for each cause. The workers of pytest-xdist count together: each appends a line to one file. A limit
+that the user gives with `--wait` is never shortened. The limit of a case that is rerun alone is not shortened either: a slow
+answer that the short limit cut off then passes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ANSWER = "answer"
 class Patience:
     """The limits of the waits in the cases of a run, in seconds.
 
-    `given` is the limit of `--wait`; `alone` means that each case runs alone. `shared` is the file in which the workers of the run
-    count their waits; without it, this worker counts its own.
+    `given` is the limit of `--wait`; `alone` means that each case runs alone. `shared` is the file in which all workers of the
+    run count their waits.
     """
 
     def __init__(self, given: float | None, *, alone: bool, shared: Path | None = None) -> None:
