@@ -83,7 +83,11 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--no-early-stop", is_flag=True, help="Run every case, even if the first cases all fail for the same cause.")
 @click.option("--shard", metavar="I/N", help="Run every N-th case, starting with the I-th; `report merge` joins the reports.")
 @click.option(
-    "-n", "jobs", metavar="N", callback=_jobs, help="The number of parallel cases; default: 2, or 4 if the run starts a proxy."
+    "-n",
+    "jobs",
+    metavar="N",
+    callback=_jobs,
+    help="The number of parallel cases; default: 2, or 4 for the suite of a proxy to start.",
 )
 @click.option("-k", "chosen", metavar="WORDS", help="Run only the cases whose names match, like pytest's -k.")
 @click.option("--plain", is_flag=True, help="Show pytest's output in place of the live display.")
