@@ -516,7 +516,8 @@ class Handler(BaseHTTPRequestHandler):
         self.guarded(self.post)
 
     def guarded(self, work):
-        data = self.rfile.read(int(self.headers.get("content-length") or 0))
+        data = self.body()
+        self.path = self.path.partition("?")[0]
         try:
             scheme, _, key = self.headers.get("authorization", "").partition(" ")
             if self.path != "/healthz" and (scheme.lower() != "bearer" or key != KEY):
@@ -526,6 +527,16 @@ class Handler(BaseHTTPRequestHandler):
             self.refuse(error)
         except (HungUp, OSError):
             self.close_connection = True
+
+    def body(self):
+        if "chunked" not in self.headers.get("transfer-encoding", ""):
+            return self.rfile.read(int(self.headers.get("content-length") or 0))
+        data = b""
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            data += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return data
 
     def get(self, _):
         if self.path == "/healthz":

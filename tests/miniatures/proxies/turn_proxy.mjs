@@ -453,14 +453,15 @@ async function serve(request, response) {
   }
   const chunks = []
   for await (const piece of request) chunks.push(piece)
-  if (request.url === '/healthz') return send(response, 200, { status: 'ok' })
+  const path = request.url.split('?')[0]
+  if (path === '/healthz') return send(response, 200, { status: 'ok' })
   const [scheme, ...key] = (request.headers.authorization ?? '').split(' ')
   if (scheme.toLowerCase() !== 'bearer' || key.join(' ') !== env.PROXY_API_KEY) throw new Refusal(401, 'Give the right bearer.')
-  if (request.method === 'GET' && request.url === '/v1/models') {
+  if (request.method === 'GET' && path === '/v1/models') {
     return send(response, 200, { object: 'list', data: MODELS.map((id) => ({ id, object: 'model' })) })
   }
-  const chat = request.url === '/v1/chat/completions'
-  if (!chat && request.url !== '/v1/responses') throw new Refusal(404, 'There is nothing here.')
+  const chat = path === '/v1/chat/completions'
+  if (!chat && path !== '/v1/responses') throw new Refusal(404, 'There is nothing here.')
   let body
   try {
     body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from codex_replay.shell.process.patience import CASES, KNOWN, PART, Patience
 
 
@@ -38,3 +40,13 @@ def test_each_cause_has_its_own_limit() -> None:
 def test_a_limit_of_the_user_is_for_answers_only() -> None:
     assert patience(0, given=7.0).limit(5.0, "the end of the turn") == 7.0
     assert patience(0, given=7.0).part(2.0, "the end of a failed turn") == 2.0
+
+
+def test_the_workers_of_a_run_count_together(tmp_path: Path) -> None:
+    one, other = (Patience(None, alone=False, shared=tmp_path / "waits") for _ in range(2))
+    assert one.limit(10.0) == 10.0  # nobody has waited yet
+    for worker in (one, other, one):
+        worker.count(False)
+        worker.count(True)
+    assert one.limit(10.0) == other.limit(10.0) == 10.0 * PART
+    assert other.part(5.0, "an interrupt") == 5.0

@@ -1,9 +1,13 @@
-"""The folders of the suites in this package, and the names of their cases."""
+"""The folders of the suites in this package, the names of their cases, and the file of all workers of a run."""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
 
 #: The configuration that `codex-replay run` gives to installed suites.
 PACKAGED = Path(__file__).with_name("packaged.ini")
@@ -39,3 +43,9 @@ def place_of(name: str, root: Path) -> Path:
     path = root / name
     installed = installed_suites().parent / name
     return installed if name.startswith("suites/") and not path.exists() and installed.exists() else path
+
+
+def shared_file(config: pytest.Config, factory: pytest.TempPathFactory, name: str) -> Path:
+    """Return a path in the temporary folder of the run, the same in all workers of pytest-xdist."""
+    base = factory.getbasetemp()
+    return (base.parent if hasattr(config, "workerinput") else base) / name

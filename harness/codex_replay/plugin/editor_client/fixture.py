@@ -20,6 +20,7 @@ import pytest
 
 from codex_replay.plugin.base.launcher import write_launcher
 from codex_replay.plugin.base.options import settings_of
+from codex_replay.plugin.base.places import shared_file
 from codex_replay.plugin.base.subjects import SubjectOption, fill, parse_app_server, usage_errors
 from codex_replay.plugin.editor_client.editor import Editor, Turn
 from codex_replay.plugin.reporting.alone import is_alone
@@ -180,9 +181,10 @@ def editor_client_command(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def editor_patience(pytestconfig: pytest.Config) -> Patience:
+def editor_patience(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Patience:
     """The limit of one report, which becomes shorter if the editor hangs in several cases."""
-    return Patience(settings_of(pytestconfig).wait, alone=is_alone())
+    shared = shared_file(pytestconfig, tmp_path_factory, "editor-waits")
+    return Patience(settings_of(pytestconfig).wait, alone=is_alone(), shared=shared)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ import pytest
 
 from codex_replay.plugin.base.checking import has_bundle, has_conversations, keeps_experimental
 from codex_replay.plugin.base.options import settings_of
+from codex_replay.plugin.base.places import shared_file
 from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
 from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, Fields, needs_of, subject_of
 from codex_replay.plugin.proxy.fields import fields, unknown_members
@@ -355,9 +356,10 @@ def proxy_pool(
 
 
 @pytest.fixture(scope="session")
-def proxy_patience(pytestconfig: pytest.Config) -> Patience:
+def proxy_patience(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Patience:
     """The limit of one answer, which becomes shorter if the proxy hangs in several cases."""
-    return Patience(settings_of(pytestconfig).wait, alone=is_alone())
+    shared = shared_file(pytestconfig, tmp_path_factory, "proxy-waits")
+    return Patience(settings_of(pytestconfig).wait, alone=is_alone(), shared=shared)
 
 
 def silence(node: pytest.Item) -> float:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Seconds for one answer to the question whether a proxy is ready, and within which an answer can be expected.
 ASK, ENOUGH = 5.0, 1.0
+#: Seconds between two such questions.
+AGAIN = 0.02
 #: The paths by which a proxy may say that it is not ready yet (503), and how many seconds it is believed: a path that is wrong
 #: while requests are served is for its own case to judge.
 HEALTH_PATHS, BUSY, GOES_ON = ("/readyz", "/healthz"), 503, 5.0
@@ -193,9 +195,9 @@ class RunningProxy:
             if last == "no answer" or left > ENOUGH or done.status or not done.silent:
                 last = done.problem or f"status {done.status}"
             if self.process is not None:
-                self.process.exited.wait(0.05)
+                self.process.exited.wait(AGAIN)
             else:
-                time.sleep(0.05)
+                time.sleep(AGAIN)
         why = f"The proxy was not ready within {self.subject.ready_seconds:g} s: GET {self.subject.ready} gave {last}."
         if self.process is None:
             why += " Start the proxy before the run, or correct the URL."
