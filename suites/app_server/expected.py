@@ -86,7 +86,7 @@ def item_notification(name: str, thread: str, turn: str, item: dict[str, Any]) -
 
 
 def prompt(thread: str, turn: str, item: str, words: str) -> Events:
-    """The frames that repeat the user's message: an item that starts and completes at once, and an event."""
+    """The frames that repeat the user's message: an item that starts and completes immediately, and an event."""
     content = [{"type": "text", "text": words, "text_elements": []}]
     old, new = {"type": "UserMessage", "id": item, "content": content}, {"type": "userMessage", "id": item, "content": content}
     of = {"thread_id": thread, "turn_id": turn, "item": old}

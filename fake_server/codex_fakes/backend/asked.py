@@ -31,7 +31,7 @@ class Asked:
     async def ask(self, entry: Entry, earlier: Sequence[Mapping[str, Any]]) -> Turn | str:
         """Pass a request, with the conversation that it continues, to the program.
 
-        Return the turn that the program gives, or the reason why there is none.
+        Return the turn that the program gives, or the reason why the program gives no turn.
         """
         if self._closed:
             return "The program that answers the requests of this session has ended."

@@ -93,7 +93,7 @@ class Connection(asyncio.BufferedProtocol):
         del self._parser
 
     def eof_received(self) -> bool:
-        """Answer the parsed requests at once, because the client may disconnect."""
+        """Answer the parsed requests immediately, because the client may disconnect."""
         self._eof = True
         if self._holding and self._task is not None:
             self._task.cancel()

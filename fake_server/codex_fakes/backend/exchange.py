@@ -59,7 +59,7 @@ class Request:
         self.upgrade = False
 
     def header(self, name: str) -> str | None:
-        """Return the first header of this name (in any case), or None."""
+        """Return the first header of this name, or None; the case of the name does not matter."""
         wanted = name.lower()
         return next((value for key, value in self.headers if key.lower() == wanted), None)
 

@@ -206,7 +206,7 @@ def _tell_unheeded(environ: Mapping[str, str]) -> None:
 
 
 def _schema(path: str | None) -> Any:
-    """Return the schema in a file; raises `Wrong` if it has none."""
+    """Return the schema in a file; raises `Wrong` if the file has no schema."""
     if path is None:
         return None
     try:

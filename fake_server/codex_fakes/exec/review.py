@@ -28,7 +28,7 @@ NO_COMMIT = (
 
 
 def target(options: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
-    """Return the target of the review, in the form of `review/start`; raises ValueError if there is none."""
+    """Return the target of the review, in the form of `review/start`; raises ValueError if the options name no target."""
     if "uncommitted" in options:
         return {"type": "uncommittedChanges"}
     if "base" in options:

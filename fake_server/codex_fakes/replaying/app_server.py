@@ -96,7 +96,7 @@ class AppServer(Stdio):
         return self._player.may_advance
 
     def advance(self) -> None:
-        """Send the frames whose causes have come."""
+        """Send the frames whose causes have arrived."""
         fast = self._pace == 0.0
         for frame in self._player.advance(self._batch, raw=fast and self.fault is None):
             self._batch = _BATCH

@@ -190,7 +190,7 @@ class _Stop:
             signal.signal(signal.SIGINT, self)
 
     def __call__(self, number: int, frame: object) -> None:
-        """Raise `KeyboardInterrupt`: at once, or after the line that is being printed."""
+        """Raise `KeyboardInterrupt`: immediately, or after the line that is being printed."""
         if not self._prints or self._came:
             raise KeyboardInterrupt
         self._came = True

@@ -290,7 +290,7 @@ def test_the_shapes_of_a_tool(proxy: Proxy, shape: str) -> None:
         return
     if done.status != 200:
         raise AssertionError(
-            f"POST /v1/responses with a {shape} tool must be answered 200, but was answered {done.answered}: {done.body[:300]!r}"
+            f"POST /v1/responses with a {shape} tool must be answered 200, but was answered {done.answered}: {done.shown()}"
         )
     for body in model_bodies(proxy):
         message = json.dumps(body, ensure_ascii=False)

@@ -81,7 +81,7 @@ def test_a_bad_run(suite: pytest.Pytester) -> None:
     result = run(suite)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*Traffic (-> client, <- server)*", "*-> initialize", "*<- result of 0", "FAILED: 1 of 1 case; *"]
+        ["*Traffic (-> client, <- server)*", "*-> initialize", "*<- result of request 0", "FAILED: 1 of 1 case; *"]
     )
     assert report(suite)["cases"][0]["message"].startswith("words")
     (junit,) = suite.path.glob("reports/*/junit.xml")

@@ -261,7 +261,7 @@ def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
 
 
 def _body(exchange: Exchange, entry: Entry) -> dict[str, Any] | None:
-    """Return the JSON object in a request (empty if there is no body); refuse any other body, and return None."""
+    """Return the JSON object in a request (empty without a body); refuse any other body, and return None."""
     try:
         body = read(entry.body) if entry.body else {}
     except NotJson as error:

@@ -46,7 +46,7 @@ async def serve(
     """Answer a handshake, and then the messages of its connection; `answer` answers the HTTP requests that the messages are
     converted to.
 
-    `granted` is the recorded response to the handshake; None if there is no recording.
+    `granted` is the recorded response to the handshake; None without a recording.
     """
     request = exchange.request
     settings = session.websocket

@@ -129,7 +129,7 @@ class Model:
 
     @property
     def git(self) -> dict[str, Any]:
-        """The git repository of the threads: sha, branch, originUrl, mergeBase; empty if there is none."""
+        """The git repository of the threads: sha, branch, originUrl, mergeBase; empty without a repository."""
         return dict(self._script.git) if self._script is not None else {}
 
     @property

@@ -291,7 +291,7 @@ def flags_of(overrides: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration with another one on top, table by table."""
+    """Return the configuration `old`, overwritten by `new` table by table."""
     both = dict(old)
     for key, value in new.items():
         tables = isinstance(value, dict) and isinstance(old.get(key), dict)

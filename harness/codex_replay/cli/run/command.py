@@ -46,7 +46,7 @@ class _Command(click.Command):
 
 
 def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse a number that pytest-xdist would read as "no workers", or answer with pytest's own usage message."""
+    """Refuse a number that pytest-xdist would read as "no workers", or would refuse with pytest's own usage message."""
     if value not in ("auto", "logical") and not whole_number(value):
         raise BadUse(f"-n {value}: give the number of parallel cases, 1 or more, or auto.", ctx)
     return value

@@ -19,7 +19,7 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
 - a frame of a thread that no request opened (a sub-agent's) waits for what the frame before it waited for;
 - the next frame of a thread after the response to a request that steers the running turn waits for that request;
 - a frame that names no turn and is the thread's first after the response to a request that opened a turn waits for that request
-  (a warning behind the response of a review), with the same two exceptions;
+  (a warning after the response of a review), with the same two exceptions;
 - a frame that names no thread waits for the last request if it is of a kind that only follows requests, and otherwise goes with
   the frame before it, as the real server writes the two together.
 
@@ -117,7 +117,7 @@ class Methods:
 class RecordedOrder:
     """The causes for a version without a table: each server frame waits for every client frame before it.
 
-    This class has the same methods as `Causality`. A track that uses this class blocks all lanes at once, so a frame names only
+    This class has the same methods as `Causality`. A track that uses this class blocks all lanes together, so a frame names only
     the client frames that are new since the server frame before it.
     """
 

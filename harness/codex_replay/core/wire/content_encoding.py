@@ -74,7 +74,7 @@ def _apply(plain: bytes, name: str) -> bytes:
 
 
 def detect(raw: bytes) -> str:
-    """Return the content-encoding that the first bytes of a body show; "" if they show none, as in a br body."""
+    """Return the content-encoding that the first bytes of a body show; "" if they show no encoding, as with br."""
     found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
     return found or ("deflate" if _is_zlib(raw) else "")
 
@@ -134,7 +134,7 @@ def _undo(raw: bytes, name: str, limit: int) -> tuple[bytes, bool]:
 
 
 class _Brotli:
-    """A br stream: a few of its bytes can decode to very many, so the decoded bytes are returned in pieces.
+    """A br stream: a few bytes can decode to very many, so the decoded bytes are returned in pieces.
 
     No bytes may follow the stream.
     """

@@ -17,8 +17,8 @@ class Block(Value):
     """The lines between two blank lines: one event, only comments, or (at the end of a stream) an incomplete event.
 
     `event` is the event's name ("" if none is given: a browser would use "message"), `data` the joined data lines or None without
-    any (then nothing is dispatched), `id` and `retry` as sent or None, `comments` without their colon, `raw` the exact bytes,
-    including the blank line at the end. `complete` is False for a last block without a blank line at its end.
+    data lines (then nothing is dispatched), `id` and `retry` as sent or None, `comments` without their colon, `raw` the exact
+    bytes, including the blank line at the end. `complete` is False for a last block without a blank line at its end.
     """
 
     raw: bytes

@@ -95,7 +95,7 @@ def check_keys(where: str, row: Mapping[str, Any], kinds: Mapping[str, Kind]) ->
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return the end of a sentence that suggests the nearest known word, if one is near."""
+    """Return the end of a sentence that suggests the most similar known word; "" if no word is similar."""
     near = difflib.get_close_matches(word, known, 1)
     return f"; did you mean {near[0]!r}?" if near else "."
 

@@ -250,7 +250,7 @@ class Bundle:
 
 @cache
 def load(version: str = DEFAULT) -> Bundle:
-    """Return the packaged bundle of `version` (the same object each time); raises `BundleError` if there is none."""
+    """Return the packaged bundle of `version` (the same object each time); raises `BundleError` if it is not packaged."""
     try:
         return Bundle(version, data_tables.schema(version))
     except data_tables.MissingTable:
@@ -262,7 +262,7 @@ def load(version: str = DEFAULT) -> Bundle:
 
 @cache
 def load_experimental(version: str) -> Bundle | None:
-    """Return the experimental bundle of `version`, packaged or added; None if there is none."""
+    """Return the experimental bundle of `version`, packaged or added; None if it does not exist."""
     try:
         return Bundle(version, data_tables.schema(version, experimental=True))
     except data_tables.MissingTable:

@@ -129,7 +129,7 @@ def _known_search(item: Mapping[str, Any], searches: Mapping[str, list[str]]) ->
 
 
 def usage_of(usage: Any) -> dict[str, int] | None:
-    """Return the token usage of a response under the names that Codex uses; None for None."""
+    """Return the token usage of a response under the names that Codex uses; None if the response has no usage."""
     if not isinstance(usage, dict):
         return None
     cached = usage.get("input_tokens_details") or {}

@@ -53,7 +53,7 @@ class Deferred:
         call()
 
     def built(self, build: Build, size: int = 0) -> None:
-        """Log the frame of `size` bytes that `build` returns, at once if no frame before it is still being built."""
+        """Log the frame of `size` bytes that `build` returns, immediately if no frame before it is still being built."""
         with self._lock:
             busy = self._thread is not None
             if busy:

@@ -300,7 +300,7 @@ class HttpPlayer:
         return _Line(sock, watch)
 
     def _until(self, live: Counter[int | None], wanted: Counter[int | None], conn: int | None, title: str) -> None:
-        """Read from all connections until one of them has received as much as wanted, or its time limit has passed."""
+        """Read from all connections until `conn` has received as many frames as wanted, or the time limit has passed."""
         line = self._lines[conn]
         limit = time.monotonic() + (self._seconds if self._failure is None else min(IMPATIENT, self._seconds))
         while line.open and live[conn] < wanted[conn]:

@@ -1,4 +1,4 @@
-"""Shorten the waits for a subject that several cases waited for in vain: a subject that hangs costs seconds and not minutes.
+"""Shorten the waits for a subject that several cases waited for without an answer, so that it costs seconds and not minutes.
 
 Waits are counted separately for each cause, and in each worker of pytest-xdist. A limit that the user gives with `--wait` is
 never shortened. The limit of a case that is rerun alone is not shortened either: a slow answer that the short limit cut off then
@@ -31,7 +31,7 @@ class Patience:
         return self._given or self.part(default, cause)
 
     def part(self, default: float, cause: str) -> float:
-        """Return `default`, or a part of it if several waits for this cause were in vain."""
+        """Return `default`, or a part of it if several waits for this cause lasted until their limit."""
         enough = self._in_vain[cause] >= (CASES if cause == ANSWER else KNOWN)
         return default * PART if enough and not self._alone else default
 

@@ -130,9 +130,10 @@ class Player:
         return self._client.wait(what, lambda it: self._fits(recorded, it), timeout)
 
     def _bind_results(self, recorded: Any, live: Any) -> None:
-        """Bind the cursors of further pages, because the client sends them back and they contain a time; and the ids of threads
-        and turns, also if they are the recorded ones: else a frame of another thread, which came first, would be taken for one
-        of this thread.
+        """Bind the cursors of further pages, which the client sends back, and the ids of threads and turns.
+
+        Cursors contain a time, so they differ between runs. Equal ids are bound, too: otherwise an earlier frame of another
+        thread could count as a frame of this thread.
         """
         if type(recorded) is not dict or type(live) is not dict:
             return
