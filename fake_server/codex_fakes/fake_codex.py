@@ -247,7 +247,10 @@ def _listen(settings: dict[str, str], overrides: list[tuple[str, str]], refusabl
 
 
 def _say_empty(settings: dict[str, str]) -> None:
-    """Report an empty setting. It counts as unset, so a script answers, and a user who wanted a recording must learn that."""
+    """Report an empty setting.
+
+    An empty setting counts as unset, so a script answers, and a user who wanted a recording must learn that.
+    """
     if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
         _write_out(
             "fake-codex: FAKE_CODEX_CASSETTE is empty, so no recording is replayed and each turn gets the short default reply\n"

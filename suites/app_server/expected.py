@@ -54,7 +54,7 @@ def usage(input_tokens: int, output_tokens: int) -> dict[str, int]:
 
 
 def events(server: Server, turn: str) -> Events:
-    """Return the notifications of one turn so far, in order, without those that may come at any place."""
+    """Return the notifications of one turn so far, in order, without those whose place is not fixed."""
     found: Events = []
     for message in server.messages():
         if isinstance(message, dict) and "method" in message and "id" not in message and message["method"] not in UNORDERED:

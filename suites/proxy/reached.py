@@ -33,7 +33,7 @@ def model_bodies(proxy: Proxy) -> list[Any]:
         last = proxy.exchanges[-1]
         methods = ", ".join(call["method"] for call in last.calls()) or "nothing"
         raise AssertionError(
-            f"No request with the text of the client's last message ({proxy.marker!r} is in it) reached the model. The proxy "
+            f"No request with the text of the client's last message (it contains {proxy.marker!r}) reached the model. The proxy "
             f"sent its app-server: {methods}; it answered {last.status}: {last.shown(200)}"
         )
     return bodies

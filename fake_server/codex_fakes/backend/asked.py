@@ -45,7 +45,7 @@ class Asked:
             self._answers.pop(entry.n, None)
 
     async def next(self, seconds: float) -> bytes:
-        """Return the next request as JSON. Its number "n" is null if no request came in time, or if no request can come."""
+        """Return the next request as JSON. The number "n" is null if no request came in time, or if no request can come."""
         try:
             async with asyncio.timeout(seconds):
                 while not self._waiting and not self._closed:

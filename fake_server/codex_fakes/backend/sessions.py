@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Changes:
     """The tasks that wait for changes of a session.
 
-    They are in an object of their own, so that a waiting task does not keep the session alive.
+    The tasks are in a separate object, so that a waiting task does not keep the session alive.
     """
 
     def __init__(self) -> None:

@@ -57,7 +57,7 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
 
 
 class _Exec:
-    """One run of `codex exec`. It receives the frames of the thread in place of an app-server."""
+    """One run of `codex exec`. The run receives the frames of the thread in place of an app-server."""
 
     user_agent = f"codex_exec/{DEFAULT}"
     experimental = False

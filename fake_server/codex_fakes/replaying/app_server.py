@@ -110,7 +110,7 @@ class AppServer(Stdio):
     def _schedule(self, frame: Frame) -> None:
         """Schedule a frame.
 
-        Its distance in time to the previous frame is the recorded distance, divided by the pace; an overdue frame is sent now.
+        The distance in time to the previous frame is the recorded distance, divided by the pace; an overdue frame is sent now.
         """
         recorded, live = self._last
         due = max(monotonic(), live + max(0.0, frame.t - recorded) / self._pace) if live else monotonic()

@@ -22,7 +22,7 @@ A step is an object with one of these keys:
     write {...}             how bytes are written from here on: `split` (bytes a piece), `eol`, `ascii` (escape all else)
     gate NAME               wait here until the gate is opened
     quiet SECONDS           wait here until the client has sent nothing for so long
-    stderr BYTES            write so many bytes to stderr
+    stderr BYTES            write this number of bytes to stderr
     exit STATUS             end immediately
     stay                    do not end with stdin: wait to be killed
 

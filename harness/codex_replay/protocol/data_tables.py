@@ -173,7 +173,7 @@ def versions() -> list[str]:
 def schema(version: str = DEFAULT, experimental: bool = False) -> Mapping[str, bytes]:
     """Return the plain or the `experimental` schema files of `version` by relative name, such as ``v2/ThreadStartParams.json``.
 
-    Raises `MissingTable` if they do not exist.
+    Raises `MissingTable` if these files do not exist.
     """
     files = _source().schema(version, experimental)
     if PRIMARY not in files:

@@ -84,7 +84,7 @@ def test_instructions(proxy: Proxy, beside: str) -> None:
 )
 @pytest.mark.spec("system-text-keeps-its-role", "HAND-19", "HAND-24", "PAY-91")
 def test_a_system_text_is_no_text_of_the_user(proxy: Proxy, endpoint: str, role: str) -> None:
-    """System and developer texts and `instructions` reach the model, but in no message of the user."""
+    """System and developer texts and `instructions` reach the model, but never in a message of the user."""
     text = f"Obey the {role} of lighthouses."
     if role == "instructions":
         where, messages, more = role, [], {"instructions": text}

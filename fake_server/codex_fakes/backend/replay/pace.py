@@ -1,6 +1,6 @@
 """The times at which the parts of a recorded answer are sent.
 
-They follow the chosen pace, and no part is sent before the frames that it waits for.
+The times follow the chosen pace, and no part is sent before the frames that it waits for.
 """
 
 from __future__ import annotations

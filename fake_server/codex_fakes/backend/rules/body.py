@@ -269,7 +269,7 @@ def call_without_output(asked: Asked) -> RuleFinding | None:
 
 
 def _text(item: Mapping[str, object], key: str) -> str | None:
-    """Return a member that is a name; None if it is not a string."""
+    """Return the value of a member that should be a name; None if the value is not a string."""
     value = item.get(key)
     return value if type(value) is str else None
 

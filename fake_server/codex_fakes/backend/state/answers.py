@@ -42,7 +42,7 @@ ROUTES = (
 
 
 async def answer(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> bool:
-    """Answer a request for kept data; return False if there is no such route."""
+    """Answer a request for kept data; return False if the path is not a route for kept data."""
     method, given = exchange.request.method, query_values(query)
     options = {key: values[0] for key, values in given.items()}
     if found := _RESPONSE.search(path):

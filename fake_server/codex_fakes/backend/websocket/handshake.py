@@ -1,6 +1,6 @@
 """The handshake of a WebSocket.
 
-It is refused, fails as the script demands, or is accepted. This module is imported at the first upgrade.
+The handshake is refused, fails as the script demands, or is accepted. This module is imported at the first upgrade.
 
 Sources: RFC 6455, section 4.2.1; the measured behaviour of Codex 0.169.0.
 """

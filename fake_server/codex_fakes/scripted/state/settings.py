@@ -197,7 +197,7 @@ class Settings:
         return None if whole is None else whole * 9 // 10
 
     def feature(self, name: str) -> bool:
-        """Return True if the configuration switches a feature on, also by an old name."""
+        """Return True if the configuration switches a feature on, by its present or an old name."""
         features = self.config.get("features")
         old = [alias for alias, meant in self._limits.get("aliases", {}).items() if meant == name]
         if any(self.config.get(alias) is True for alias in old if alias != "web_search"):

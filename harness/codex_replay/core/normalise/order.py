@@ -2,7 +2,7 @@
 
 Strategy: each frame gets a `Mark`: its label and the thread, item and exchange that it belongs to. Two frames are ordered as
 they were seen if they are in the same stream (one side of the rpc seam, one http exchange, the requests of one thread) unless a
-declared race allows another order, or both are answers of the server. In addition, a request comes before its reply, and a
+declared race allows a different order, or both are answers of the server. In addition, a request comes before its reply, and a
 declared cause before its effect. The order of any other two frames depends on timing: frames of different threads, directions or
 seams. (Mazurkiewicz calls such a partial order a trace; `canonical` returns its lexicographic normal form.) Two runs therefore
 give the same sequence exactly if they differ only in declared races.

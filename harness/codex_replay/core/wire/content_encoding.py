@@ -1,4 +1,4 @@
-"""The content-encodings of HTTP bodies: identity, gzip, deflate (a zlib stream), zstd and br, also nested.
+"""The content-encodings of HTTP bodies: identity, gzip, deflate (a zlib stream), zstd and br, and nested encodings.
 
 A few bytes can decode to gigabytes, so a body is decoded in pieces, up to a limit.
 
@@ -39,7 +39,7 @@ def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
 
 
 def decode_partial(raw: bytes, encoding: str | None) -> bytes | None:
-    """Return the decodable part of a body, also of a truncated one.
+    """Return the decodable part of a body, which may be truncated.
 
     Returns None for an unknown encoding, for invalid bytes, and for a body of more than `MAX_DECODED` decoded bytes.
     """

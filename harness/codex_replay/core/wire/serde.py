@@ -1,6 +1,6 @@
 """Read a client's line as serde_json reads it, the JSON reader of the real server.
 
-This module handles the cases in which Python's reader gives another result.
+This module handles the cases in which Python's reader gives a different result.
 
 serde_json refuses a whole line for a lone surrogate and for values nested more than 127 deep, at any place. serde_json refuses a
 message that has the same member twice. serde_json reads a list of a request's members, in their order, as a request. Numbers

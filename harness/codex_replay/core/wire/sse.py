@@ -2,8 +2,8 @@
 
 The decoder is a plain state machine: bytes go in, blocks come out, and it does no input or output. The joined `raw` of all blocks
 is exactly the input, comments and unusual line ends included. A recorder can therefore store a stream, and a replayer can send
-the same bytes. Line ends may be LF, CRLF or CR, also mixed, and also split between two calls. Events are interpreted by the rules
-of the HTML standard, section 9.2 (server-sent events).
+the same bytes. Line ends may be LF, CRLF or CR; they may be mixed, or split between two calls. Events are interpreted by the
+rules of the HTML standard, section 9.2 (server-sent events).
 """
 
 from __future__ import annotations

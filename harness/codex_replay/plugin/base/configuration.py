@@ -82,7 +82,7 @@ class Configuration:
 
 
 def check_keys(where: str, row: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
-    """Raise `BadConfiguration` for a key that is not in `kinds`, or for a value of another type.
+    """Raise `BadConfiguration` for a key that is not in `kinds`, or for a value of the wrong type.
 
     `kinds` gives the type of each key; `where` names the file and the table.
     """

@@ -47,7 +47,7 @@ class Request:
     def turn(self) -> int:
         """The number of the reply that this request asks for, counted from 1.
 
-        It is one more than the number of replies in the request's input.
+        The number is one more than the number of replies in the request's input.
         """
         return turn_number(continued(self._mapping, self.earlier))
 

@@ -1,6 +1,6 @@
 """One editor under test.
 
-It is started by its command, controlled through the lines of docs/editor-client.md, and observed from both sides.
+The editor is started by its command, controlled through the lines of docs/editor-client.md, and observed from both sides.
 
 The editor's stdout has the reports to the user (`turn`, `wait`, `shown`); `editor_wire` has the messages to the server (`sent`,
 `requests`, `answers`). Each report can be awaited once. Every failure is a `SubjectFailure` with the messages of both sides."""

@@ -96,7 +96,7 @@ def stuck(frames: Sequence[WireFrame]) -> str:
 class Watch:
     """A watch on the app-server during a request.
 
-    It gives the answer up if only the proxy can end the answer, and the proxy does not.
+    The watch gives the answer up if only the proxy can end the answer, and the proxy does not.
 
     `within` is the limit in seconds for the answer after the end of a turn that fails.
     """

@@ -43,7 +43,7 @@ class WireFrame:
 
     @cached_property
     def value(self) -> Any:
-        """The line decoded; None when it is not JSON."""
+        """The decoded line; None if it is not JSON."""
         try:
             return json.loads(self.raw)
         except ValueError:

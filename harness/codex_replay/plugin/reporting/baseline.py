@@ -6,8 +6,8 @@ named modules or cases: then the list may have other entries. `baseline_file` ha
 
 Before the run fails, each changed case is rerun alone (see `alone`). A failed case that then passes is reported as racy and
 does not fail the run; a case that fails again fails the run. A line that is marked racy may pass. If the case of such a line
-fails, it is rerun as often as its failure rate demands, and must pass once. `--update-baseline` writes the file again from the
-failures, one entry for each cause; existing reasons are kept.
+fails, the case is rerun as often as its failure rate demands, and must pass once. `--update-baseline` writes the file again from
+the failures, one entry for each cause; existing reasons are kept.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Gate:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Find the lines of the baseline for every case, also for cases that are deselected later."""
+        """Find the lines of the baseline for every case, even for cases that are deselected later."""
         for item in items:
             names = self._names[item.nodeid] = names_of(item)
             self._of[item.nodeid] = [i for i, line in enumerate(self.lines) if line.matches(names)]

@@ -150,7 +150,7 @@ class Bundle:
         return sorted(self._single) or sorted({*self.primary["definitions"], *self.primary["definitions"].get("v2", {})})
 
     def type(self, name: str) -> Schema | None:
-        """Return the schema of the type `name` (``ThreadStartParams``), or None when the bundle has no such type."""
+        """Return the schema of the type `name` (``ThreadStartParams``), or None if the bundle has no such type."""
         document = self._document(name)
         return None if document is None else Schema(document, document)
 

@@ -29,7 +29,7 @@ def chunks(text: str) -> Iterator[tuple[bytes, str]]:
 def kept(text: str, budget: Budget = TOKENS) -> str:
     """Return the output of a call in the form for the history.
 
-    Its limit is a fifth higher than that for the output of a command.
+    The limit of this form is a fifth higher than the limit for the output of a command.
     """
     most, unit = budget
     return truncated(text, (most * 6 // 5, unit))

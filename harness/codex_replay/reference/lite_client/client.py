@@ -190,7 +190,7 @@ def user_message(prompt: str) -> Item:
 def sent_back(item: Item) -> Item | None:
     """Return a finished item in the form for the next input.
 
-    It has no id, because the backend stores no items and cannot resolve ids.
+    The item has no id, because the backend stores no items and cannot resolve ids.
     """
     kind = item.get("type")
     if kind == "function_call":

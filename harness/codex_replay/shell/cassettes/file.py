@@ -267,7 +267,7 @@ class CassetteWriter:
 
     @classmethod
     def claimed(cls, path: str, header: Header, redactor: Redactor | None = None) -> CassetteWriter:
-        """Return a writer with its own file: `path` (see `claim`), or a numbered one if the file exists."""
+        """Return a writer with its own file: `path` (see `claim`), or a numbered file if that file exists."""
         from contextlib import suppress
 
         from codex_replay.shell.cassettes.claim import claim

@@ -59,7 +59,10 @@ class BackendSession:
         self.dropped = 0
 
     def script(self, script: object) -> None:
-        """Play another script from its first turn; the ledger is kept. Raises `BackendError` if it is not a valid script."""
+        """Play another script from its first turn; the ledger is kept.
+
+        Raises `BackendError` if `script` is not a valid script.
+        """
         __tracebackhide__ = True
         self._process.call("PUT", self._path + "/script", script)
 

@@ -6,7 +6,8 @@ after the same number of chunks. In later requests, the ids of this backend repl
 uses too, observes the traffic. Therefore the answers become frames in the same form as in a recording.
 
 A WebSocket message is sent when its connection has received as many messages as the recorded client had received before it. The
-message has the recorded fragments. It is compressed if the recorded message was compressed and this backend accepted compression.
+message has the recorded fragments. The message is compressed if the recorded message was compressed and this backend accepted
+compression.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ class Client:
     def close(self, timeout: float | None = None) -> int:
         """Close the server's stdin, read the rest of its output, and return its exit status.
 
-        Raises `SubjectFailure` if it has not exited after `timeout` seconds.
+        Raises `SubjectFailure` if the server has not exited after `timeout` seconds.
         """
         __tracebackhide__ = True
         self.end_input()

@@ -3,7 +3,9 @@
 Before each client frame, the player waits for the frames before it in the recording: the responses, the server's requests and the
 notifications. If output may come in other chunks, the player waits only for the first chunk of each item. Values that the live
 server generated (thread ids, request ids) replace the recorded values in the sent frames; `/home/user`, the home directory in
-recordings, becomes the live one. If the recorded server repeated a message by chance, the player waits for it only once."""
+recordings, becomes the live home directory. If the recorded server repeated a message by chance, the player waits for it only
+once.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +158,7 @@ class Player:
         self._refused.append(f"{what} was refused: {truncate(message if type(message) is str else dumps(error).decode(), 200)}.")
 
     def _fits(self, recorded: Any, live: Any) -> bool:
-        """Return True if a live frame is the expected one: the same reply, or the same method, thread and turn."""
+        """Return True if a live frame is the expected frame: the same reply, or the same method, thread and turn."""
         if is_reply(recorded):
             return is_reply(live) and _key(live["id"]) == _key(recorded["id"])
         if kind(live) != kind(recorded) or live["method"] != recorded["method"]:
