@@ -94,7 +94,7 @@ class _Exec:
         self._output: Output = (JsonOutput if options.get("json") else TextOutput)(self._thread, self._prompt)
 
     def _prepare_review(self) -> str:
-        """Prepare the review that the options request; return the text that stands for the prompt."""
+        """Prepare the review that the options request; return the text that takes the place of the prompt."""
         given = self._options["prompt"]
         try:
             target = review.target(self._options, _prompt(given) if given == "-" else given)

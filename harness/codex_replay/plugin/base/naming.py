@@ -111,7 +111,7 @@ def below_suites(path: Path) -> tuple[str, ...]:
 
 def cassette_folder(path: Path, root: Path, version: str = DEFAULT) -> Path:
     """Return the folder `cassettes` (in a wheel, an archive) next to the `suites` folder that contains `path`, otherwise in the
-    root. The recordings of the suites for another `version` are among the data of that version.
+    root. The recordings of the suites for another `version` are in the data folder of that version.
     """
     for parent in path.parents:
         if parent.name == "suites":

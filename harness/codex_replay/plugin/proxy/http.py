@@ -103,7 +103,7 @@ class Exchange:
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds after which a busy server (429, 503) asks the client to try again; None without such a request.
+        """The seconds after which a busy server (429, 503) asks the client to try again; None if the server does not ask this.
 
         Read from `Retry-After` (seconds or a date), or from OpenAI's `retry-after-ms`.
         """

@@ -223,7 +223,7 @@ class BackendProcess:
 
     def session(self, name: str, script: object = None) -> BackendSession:
         """Create a session, or start it again. `script` is a script as JSON values (a list of turns is allowed), or None for the
-        default replies. Raises `BackendError` with the place of the error if it is not a valid script.
+        default replies. Raises `BackendError` with the place of the error if `script` is not a valid script.
         """
         self.call("PUT", PREFIX + quote(name, safe=""), script)
         return BackendSession(self, name)

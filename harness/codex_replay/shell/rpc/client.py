@@ -173,7 +173,7 @@ class Client:
 
         `what` names the awaited message in an error message.
 
-        Raises `SubjectFailure` if the server ends without sending it, or after `timeout` seconds.
+        Raises `SubjectFailure` if the server ends without sending this message, or after `timeout` seconds.
         """
         __tracebackhide__ = True
         limit = self.timeout if timeout is None else timeout
