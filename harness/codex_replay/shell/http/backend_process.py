@@ -112,7 +112,8 @@ class BackendSession:
     def ended(self, since: int, seconds: float) -> list[dict[str, Any]]:
         """Return the next requests after number `since`, up to the first whose answer is open; wait (at most `seconds`) for one.
 
-        The requests have the form of `ledger`, without their secrets. If there are many, each call returns only a part of them.
+        The requests have the form of `ledger`, without their secrets. If there are many such requests, each call returns only a
+        part of them.
         """
         return self._requests(f"ended=1&seconds={seconds}&since={since}", seconds)
 
