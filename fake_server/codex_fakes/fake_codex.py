@@ -6,18 +6,18 @@ no asyncio, argparse, json, re, dataclasses or third-party package; rarely neede
     argv                      what the real `codex` takes: `app-server` with its options, `exec`, `--version`; with `--listen`
                               at a WebSocket, one recording for each connection, or one script for all
     FAKE_CODEX_CASSETTE       a cassette, or a directory of cassettes (the client's frames choose among them)
-    FAKE_CODEX_MATCH          method or exact: how like the recorded one a client frame must be; without it by method, and what
-                              differs in content is reported at the end
-    FAKE_CODEX_CAPTURE        a file that gets what the client sent, as a cassette; `{pid}` stands for the process id
+    FAKE_CODEX_MATCH          method or exact: what a client frame must have in common with the recorded frame; default: the
+                              method, and differences in content are reported at the end
+    FAKE_CODEX_CAPTURE        a file that gets the client's frames, as a cassette; `{pid}` is replaced by the process id
     FAKE_CODEX_ENDING         with a cassette: a file that gets a line of JSON at the end: which recorded frames never came, which
                               came with other content, and which frames matched nothing
     FAKE_CODEX_PACE           fast (default), recorded, burst, or Nx (N times as fast as recorded); without a cassette race:SEED
     FAKE_CODEX_SCRIPT         without a cassette (never with one): the script of the model; fake-codex then runs the turns itself
-    FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request the model would have got
+    FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request that the model would get
     FAKE_CODEX_VERSION        without a cassette: the Codex that is imitated, 0.92.0 (default) or 0.169.0
     FAKE_CODEX_STATE          without a cassette: a folder that keeps threads and the position in the script between processes
     FAKE_CODEX_LENIENT        1: accept --listen and unknown features with a script, which 0.92.0 refuses
-    FAKE_CODEX_FAULT          NAME or NAME:SEED: a way for the server to be wrong; `list` prints them
+    FAKE_CODEX_FAULT          NAME or NAME:SEED: a fault of the server; `list` prints all faults
 
 Exit status: 0 if all recorded client frames came; 1 if a frame matched nothing or never came (stderr lists both); 2 if it could
 not run. A signal (TERM, HUP, INT) ends fake-codex in the same way as the end of stdin; the signal then determines the
@@ -247,7 +247,10 @@ def _listen(settings: dict[str, str], overrides: list[tuple[str, str]], refusabl
 
 
 def _say_empty(settings: dict[str, str]) -> None:
-    """Report an empty setting. It counts as unset, so a script answers, and a user who wanted a recording must learn that."""
+    """Report an empty setting.
+
+    An empty setting counts as unset, so a script answers, and a user who wanted a recording must learn that.
+    """
     if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
         _write_out(
             "fake-codex: FAKE_CODEX_CASSETTE is empty, so no recording is replayed and each turn gets the short default reply\n"

@@ -54,7 +54,7 @@ def usage(input_tokens: int, output_tokens: int) -> dict[str, int]:
 
 
 def events(server: Server, turn: str) -> Events:
-    """Return the notifications of one turn so far, in order, without those that may come at any place."""
+    """Return the notifications of one turn so far, in order, without those whose place is not fixed."""
     found: Events = []
     for message in server.messages():
         if isinstance(message, dict) and "method" in message and "id" not in message and message["method"] not in UNORDERED:
@@ -86,7 +86,7 @@ def item_notification(name: str, thread: str, turn: str, item: dict[str, Any]) -
 
 
 def prompt(thread: str, turn: str, item: str, words: str) -> Events:
-    """The frames that repeat the user's message: an item that starts and completes at once, and an event."""
+    """The frames that repeat the user's message: an item that starts and completes immediately, and an event."""
     content = [{"type": "text", "text": words, "text_elements": []}]
     old, new = {"type": "UserMessage", "id": item, "content": content}, {"type": "userMessage", "id": item, "content": content}
     of = {"thread_id": thread, "turn_id": turn, "item": old}

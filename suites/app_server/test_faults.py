@@ -321,7 +321,7 @@ REPEATS_A_429 = {"0.0.0": False, "0.169.0": True}
 
 
 def test_a_429_is_not_repeated(app_server: AppServer) -> None:
-    """A 429 fails the turn at once: the server does not retry it, even with a retry-after header. (REAL-107)
+    """A 429 fails the turn immediately: the server does not retry it, even with a retry-after header. (REAL-107)
 
     Since 0.169.0 the server retries after a 429 as often as configured for streams, and then the turn fails in the same way.
     """

@@ -247,7 +247,7 @@ def test_a_role_that_does_not_exist(backend: Backend) -> None:
 @pytest.mark.spec("message-parts", source="known behaviour of the real service", says="a part of an unknown type is 400")
 @pytest.mark.parametrize("content", [[{"type": "text", "text": "Hi"}], 5, ["Hi"]], ids=["chat", "number", "strings"])
 def test_a_part_that_does_not_exist(backend: Backend, content: object) -> None:
-    """A message part of an unknown type is refused, also `text`, the type of another API."""
+    """A message part of an unknown type is refused, including `text`, the type of another API."""
     assert "content" in str(refused(backend.ask(body({**user("Hi"), "content": content})), 400)["param"])
 
 

@@ -26,7 +26,7 @@ def test_another_path_is_not_found(backend: Backend) -> None:
 
 @pytest.mark.spec("endpoint-websocket", "REAL-05")
 def test_a_websocket_is_answered_at_once(backend: Backend) -> None:
-    """The backend answers a WebSocket request at once, because newer Codex versions try a WebSocket first."""
+    """The backend answers a WebSocket request immediately, because newer Codex versions try a WebSocket first."""
     upgrade = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-version": "13", "sec-websocket-key": "AAAA"}
     assert backend.get("/v1/responses", upgrade).status == 426
 
@@ -108,7 +108,7 @@ def test_the_settings_of_the_user(backend: Backend) -> None:
     says="wham/rate-limit-reset-credits has `available_count` and the list `credits`",
 )
 def test_the_credits_that_reset_rate_limits(backend: Backend) -> None:
-    """The credits that reset the rate limits are counted and listed; 0.169.0 requests them beside the usage."""
+    """The credits that reset the rate limits are counted and listed; 0.169.0 requests them together with the usage."""
     answer = backend.get("/backend-api/wham/rate-limit-reset-credits")
     assert answer.status == 200, answer.report_on()
     assert type(answer.value["available_count"]) is int

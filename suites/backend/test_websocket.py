@@ -104,7 +104,7 @@ def test_a_connection_survives_an_error(backend: Backend) -> None:
 
 @pytest.mark.spec("websocket-one-by-one", source=SOURCE, says="requests of one connection are answered in order")
 def test_requests_are_answered_in_order(backend: Backend) -> None:
-    """Two requests that are sent at once are answered one after the other."""
+    """Two requests that are sent together are answered one after the other."""
     socket = backend.connect()
     socket.send(body())
     socket.send(body(generate=False))

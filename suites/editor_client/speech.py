@@ -136,7 +136,7 @@ def switched_off(editor: Editor) -> list[str]:
 
 
 def approval_of(editor: Editor) -> dict[str, Any]:
-    """Return the approval that a complete Codex requests; fail at once if the editor has disabled approvals.
+    """Return the approval that a complete Codex requests; fail immediately if the editor has disabled approvals.
 
     thread/start and turn/start override the configuration, which requests an approval for every command.
     """

@@ -83,7 +83,7 @@ def test_nothing_is_decided_for_the_user(editor_client: EditorClient, kind: str)
 
 @pytest.mark.spec("approval-both", "EDIT-22", "EDIT-26")
 def test_several_at_once(editor_client: EditorClient) -> None:
-    """Three open approvals (two commands, one file change) are decided in another order: each request gets its own decision."""
+    """Three open approvals (two commands, one file change), decided in a different order: each request gets its own decision."""
     asked = [asks(5, "command"), asks(6, "fileChange"), asks(7, "command", itemId="cmd2")]
     replies: list[Step] = [{"expect_reply": 6}, {"expect_reply": 7}, {"expect_reply": 5}]
     editor = editor_client(server=conversation(*asked, *replies))

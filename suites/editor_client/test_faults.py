@@ -131,7 +131,7 @@ def test_the_server_dies(editor_client: EditorClient, fault: str) -> None:
 
 @faults("EDIT-39", FAILURE, "fault-exit-at-handshake", "fault-error-at-handshake")
 def test_the_server_does_not_start(editor_client: EditorClient, fault: str) -> None:
-    """If the server does not start, the editor reports an error, with the text of the server's error if it sent one."""
+    """If the server does not start, the editor reports an error, with the text of the server's error, if any."""
     editor = editor_client(script=SCRIPT, fault=fault)
     turn = editor.turn()
     assert (turn.status, turn.text) == ("failed", "")

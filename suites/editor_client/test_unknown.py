@@ -64,7 +64,7 @@ def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, 
 
 @pytest.mark.spec("unknown-among-approvals", "EDIT-36")
 def test_an_unknown_request_beside_an_approval(editor_client: EditorClient) -> None:
-    """The editor refuses an unknown request at once, while an open approval still waits for the user."""
+    """The editor refuses an unknown request immediately, while an open approval still waits for the user."""
     unknown: Step = {"send": {"id": 1, "method": "holodeck/start", "params": {}}}
     steps = [asks(0), unknown, {"expect_reply": 1}, delta("Refused."), {"expect_reply": 0}]
     editor = editor_client(server=conversation(*steps))

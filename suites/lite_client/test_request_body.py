@@ -68,7 +68,7 @@ def test_field(lite_client: LiteClient, field: str) -> None:
 
 @pytest.mark.spec("body-cache-key", "LITE-41")
 def test_prompt_cache_key(lite_client: LiteClient) -> None:
-    """`prompt_cache_key` is the session_id, also in a follow-up."""
+    """`prompt_cache_key` is the session_id, in a follow-up too."""
     run = lite_client(script=then(call()), tools=ADD)
     run.text()
     assert [r.body.get("prompt_cache_key") for r in run.turns] == [run.turns[0].header("session_id")] * 2

@@ -111,7 +111,7 @@ def texts(params: dict[str, Any]) -> str:
 
 
 def prompt_texts(endpoint: str, prompt: str) -> tuple[str, ...]:
-    """Return the allowed texts of a prompt's item: the prompt after its role; on responses also the plain prompt (HAND-22)."""
+    """Return the allowed texts of a prompt's item: the prompt after its role; for responses, the plain prompt too (HAND-22)."""
     return (f"[user] {prompt}",) if endpoint == "chat" else (prompt, f"[user] {prompt}")
 
 

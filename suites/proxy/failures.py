@@ -37,14 +37,14 @@ def failure(done: Exchange) -> Any:
     """Return the error of a failed answer, whole or streamed; raises AssertionError if the answer has no error."""
     if not done.is_stream:
         if done.status < 400:
-            raise AssertionError(f"The turn failed, but the status of the answer is {done.status}: {done.body[:300]!r}")
+            raise AssertionError(f"The turn failed, but the status of the answer is {done.status}: {done.shown()}")
         return done.json["error"]
     for value in (event.value for event in done.events if isinstance(event.value, dict)):
         if value.get("type") in ("response.failed", "response.incomplete"):
             return value["response"].get("error") or value["response"].get("incomplete_details")
         if value.get("error") or value.get("type") == "error":
             return value.get("error") or value
-    raise AssertionError(f"The turn failed, but the stream reports no error: {done.body[-500:]!r}")
+    raise AssertionError(f"The turn failed, but the stream reports no error: {done.shown(-500)}")
 
 
 def of_its_threads(done: Exchange) -> list[WireFrame]:
@@ -78,7 +78,7 @@ def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
     if not proxy.model_calls():
         raise AssertionError(
             f"{answered}, but the model was never asked: the proxy must send the request to its app-server, and report the "
-            f"model's fault: {done.body[:300]!r}"
+            f"model's fault: {done.shown()}"
         )
     # A proxy that gives up interrupts the turn, and the end that follows is its own doing.
     frames = of_its_threads(done)
@@ -88,7 +88,7 @@ def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
     if not ends:
         raise AssertionError(
             f"{answered} before its app-server had reported the end of the turn: the proxy must wait for "
-            f"turn/completed (or codex/event/task_complete), or for an error that is not retried: {done.body[:300]!r}"
+            f"turn/completed (or codex/event/task_complete), or for an error that is not retried: {done.shown()}"
         )
     must_be_at_once(done, ends[-1], "the app-server had reported the failed turn")
 
@@ -107,7 +107,7 @@ def must_come_of_the_text(proxy: Proxy, done: Exchange) -> None:
     if not texts:
         raise AssertionError(
             f"{done.method} {done.path} was answered {done.answered} before its app-server had sent any text of the model: an "
-            f"error is allowed only for the text that the model wrote: {done.body[:300]!r}"
+            f"error is allowed only for the text that the model wrote: {done.shown()}"
         )
     must_be_at_once(done, texts[-1], "the app-server had sent the model's text")
 
@@ -122,7 +122,7 @@ def must_be_at_once(done: Exchange, since: float, what: str, begun: float | None
     if early > 0:
         raise AssertionError(
             f"{done.method} {done.path} was answered {done.answered} {early:.2f} s before {what}: the proxy must answer when the "
-            f"failure comes, and not before it: {done.body[:300]!r}"
+            f"failure comes, and not before it: {done.shown()}"
         )
     if late > AT_ONCE:
         raise AssertionError(
@@ -156,7 +156,7 @@ def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any],
             assert came, "The proxy's app-server must start the turn within 10 s, but it did not."
             early = asked.result()  # re-raises the exception of the request
             raise AssertionError(
-                f"The proxy answered {early.answered} before its app-server had started the turn: {early.body[:300]!r}"
+                f"The proxy answered {early.answered} before its app-server had started the turn: {early.shown()}"
             )
         time.sleep(WATCHED)
         killed, child = time.time(), frames[-1].child
@@ -186,6 +186,6 @@ def served_again(proxy: Proxy, endpoint: str, script: list[Any]) -> Exchange:
         if time.monotonic() > deadline:
             raise AssertionError(
                 f"The proxy must serve again within {BACK_OFF:g} s after its app-server has died, but {done.method} {done.path} "
-                f"was answered {done.answered}: {done.body[:300]!r}"
+                f"was answered {done.answered}: {done.shown()}"
             )
         time.sleep(0.3)

@@ -27,14 +27,14 @@ class Called:
 
 
 def model_bodies(proxy: Proxy) -> list[Any]:
-    """Return the bodies of the requests that the model got for this case; raises AssertionError if there are none."""
+    """Return the bodies of the requests that the model got for this case; raises AssertionError if the model got none."""
     bodies = [call["body"] for call in proxy.model_calls()]
     if not bodies:
         last = proxy.exchanges[-1]
         methods = ", ".join(call["method"] for call in last.calls()) or "nothing"
         raise AssertionError(
-            f"No request with the text of the client's last message ({proxy.marker!r} is in it) reached the model. The proxy "
-            f"sent its app-server: {methods}; it answered {last.status}: {last.body[:200]!r}"
+            f"No request with the text of the client's last message (it contains {proxy.marker!r}) reached the model. The proxy "
+            f"sent its app-server: {methods}; it answered {last.status}: {last.shown(200)}"
         )
     return bodies
 

@@ -53,7 +53,7 @@ def only(where: str, found: list[Any], of: Any = None) -> Any:
 
 
 def usage_of(done: Exchange) -> Any:
-    """Return the `usage` of a whole answer; AssertionError when there is none."""
+    """Return the `usage` of a whole answer; raises AssertionError if the answer has none."""
     __tracebackhide__ = True
     usage = done.json.get("usage")
     if not isinstance(usage, dict):
@@ -70,7 +70,7 @@ def must_be_answered(done: Exchange, status: int, when: str = "") -> None:
     __tracebackhide__ = True
     if done.status != status:
         request = f"{done.method} {done.path}{' ' + when if when else ''}"
-        raise AssertionError(f"{request} must be answered {status}, but was answered {done.answered}: {done.body[:300]!r}")
+        raise AssertionError(f"{request} must be answered {status}, but was answered {done.answered}: {done.shown()}")
 
 
 def short(value: Any) -> str:

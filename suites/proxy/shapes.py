@@ -132,7 +132,7 @@ MODELS: dict[str, Any] = {
 
 
 def must_fit(where: str, value: Any, shape: Any) -> None:
-    """Check that a value has its shape; the AssertionError names the first member that is missing or of another type."""
+    """Check that a value has its shape; the AssertionError names the first member that is missing or has the wrong type."""
     __tracebackhide__ = True
     if problem := misfit(where, value, shape):
         raise AssertionError(problem)

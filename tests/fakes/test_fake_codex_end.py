@@ -513,7 +513,7 @@ def test_the_end_is_reported_though_nobody_reads_the_answers(tmp_path: Path, bro
     assert (found == (1, True, False, False, 4)) == (not broken), found
     if not broken:
         (ending,) = endings(tmp_path / "ending")
-        assert ending["left_out"] == [{"n": 9, "message": "result of 0"}]
+        assert ending["left_out"] == [{"n": 9, "message": "result of request 0"}]
 
 
 def test_a_signal_that_the_client_has_it_ignore_stays_ignored(tmp_path: Path) -> None:

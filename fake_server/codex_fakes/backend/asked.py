@@ -31,7 +31,7 @@ class Asked:
     async def ask(self, entry: Entry, earlier: Sequence[Mapping[str, Any]]) -> Turn | str:
         """Pass a request, with the conversation that it continues, to the program.
 
-        Return the turn that the program gives, or the reason why there is none.
+        Return the turn that the program gives, or the reason why the program gives no turn.
         """
         if self._closed:
             return "The program that answers the requests of this session has ended."
@@ -45,7 +45,7 @@ class Asked:
             self._answers.pop(entry.n, None)
 
     async def next(self, seconds: float) -> bytes:
-        """Return the next request as JSON. Its number "n" is null if no request came in time, or if no request can come."""
+        """Return the next request as JSON. The number "n" is null if no request came in time, or if no request can come."""
         try:
             async with asyncio.timeout(seconds):
                 while not self._waiting and not self._closed:

@@ -93,7 +93,7 @@ class Connection(asyncio.BufferedProtocol):
         del self._parser
 
     def eof_received(self) -> bool:
-        """Answer the parsed requests at once, because the client may disconnect."""
+        """Answer the parsed requests immediately, because the client may disconnect."""
         self._eof = True
         if self._holding and self._task is not None:
             self._task.cancel()
@@ -335,7 +335,10 @@ class Connection(asyncio.BufferedProtocol):
         await self._traffic.turns.go_on()
 
     async def drain(self) -> None:
-        """Wait until the client has read most of the pending bytes; after many bytes, also for the next turn."""
+        """Wait until the client has read most of the pending bytes.
+
+        After many bytes, also wait for the connection's next turn.
+        """
         await self._writable.wait()
         if self._made >= STEP:
             await self.turn()

@@ -82,7 +82,10 @@ class Wire(Protocol):
         """Wait until it is this connection's turn again."""
 
     async def drain(self) -> None:
-        """Wait until the client has read most of the pending bytes; after many bytes, also for the next turn."""
+        """Wait until the client has read most of the pending bytes.
+
+        After many bytes, also wait for the connection's next turn.
+        """
 
     def unsent(self) -> int:
         """Return how many written bytes the system has not taken yet."""
@@ -201,7 +204,10 @@ class Exchange:
         raise NotImplementedError
 
     async def drain(self) -> None:
-        """Wait until the client has read most of the pending bytes; after many bytes, also for the next turn."""
+        """Wait until the client has read most of the pending bytes.
+
+        After many bytes, also wait for the connection's next turn.
+        """
         await self.connection.drain()
 
     async def sent(self) -> None:

@@ -1,7 +1,7 @@
 """Sessions: the script and the requests of one test, separate from all other sessions of the process.
 
 A session has a script and its position, the ledger of requests, the gates and the tokens. The path chooses the
-session (`/s/NAME/...`), so that hundreds of tests can use one backend at once.
+session (`/s/NAME/...`), so that hundreds of tests can use one backend at the same time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Changes:
     """The tasks that wait for changes of a session.
 
-    They are in an object of their own, so that a waiting task does not keep the session alive.
+    The tasks are in a separate object, so that a waiting task does not keep the session alive.
     """
 
     def __init__(self) -> None:

@@ -28,8 +28,8 @@ class Turns:
     async def begin(self) -> None:
         """Wait for the turn of a new request.
 
-        The newest and the oldest waiting request get a turn alternately, so a thousand requests that come at once do not delay a
-        later request.
+        The newest and the oldest waiting request get a turn alternately, so a thousand requests that come at the same time do not
+        delay a later request.
         """
         if self._room and not self._requests:
             self._room -= 1
@@ -39,7 +39,7 @@ class Turns:
             await self._turn(self._requests)
 
     async def go_on(self) -> None:
-        """Wait for the next turn of an answer, which never comes at once.
+        """Wait for the next turn of an answer, which never comes immediately.
 
         Answers get their turns in the order in which they began to wait.
         """

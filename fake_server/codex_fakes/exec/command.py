@@ -58,7 +58,7 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
 
 
 class _Exec:
-    """One run of `codex exec`. It receives the frames of the thread in place of an app-server."""
+    """One run of `codex exec`. The run receives the frames of the thread in place of an app-server."""
 
     user_agent = f"codex_exec/{DEFAULT}"
     experimental = False
@@ -96,7 +96,7 @@ class _Exec:
         self._output: Output = (JsonOutput if options.get("json") else TextOutput)(self._thread, self._prompt)
 
     def _prepare_review(self) -> str:
-        """Prepare the review that the options request; return the text that stands for the prompt."""
+        """Prepare the review that the options request; return the text that takes the place of the prompt."""
         given = self._options["prompt"]
         try:
             target = review.target(self._options, _prompt(given) if given == "-" else given)
@@ -214,7 +214,7 @@ def _tell_unheeded(environ: Mapping[str, str]) -> None:
 
 
 def _schema(path: str | None) -> Any:
-    """Return the schema in a file; raises `Wrong` if it has none."""
+    """Return the schema in a file; raises `Wrong` if the file has no schema."""
     if path is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The arguments of `fake-codex exec`, and the messages for wrong ones, as in `codex exec` 0.92.0."""
+"""The arguments of `fake-codex exec`, and the messages for wrong arguments, as in `codex exec` 0.92.0."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class _Arguments:
             self.options.pop(_ACCESS[name], None)  # that of a command counts
 
     def _take(self, name: str, given: str) -> None:
-        """Add the value of an option; raises `Wrong` for an impossible one."""
+        """Add the value of an option; raises `Wrong` for an impossible value."""
         possible = _POSSIBLE.get(name, (given,))
         if given not in possible:
             values = f"[possible values: {', '.join(possible)}]"

@@ -28,7 +28,7 @@ NO_COMMIT = (
 
 
 def target(options: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
-    """Return the target of the review, in the form of `review/start`; raises ValueError if there is none."""
+    """Return the target of the review, in the form of `review/start`; raises ValueError if the options name no target."""
     if "uncommitted" in options:
         return {"type": "uncommittedChanges"}
     if "base" in options:
@@ -43,7 +43,10 @@ def target(options: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
 
 
 def review(session: Session, thread: Thread, wanted: dict[str, Any]) -> tuple[str, Review | None]:
-    """Return the text that stands for the prompt, and the review; no review can begin against a branch without a repository."""
+    """Return the text that takes the place of the prompt, and the review.
+
+    No review can begin against a branch without a repository.
+    """
     hint, prompt = texts(session, wanted)
     if prompt is None:
         return hint, None

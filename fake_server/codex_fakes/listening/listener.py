@@ -2,7 +2,7 @@
 
 Source: the real 0.169.0: any path is upgraded, without compression; `/healthz` and `/readyz` answer 200; a request with an Origin
 is refused, because a web page has made it. The server outlives its connections. A signal ends it with status 0: after the
-running turns, or at once if it is the second signal.
+running turns, or immediately if it is the second signal.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Listener:
         return self._shared.close() if self._shared else self._status
 
     def _signal(self) -> None:
-        """Handle a signal: end after the running turns. At a second signal, end at once."""
+        """Handle a signal: end after the running turns. At a second signal, end immediately."""
         if self._signalled or self._shared is None:
             self._ended.set()
         self._signalled = True

@@ -1,7 +1,7 @@
 """A connection on which the frames of a client wait until its handshake is answered.
 
-The library itself processes bytes behind the request at once: it would answer a ping before the 101, and would fail with a
-traceback if the client has also ended its direction.
+The library itself immediately processes bytes that follow the request: it would answer a ping before the 101, and would fail with
+a traceback if the client has also ended its direction.
 """
 
 from __future__ import annotations

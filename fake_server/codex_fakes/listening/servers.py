@@ -72,7 +72,7 @@ class Driven(Stdio):
     def pause(self) -> float | None:
         """Write the output that is due.
 
-        Return the seconds until more can be written: 0 for at once, None if input must come first.
+        Return the seconds until more can be written: 0 for immediately, None if input must come first.
         """
         if self.due:
             self._move_due()

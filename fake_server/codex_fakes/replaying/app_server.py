@@ -96,7 +96,7 @@ class AppServer(Stdio):
         return self._player.may_advance
 
     def advance(self) -> None:
-        """Send the frames whose causes have come."""
+        """Send the frames whose causes have arrived."""
         fast = self._pace == 0.0
         for frame in self._player.advance(self._batch, raw=fast and self.fault is None):
             self._batch = _BATCH
@@ -110,7 +110,7 @@ class AppServer(Stdio):
     def _schedule(self, frame: Frame) -> None:
         """Schedule a frame.
 
-        Its distance in time to the previous frame is the recorded distance, divided by the pace; an overdue frame is sent now.
+        The distance in time to the previous frame is the recorded distance, divided by the pace; an overdue frame is sent now.
         """
         recorded, live = self._last
         due = max(monotonic(), live + max(0.0, frame.t - recorded) / self._pace) if live else monotonic()

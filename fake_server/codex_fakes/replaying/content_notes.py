@@ -45,7 +45,7 @@ def content_notes(
 
 
 def summary(notes: list[tuple[int, str]], cut: bool) -> list[str]:
-    """Return the first `TOLD` notes as lines for a person, and a line with the number of all notes.
+    """Return a line for each of the first notes (at most `TOLD`), and a line with the number of all notes.
 
     `cut` is True if there may be more notes than these.
     """

@@ -1,7 +1,7 @@
-"""Find races in a client: send the frames of a scripted turn in another order and rhythm that the real server may also use.
+"""Find races in a client: send the frames of a scripted turn in a different order and rhythm, which the real server may also use.
 
 `FAKE_CODEX_PACE=race:SEED`. The table of races that comparisons use (`normalise.json`) defines which frames may change places;
-frames of two threads may come in any order. The gaps around a response also change: the frames after it come at once, in the
+frames of two threads may come in any order. The gaps around a response also change: the frames after it come immediately, in the
 same write, or some milliseconds later, so that a client that registers its handlers too late fails here. The order is always the
 same for the same seed, script and client."""
 
@@ -25,7 +25,7 @@ _PASSES = 3  # how often each frame may change places with its neighbour
 class Race:
     """A race: frames go in, and (time, line) pairs come out.
 
-    `seed` is the text after the colon. Raises `ValueError` unless it is a number.
+    `seed` is the text after the colon. Raises `ValueError` if `seed` is not a number.
     """
 
     def __init__(self, seed: str, version: str) -> None:

@@ -1,7 +1,7 @@
 """The scripted app-server: it answers any client as the real Codex would if its model followed the script.
 
     FAKE_CODEX_SCRIPT     the script of the model, in the backend's format (without it: one short, constant reply)
-    FAKE_CODEX_LEDGER     a file that gets a line of JSON for each request that the model would have got
+    FAKE_CODEX_LEDGER     a file that gets a line of JSON for each request that the model would get
     FAKE_CODEX_VERSION    the Codex that is imitated: 0.92.0 (default), or another one with a table (docs/fake-codex.md)
     FAKE_CODEX_STATE      a folder that keeps the threads and the position in the script between processes
     FAKE_CODEX_PACE       fast (default), recorded, Nx, burst (see `Session.gap`), or race:SEED (see `race`)
@@ -184,7 +184,7 @@ class ScriptedServer(Stdio):
     # -- output -------------------------------------------------------------------------------------------------------
 
     def write_out(self, frame: dict[str, Any]) -> None:
-        """Send a frame: at once or, with a race, at its scheduled time; if output is delayed, the frame comes after it."""
+        """Send a frame: immediately or, with a race, at its scheduled time; if output is delayed, the frame comes after it."""
         if self._race is not None:
             self._race.add(frame)
         elif self.due or self._held:
@@ -282,5 +282,5 @@ def _is_plain_initialize(value: Any) -> bool:
 
 
 def _is_header(text: str) -> bool:
-    """Return True if a text may be the value of an HTTP header."""
+    """Return True if an HTTP header can have this text as its value."""
     return text.isprintable() or all((letter >= " " or letter == "\t") and letter != "\x7f" for letter in text)

@@ -186,7 +186,7 @@ class Session:
         return answers
 
     def _require(self, method: str, params: Any) -> None:
-        """Refuse params with a missing field or a field of a wrong type, in the server's words."""
+        """Refuse params with a missing field or a field of a wrong type; the error text is that of the real server."""
         if (wrong := misread({"method": method, "params": params}, self.version)) is not None:
             raise Refused(wrong)
 
@@ -343,7 +343,7 @@ class Session:
         return thread
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Return the loaded thread with this id. If there is none, refuse the request as the real server does."""
+        """Return the loaded thread with this id. If no such thread is loaded, refuse the request as the real server does."""
         error = uuid_error(text)
         if error is not None:
             raise Refused(("invalid thread id: " if api == "v2" else "Invalid request: ") + error)

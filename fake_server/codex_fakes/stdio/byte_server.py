@@ -17,13 +17,13 @@ A step is an object with one of these keys:
     reply RESULT            answer the request that was expected last
     refuse ERROR            answer that request with an error
     send MESSAGE            write a message
-    together [MESSAGE...]   write several messages at once; one without method and id answers the request expected last
+    together [MESSAGE...]   write several messages together; one without method and id answers the request expected last
     raw TEXT                write this text unchanged
     write {...}             how bytes are written from here on: `split` (bytes a piece), `eol`, `ascii` (escape all else)
     gate NAME               wait here until the gate is opened
     quiet SECONDS           wait here until the client has sent nothing for so long
-    stderr BYTES            write so many bytes to stderr
-    exit STATUS             end at once
+    stderr BYTES            write this number of bytes to stderr
+    exit STATUS             end immediately
     stay                    do not end with stdin: wait to be killed
 
 A client request that no later step expects is refused as Codex refuses an unknown method. After the last step the server stops
@@ -172,7 +172,7 @@ class Player:
         self._send(message)
 
     def step_together(self, messages: list[Any]) -> None:
-        """Write several messages at once."""
+        """Write several messages together, in one write."""
         messages = [message if "method" in message or "id" in message else {"id": self._asked, **message} for message in messages]
         for message in messages:
             self._report_on(message)
@@ -208,7 +208,7 @@ class Player:
             noise = noise[posix.write(2, noise) :]
 
     def step_exit(self, status: int) -> None:
-        """End at once."""
+        """End immediately."""
         self.ledger.add(exit=status)
         posix._exit(status)
 

@@ -142,7 +142,7 @@ def _inserts(make: Callable[[Fault], bytes]) -> Change:
 
 
 def _here_within(fault: Fault, raw: bytes) -> bool:
-    """Return True, once, if the fault occurs inside this line; if the line is too short to be cut, the next one is used."""
+    """Return True, once, if the fault occurs inside this line; if the line is too short to be cut, the next line is used."""
     return len(raw) > 2 and fault.here()
 
 

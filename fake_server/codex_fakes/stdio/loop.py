@@ -197,7 +197,7 @@ class Stdio:
         return bool(readable), bool(writable)
 
     def _take(self, line: bytes) -> bool:
-        """Process one line; return False if the server ends because of it (the real one does on invalid UTF-8)."""
+        """Process one line; return False if the server ends because of it (the real server ends after invalid UTF-8)."""
         live = Frame(0, monotonic() - self.start, "rpc", "client", raw=line, value=read_message(line, self.keeps_numbers))
         if self.capture is not None:
             self.capture.write(live)
@@ -284,7 +284,7 @@ class Stdio:
 
 
 def die(number: int) -> None:
-    """Let the signal end this process at once, as it ends the real server (REAL-94)."""
+    """Let the signal end this process immediately, as it ends the real server (REAL-94)."""
     signal(number, SIG_DFL)
     kill(getpid(), number)
 

@@ -39,7 +39,7 @@ SHOWN = 8
 @click.option("--json", "as_json", is_flag=True, help="Print learnt.json.")
 @sentences
 def command(version: str, runs: int, wait: float, jobs: int, chosen: str, as_json: bool) -> None:
-    """Make the schema bundles, tables and recordings of Codex VERSION. They are made from its binary, offline.
+    """Make the schema bundles, tables and recordings of Codex VERSION. All of these are made from the binary of VERSION, offline.
 
     Installs VERSION, asks it for its schemas, methods and configuration keys, runs the suite on it, and learns from the
     differences between the runs. Takes about half an hour. Finished steps are kept: after an interrupt, run the command again to

@@ -17,7 +17,7 @@ from codex_replay.shell.rpc.bridge import SCHEMES, CannotConnect, Started, bridg
 def command(words: tuple[str, ...]) -> None:
     """Use an app-server that speaks WebSocket as a program on stdio.
 
-    URL is ws://HOST:PORT, wss://HOST or unix://PATH of a server that runs. If CMD is given, it is started with the additional
+    URL is ws://HOST:PORT, wss://HOST or unix://PATH of a running server. If CMD is given, CMD is started with the additional
     arguments `--listen ws://127.0.0.1:PORT`, and ended when stdin ends. Each line of stdin is sent as a message; each message is
     printed as a line.
 

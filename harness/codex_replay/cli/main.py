@@ -38,7 +38,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported at first use, so that `codex-replay record` starts at once."""
+    """A group whose commands are imported at first use, so that `codex-replay record` starts immediately."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program. Output without a reader (`>&-`, `| head`) is dropped; the exit status stays correct."""

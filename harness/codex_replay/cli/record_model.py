@@ -44,7 +44,7 @@ class Scripted:
         return {"upstream": {"script": self.script, "config": None}}
 
     def problems(self) -> list[str]:
-        """Return a sentence for each request without an answer, and one on the turns of the script that no request used."""
+        """Return a sentence for each request without an answer, and a sentence on the turns that no request used."""
         from codex_replay.shell.http.backend_process import BackendError
 
         try:

@@ -121,8 +121,8 @@ def command(
 ) -> None:
     """Serve the fake Responses backend until interrupted.
 
-    Each request is answered from the recordings if one matches, otherwise from the script. Without a recording and a script,
-    every request gets the same short reply.
+    Each request is answered from the recordings if a recorded request matches, otherwise from the script. Without a recording and
+    a script, every request gets the same short reply.
 
     Each request is printed as one line, without tokens and other secrets.
 
@@ -190,7 +190,7 @@ class _Stop:
             signal.signal(signal.SIGINT, self)
 
     def __call__(self, number: int, frame: object) -> None:
-        """Raise `KeyboardInterrupt`: at once, or after the line that is being printed."""
+        """Raise `KeyboardInterrupt`: immediately, or after the line that is being printed."""
         if not self._prints or self._came:
             raise KeyboardInterrupt
         self._came = True
@@ -231,7 +231,7 @@ def welcome(url: str, token: str) -> str:
 class _Printer:
     """The printer of the command.
 
-    It removes secrets and control characters from each text, because users redirect the output to files.
+    The printer removes secrets and control characters from each text, because users redirect the output to files.
     """
 
     def __init__(self) -> None:

@@ -78,7 +78,9 @@ _WITHOUT = {
 
 
 def choose(name: str, version: str) -> tuple[Any, str]:
-    """Return the table `name` of `version` and ""; or the table for all versions (None if there is none) and a sentence to print.
+    """Return the table `name` of `version` and "".
+
+    Or the table for all versions (None if it does not exist) and a sentence to print.
 
     The same rule applies to the version in a cassette's header and to the version of a subject. The sentence names the missing
     table and the consequence.
@@ -171,7 +173,7 @@ def versions() -> list[str]:
 def schema(version: str = DEFAULT, experimental: bool = False) -> Mapping[str, bytes]:
     """Return the plain or the `experimental` schema files of `version` by relative name, such as ``v2/ThreadStartParams.json``.
 
-    Raises `MissingTable` if they do not exist.
+    Raises `MissingTable` if these files do not exist.
     """
     files = _source().schema(version, experimental)
     if PRIMARY not in files:

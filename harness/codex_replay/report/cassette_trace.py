@@ -32,8 +32,8 @@ _HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "
 def cassette_trace(path: Path | str, case: str, step: Callable[[], object] | None = None) -> Trace:
     """Return the trace of the cassette at `path`; raises `CassetteError` if it cannot be read.
 
-    `step` is called for each frame, to show progress. `truncated` describes a recording without its footer, or one that is too
-    long for a page.
+    `step` is called for each frame, to show progress. `truncated` describes a recording without its footer, or a recording that
+    is too long for a page.
     """
     with CassetteReader(path) as reader:
         notes = Notes(reader.header.codex)

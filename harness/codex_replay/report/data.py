@@ -113,7 +113,7 @@ class Report(TypedDict):
     """The result of a run. `started` is UTC in RFC 3339, `seconds` the total time; `subject` names a subject per role.
 
     `stale` are lines of a baseline whose checks now pass; `interrupted` is True if not all cases ran. Stale lines and an
-    interruption make the verdict `failed`. `racy` are checks that had another result when they were rerun alone, and that the
+    interruption make the verdict `failed`. `racy` are checks that had a different result when they were rerun alone, and that the
     baseline does not mark as racy. `stopped_early` is the number of selected cases, if the run stopped because its first cases
     all failed for one cause. `next` are the recommended steps, the most useful first. In a merged report `runs` lists the merged
     runs.

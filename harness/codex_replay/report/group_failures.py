@@ -55,7 +55,7 @@ def groups(cases: Sequence[Case], least: int = LEAST, most: int | None = MOST) -
 
 
 def counted_groups(cases: Sequence[Case]) -> list[tuple[str, int]]:
-    """Return the groups of `groups`, each with the number of its cases."""
+    """Return the result of `groups`, each group with the number of its cases."""
     return [(text, len(indexes)) for text, indexes in groups(cases)]
 
 

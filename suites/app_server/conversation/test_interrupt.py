@@ -47,7 +47,7 @@ def since(server: Server, request: Any) -> list[Any]:
 
 
 def heard(server: Server) -> None:
-    """Wait for the first piece of the model's message, and its event if there is one."""
+    """Wait for the first piece of the model's message, and its event if the version sends events."""
     if has_events(server):
         server.notification("codex/event/agent_message_delta")
     elif not all_of(server, "item/agentMessage/delta"):

@@ -232,7 +232,7 @@ def test_an_image_that_is_not_there(app_server: AppServer) -> None:
 
 
 def test_view_image(app_server: AppServer) -> None:
-    """view_image: one event, and one imageView item that starts and completes at once. (REAL-33)"""
+    """view_image: one event, and one imageView item that starts and completes immediately. (REAL-33)"""
     image = [{"type": "input_image", "image_url": DATA_URL, "detail": "high"}]
     report = app_server.by_version({"0.0.0": "attached local image path", "0.169.0": image})
     script = [{"items": [function_call("view_image", {"path": "a.png"})]}, expects(report)]

@@ -62,7 +62,7 @@ def told_in_order(server: Server, calls: int) -> None:
 def test_commands_run_one_after_the_other(app_server: AppServer) -> None:
     """A command starts only after the previous command has ended. (REAL-68)
 
-    Since 0.169.0 all commands start at once; each has its own end and output.
+    Since 0.169.0 all commands start at the same time; each has its own end and output.
     """
     calls = [shell_call(f"printf {n}", f"call_{n}") for n in (1, 2, 3)]
     outputs = ran(app_server, call_1="1", call_2="2", call_3="3").get("outputs", {})

@@ -137,7 +137,7 @@ def test_the_turn_after(app_server: AppServer) -> None:
 
 @V1
 def test_v1_message_in_a_turn(app_server: AppServer) -> None:
-    """v1: sendUserMessage during a turn is answered at once and steers that turn, which ends once. (REAL-77)"""
+    """v1: sendUserMessage during a turn is answered immediately and steers that turn, which ends once. (REAL-77)"""
     server = app_server([GATED, SECOND])
     talk = conversation(server)
     send_words(server, talk, "first")

@@ -1,4 +1,6 @@
-"""The life of threads: start, read, list, resume, fork, archive, unarchive, roll back; several at once; several listeners.
+"""The life of threads: start, read, list, resume, fork, archive, unarchive, roll back.
+
+Several at the same time; several listeners.
 
 Source: docs/contract/real-0.92.md, sections 4 and 6, and the bundle's Thread*Params and Thread*Response. On a live server
 the cases also check the input of the next model request.
@@ -397,7 +399,7 @@ def test_ephemeral(app_server: AppServer) -> None:
 
 
 def test_two_threads_at_once(app_server: AppServer) -> None:
-    """When turns run in two threads at once, each thread gets all of its own frames and no others. (REAL-114)"""
+    """When turns run in two threads at the same time, each thread gets all of its own frames and no others. (REAL-114)"""
     hello = {"items": [text("Hello", "Hel", "lo")], "match": "to the first"}
     server = app_server([hello, {"items": [text("Bye", "B", "ye", id="msg_2")], "match": "to the second"}])
     first = open_thread(server)

@@ -74,7 +74,7 @@ def test_thread_start(app_server: AppServer) -> None:
 
 
 def test_mcp_startup_complete(app_server: AppServer) -> None:
-    """Without MCP servers mcp_startup_complete comes at once, with an empty turn id; later versions report no start."""
+    """Without MCP servers mcp_startup_complete comes immediately, with an empty turn id; later versions report no start."""
     server = app_server()
     thread = start_thread(server)
     if not has_events(server):

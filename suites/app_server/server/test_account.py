@@ -85,7 +85,7 @@ def test_chatgpt(app_server: AppServer) -> None:
 
 
 def test_key_login(app_server: AppServer) -> None:
-    """account/login/start with a key completes at once; account/login/completed and account/updated follow, in this order."""
+    """account/login/start with a key completes immediately; account/login/completed and account/updated follow, in this order."""
     server = app_server(script("api_key", "Hello"), config=WANTS_LOGIN)
     server.initialize()
     assert server.request("account/read", {}) == these(server, {"account": None, "requiresOpenaiAuth": True})
@@ -251,7 +251,7 @@ UNDATED_TOKENS = {"0.0.0": False, "0.169.0": True}
 def test_no_last_refresh(app_server: AppServer) -> None:
     """Tokens without the time of their last refresh are unusable: the turn fails before any request to the model. (REAL-09)
 
-    Since 0.169.0 the server refreshes such tokens; until then it requests the workspaces without a token.
+    Since 0.169.0 the server refreshes such tokens; before the refresh it requests the workspaces without a token.
     """
     usable = app_server.by_version(UNDATED_TOKENS)
     tokens = {"id_token": "", "access_token": "fake-access-token", "refresh_token": "fake-refresh-token", "account_id": "fake"}

@@ -35,7 +35,7 @@ def test_end_of_input_of_an_idle_thread(app_server: AppServer) -> None:
 
 
 def test_end_of_input_in_a_turn(app_server: AppServer) -> None:
-    """During a turn the server ends with status 0 at once: the turn is neither completed nor interrupted. (REAL-92)"""
+    """During a turn the server ends with status 0 immediately: the turn is neither completed nor interrupted. (REAL-92)"""
     server = app_server([GATED])
     thread = open_thread(server)
     start(server, thread)
@@ -108,7 +108,7 @@ def test_unterminated_last_line(app_server: AppServer) -> None:
 @pytest.mark.live_only("a recording has no signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal(app_server: AppServer, number: signal.Signals) -> None:
-    """A signal ends the server at once; the signal is its exit status. (REAL-94)"""
+    """A signal ends the server immediately; the signal is its exit status. (REAL-94)"""
     status = app_server.by_version(STATUS) if number == signal.SIGTERM else -number
     server = app_server(ends=status)
     server.initialize()
@@ -119,7 +119,7 @@ def test_signal(app_server: AppServer, number: signal.Signals) -> None:
 @pytest.mark.live_only("a recording has no signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_signal_in_a_turn(app_server: AppServer, number: signal.Signals) -> None:
-    """A signal during a turn ends the server at once; the server sends no message about the turn. (REAL-94)"""
+    """A signal during a turn ends the server immediately; the server sends no message about the turn. (REAL-94)"""
     status = app_server.by_version(STATUS) if number == signal.SIGTERM else -number
     server = app_server([GATED], ends=status)
     thread = open_thread(server)

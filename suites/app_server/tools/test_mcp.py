@@ -256,7 +256,7 @@ def test_status_of_none(app_server: AppServer) -> None:
 
 
 def test_reload(app_server: AppServer) -> None:
-    """config/mcpServer/reload takes no params and is answered at once."""
+    """config/mcpServer/reload takes no params and is answered immediately."""
     server = app_server()
     server.initialize()
     assert server.request("config/mcpServer/reload") == {}

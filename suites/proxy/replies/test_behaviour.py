@@ -133,7 +133,7 @@ def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> N
     wanted = "a server's error (5xx)" if status == 502 else str(status)
     assert fits, (
         f"{done.method} {done.path} must be answered {wanted} for this failed turn, "
-        f"but was answered {done.answered}: {done.body[:300]!r}"
+        f"but was answered {done.answered}: {done.shown()}"
     )
 
 
@@ -144,7 +144,7 @@ def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
     """After a fault the stream ends with an error, never with the clean end of a half answer."""
     done = proxy.post(endpoint, {"stream": True}, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
-    assert failure(done), f"the error in the stream is empty: {done.body[-300:]!r}"
+    assert failure(done), f"the error in the stream is empty: {done.shown(-300)}"
     if done.is_stream:
         ends = [e.value for e in done.events if isinstance(e.value, dict) and e.value.get("type") == "response.completed"]
         must_be("The response.completed events of a stream that failed", ends, [])
@@ -268,7 +268,7 @@ def test_a_client_that_goes_away_frees_its_turn(proxy: Proxy, endpoint: str) -> 
 @pytest.mark.spec("server-death-in-turn", "REAL-94")
 @pytest.mark.model("")
 def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """If the app-server dies during a turn, the client gets an error at once, and the proxy serves again."""
+    """If the app-server dies during a turn, the client gets an error immediately, and the proxy serves again."""
     pieces = ["Half of it. ", *["More. "] * 100]  # 5 s of one message, so that none is complete when the app-server dies
     items = [{"type": "text", "text": "".join(pieces), "deltas": pieces}]
     script = [
@@ -276,7 +276,7 @@ def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream
         {"items": ["Next."], "times": "always"},
     ]
     report = killed_in_turn(proxy, endpoint, stream, script, begun='"Half of it. ')
-    assert failure(report), f"the error in the answer is empty: {report.body[-300:]!r}"
+    assert failure(report), f"the error in the answer is empty: {report.shown(-300)}"
     must_say(served_again(proxy, endpoint, script), "Next.")
 
 
@@ -296,7 +296,7 @@ def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: b
     answered = [frame.value["id"] for frame in done.frames if frame.sender == "client" and frame.kind in ("response", "error")]
     assert asked, (
         "With PROXY_APPROVAL_POLICY=untrusted the app-server must request an approval for a command, but it requested none: "
-        f"pass the policy to the app-server. The status of the answer is {done.status}: {done.body[:300]!r}"
+        f"pass the policy to the app-server. The status of the answer is {done.status}: {done.shown()}"
     )
     must_be("The ids of the app-server's requests that got no answer", [each for each in asked if each not in answered], [])
     if done.status < 400:
@@ -312,7 +312,7 @@ def test_no_command_is_approved_for_nobody(proxy: Proxy, endpoint: str) -> None:
     asked = {f.value["id"]: f.value["method"] for f in done.frames if f.sender == "server" and f.kind == "request"}
     assert asked, (
         "With PROXY_APPROVAL_POLICY=untrusted the app-server must request an approval for `rm`, but it requested none: pass the "
-        f"policy to the app-server. The status of the answer is {done.status}: {done.body[:300]!r}"
+        f"policy to the app-server. The status of the answer is {done.status}: {done.shown()}"
     )
     for frame in done.frames:
         if frame.sender == "client" and frame.kind == "response" and frame.value["id"] in asked:

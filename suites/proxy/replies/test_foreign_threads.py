@@ -95,7 +95,7 @@ def only_its_own(done: Exchange, own: str, foreign: str, what: str, wanted: str,
     between = f"thread {foreign} ({what}), which is not the request's own, {own}"
     if done.status != 200:
         raise AssertionError(
-            f"{done.method} {done.path} was answered {done.answered} after an event of {between}: {done.body[:300]!r}. {compare}"
+            f"{done.method} {done.path} was answered {done.answered} after an event of {between}: {done.shown()}. {compare}"
         )
     text = read(done).text.replace("\n", "")  # a proxy may part the messages of a turn by a line
     if words and words in text:
@@ -130,14 +130,14 @@ def test_events_of_a_foreign_thread(proxy: Proxy, endpoint: str, stream: bool, k
     done = proxy.post(endpoint, {"stream": stream, **more}, env={"CODEX_REPLAY_INSERT": insert}, ok=False)
     if not proxy.attached and not any(FOREIGN in frame.raw for frame in done.frames):
         raise AssertionError(
-            f"The app-server has sent no text of the model's, so no foreign event came behind it. {done.method} {done.path} "
-            f"was answered {done.answered}: {done.body[:300]!r}"
+            f"The app-server has sent no text of the model, so no foreign event came after it. {done.method} {done.path} "
+            f"was answered {done.answered}: {done.shown()}"
         )
     own = thread_of(done.frames, proxy.marker)
     only_its_own(done, own, FOREIGN, kind, TEXT, WORDS)
     if re.search(r'_tokens": ?(99999|90000)\b', done.body.decode("utf-8", "replace")):
         raise AssertionError(
-            f"The usage of the answer is that of thread {FOREIGN}, which is not the request's own, {own}: {done.body[-300:]!r}"
+            f"The usage of the answer is that of thread {FOREIGN}, which is not the request's own, {own}: {done.shown(-300)}"
         )
 
 

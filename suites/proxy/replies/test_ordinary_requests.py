@@ -61,7 +61,7 @@ def test_a_body_that_comes_in_pieces(proxy: Proxy, endpoint: str) -> None:
     data = json.dumps({"model": "gpt-5.2", **asking(endpoint, proxy.prompt(WIDE))}, ensure_ascii=False).encode()
     at = data.index("\U0001f600".encode())
     done = proxy.ask("POST", PATHS[endpoint], Chunks(data[: at + 2], data[at + 2 : at + 9], data[at + 9 :]))
-    must_be(f"The status of the answer to a body in three pieces ({done.body[:200]!r})", done.status, 200)
+    must_be(f"The status of the answer to a body in three pieces ({done.shown(200)})", done.status, 200)
     calls = [text for call in proxy.model_calls() for _, text in strings(call["body"]) if proxy.marker in text]
     if not calls or any(WIDE not in text for text in calls):
         raise AssertionError(
@@ -251,7 +251,7 @@ def test_a_long_answer_holds_up_no_other_client(proxy: Proxy, endpoint: str) -> 
     except SubjectFailure as why:
         raise AssertionError(
             "A request that came while the turn of another one ran was not answered: the proxy serves one client at a time. "
-            f"Serve several at once, or set `clients = 1` in the proxy's table. {why}"
+            f"Serve several at the same time, or set `clients = 1` in the proxy's table. {why}"
         ) from None
     finally:
         client.hang_up()

@@ -89,7 +89,7 @@ def judge(proxy: Proxy, done: Exchange, vector: Vector) -> None:
     if failed:
         assert any(outcome.error for outcome in vector.outcomes), (
             f"{done.method} {done.path} must succeed, but was answered {done.answered}"
-            f"{' with an error in the stream' if done.status < 400 else ''}: {done.body[:300]!r} {why}"
+            f"{' with an error in the stream' if done.status < 400 else ''}: {done.shown()} {why}"
         )
         must_come_of_the_text(proxy, done)
         return

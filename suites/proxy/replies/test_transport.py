@@ -1,4 +1,4 @@
-"""What lies around a request and its turn: the framing of bodies, queries in URLs, and an app-server that writes to stderr.
+"""The parts around a request and its turn: the framing of bodies, queries in URLs, and an app-server that writes to stderr.
 
 Source: RFC 9112, sections 6.2 and 7.1; RFC 3986, section 3.4; docs/proxy.md.
 """
@@ -53,13 +53,13 @@ def test_a_query_is_no_part_of_the_path(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model({"type": "text", "text": WIDE, "deltas": [WIDE[:4], WIDE[4:]]})
 @pytest.mark.spec("content-length-bytes", source="RFC 9112, 6.2", says="the message body length in octets")
 def test_the_length_of_an_answer_is_in_bytes(proxy: Proxy, endpoint: str) -> None:
-    """The Content-Length of an answer counts bytes and not characters: the client gets the whole body, and nothing behind it."""
+    """The Content-Length of an answer counts bytes and not characters: the client gets the whole body, and nothing after it."""
     done = proxy.post(endpoint)
     try:
         json.loads(done.body)
     except ValueError:
         raise AssertionError(
-            f"The answer with the text {WIDE!r} is cut off: it ends with {done.body[-40:]!r}. Its Content-Length is "
+            f"The answer with the text {WIDE!r} is cut off: it ends with {done.shown(-40)}. Its Content-Length is "
             f"{done.header('content-length')}; a Content-Length counts the bytes of the body in UTF-8 and not its characters."
         ) from None
     must_say(done, WIDE)

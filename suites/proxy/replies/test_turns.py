@@ -72,7 +72,7 @@ def test_a_stream_that_codex_repeats(proxy: Proxy, endpoint: str, stream: bool) 
     """An `error` with `willRetry` does not end the turn: Codex asks the model again, and the client gets the answer to the
     second request."""
     done = proxy.post(endpoint, {"stream": stream}, env={"CODEX_REPLAY_STREAM_RETRIES": "1"}, ok=False)
-    got = read(done).text if done.status == 200 else f"(answered {done.answered}: {done.body[:300]!r})"
+    got = read(done).text if done.status == 200 else f"(answered {done.answered}: {done.shown()})"
     if got != "At the second try.":
         retried = any(frame.sender == "server" and '"willRetry":true' in frame.raw for frame in done.frames)
         why = "An `error` with willRetry true ended the answer, although Codex asks the model again. " if retried else ""
@@ -101,10 +101,10 @@ def finally_failed(cases: dict[str, dict[str, Any]]) -> list[Any]:
 )
 @pytest.mark.spec("fault-not-retried", "REAL-98")
 def test_a_failed_turn_is_not_submitted_again(proxy: Proxy, endpoint: str, kind: str) -> None:
-    """After a failure that another try cannot mend, the proxy reports it, and does not submit the prompt again."""
+    """After a failure that another try cannot repair, the proxy reports it, and does not submit the prompt again."""
     done = proxy.post(endpoint, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
-    assert failure(done), f"the error in the answer is empty: {done.body[-300:]!r}"
+    assert failure(done), f"the error in the answer is empty: {done.shown(-300)}"
     sent = [call["method"] for call in done.calls(*SUBMISSIONS)]
     asked = len(proxy.model_calls())
     if len(sent) > 1 or asked != 1:
@@ -149,7 +149,7 @@ def test_the_text_before_a_native_call(proxy: Proxy, endpoint: str, stream: bool
 @pytest.mark.model(turns=[{"status": 401, "error": {"message": "no access"}, **THINKS, "times": "always"}])
 @pytest.mark.spec("fault-401", "REAL-98")
 def test_a_backend_that_refuses_the_login(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The login of the proxy's own Codex is not accepted: 401 or a server error, at once and with a message."""
+    """The login of the proxy's own Codex is not accepted: 401 or a server error, immediately and with a message."""
     done = proxy.post(endpoint, {"stream": stream}, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     error = failure(done)
@@ -158,7 +158,7 @@ def test_a_backend_that_refuses_the_login(proxy: Proxy, endpoint: str, stream: b
     if not done.is_stream and done.status != 401 and done.status < 500:
         raise AssertionError(
             f"{done.method} {done.path} must be answered 401 or 5xx if the backend refuses the login (401), but was answered "
-            f"{done.answered}: {done.body[:300]!r}"
+            f"{done.answered}: {done.shown()}"
         )
 
 
@@ -167,7 +167,7 @@ def test_a_backend_that_refuses_the_login(proxy: Proxy, endpoint: str, stream: b
 @pytest.mark.model("")
 @pytest.mark.spec("server-death-before", "REAL-94")
 def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """If the app-server dies before the first text, the request fails at once with a server error.
+    """If the app-server dies before the first text, the request fails immediately with a server error.
 
     The proxy then serves the next request.
     """
@@ -176,7 +176,7 @@ def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: s
         {"items": ["Again."], "times": "always"},
     ]
     done = killed_in_turn(proxy, endpoint, stream, script, begun='"turn/started"')
-    assert failure(done), f"the failure in the answer is empty: {done.body[-300:]!r}"
+    assert failure(done), f"the failure in the answer is empty: {done.shown(-300)}"
     must_say(served_again(proxy, endpoint, script), "Again.")
 
 
@@ -184,7 +184,7 @@ def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: s
 @pytest.mark.model("")
 @pytest.mark.spec("server-death-at-start", "REAL-94")
 def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> None:
-    """If the app-server dies at its start: an error at once, no restarts in a tight loop, and later the proxy serves again."""
+    """If the app-server dies at its start: an immediate error, no restarts in a tight loop, and later the proxy serves again."""
     script = [{"items": ["Again."], "times": "always"}]
     proxy.post(endpoint, script=script)
     running = proxy.process(script=script)
@@ -203,10 +203,10 @@ def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> No
         # The answer comes of the first start for this request, which a busy machine may delay; without one, of earlier ends.
         first = next((t for t in starts() if t >= done.started), done.started)
         must_be_at_once(done, first, "the end of the app-server at its start", begun=done.started)
-        assert failure(done), f"the error in the answer is empty: {done.body[-300:]!r}"
+        assert failure(done), f"the error in the answer is empty: {done.shown(-300)}"
         assert done.status >= 500, (
             f"{done.method} {done.path} must be answered a server's error (502 or 503) while the app-server ends at its start, "
-            f"but was answered {done.answered}: {done.body[:300]!r}"
+            f"but was answered {done.answered}: {done.shown()}"
         )
         time.sleep(1)
         seconds, requests, number = time.monotonic() - began, len(proxy.exchanges) - before, len(starts())

@@ -113,7 +113,7 @@ def test_types_of_a_failure(proxy: Proxy, endpoint: str, stream: bool) -> None:
     done = proxy.post(endpoint, {"stream": stream}, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     must_have_types(done)
-    assert failure(done), f"the error in the answer is empty: {done.body[-300:]!r}"
+    assert failure(done), f"the error in the answer is empty: {done.shown(-300)}"
     if done.is_stream:
         values = [event.value for event in done.events if event.data != "[DONE]"]
         broken = [at for at, value in enumerate(values) if value.get("type") == "response.failed" or value.get("error")]

@@ -115,7 +115,7 @@ def test_each_request_has_a_conversation_of_its_own(proxy: Proxy, endpoint: str)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-accepted", "PAY-01", "REAL-45")
 def test_no_call_is_refused(proxy: Proxy, endpoint: str) -> None:
-    """The app-server refuses none of these calls, also with tools and a schema."""
+    """The app-server refuses none of these calls, even with tools and a schema."""
     shaped = {"type": "json_schema", "name": "s", "schema": {"type": "object", "properties": {}}}
     extra = {"text": {"format": shaped}} if endpoint == "responses" else {"response_format": {"type": "json_object"}}
     done = proxy.post(endpoint, {"tools": [tool(endpoint)], **extra})

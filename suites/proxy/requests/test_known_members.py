@@ -49,7 +49,7 @@ def must_be_known(proxy: Proxy, calls: list[dict[str, Any]], allowed: dict[str, 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("known-members", "REAL-45")
 def test_no_unknown_members(proxy: Proxy, endpoint: str, asked: str) -> None:
-    """Calls of a plain request and of one with every member; as-specified also allows the names of its specification."""
+    """Plain and full requests make calls with known members only; as-specified also allows the names of its specification."""
     seen(proxy)
     more = {**RICH[endpoint], **format_of(endpoint), "tools": [tool(endpoint)]} if asked == "everything" else {}
     done = proxy.post(endpoint, more, ok=False)
@@ -58,7 +58,7 @@ def test_no_unknown_members(proxy: Proxy, endpoint: str, asked: str) -> None:
 
 @pytest.mark.spec("known-handshake", "REAL-45")
 def test_the_handshake_has_no_unknown_members(proxy: Proxy) -> None:
-    """Return the `initialize` requests to all app-servers that the proxy has started so far."""
+    """The `initialize` requests to all app-servers have known members only."""
     seen(proxy)
     proxy.ask("GET", "/v1/models")
     if not [*proxy.handshakes()]:  # a proxy may start its app-server with the first request

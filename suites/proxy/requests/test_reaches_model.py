@@ -84,7 +84,7 @@ def test_instructions(proxy: Proxy, beside: str) -> None:
 )
 @pytest.mark.spec("system-text-keeps-its-role", "HAND-19", "HAND-24", "PAY-91")
 def test_a_system_text_is_no_text_of_the_user(proxy: Proxy, endpoint: str, role: str) -> None:
-    """System and developer texts and `instructions` reach the model, but in no message of the user."""
+    """System and developer texts and `instructions` reach the model, but never in a message of the user."""
     text = f"Obey the {role} of lighthouses."
     if role == "instructions":
         where, messages, more = role, [], {"instructions": text}
@@ -290,7 +290,7 @@ def test_the_shapes_of_a_tool(proxy: Proxy, shape: str) -> None:
         return
     if done.status != 200:
         raise AssertionError(
-            f"POST /v1/responses with a {shape} tool must be answered 200, but was answered {done.answered}: {done.body[:300]!r}"
+            f"POST /v1/responses with a {shape} tool must be answered 200, but was answered {done.answered}: {done.shown()}"
         )
     for body in model_bodies(proxy):
         message = json.dumps(body, ensure_ascii=False)

@@ -26,7 +26,7 @@ def test_a_title_costs_no_turn(proxy: Proxy, kind: str, stream: bool) -> None:
     done = proxy.responses({"input": ASKING[kind], "stream": stream})
     sent = [call["method"] for call in done.calls(*CALLS, "thread/start", "turn/start")]
     must_be(f"The calls to the app-server for a {kind} (a proxy without the capability title-intercept may make some)", sent, [])
-    assert read(done).text.strip(), f"the answer to a request for a {kind} has no text: {done.body[:300]!r}"
+    assert read(done).text.strip(), f"the answer to a request for a {kind} has no text: {done.shown()}"
     must_be("`status` of the answer", read(done).ended, "completed")
 
 

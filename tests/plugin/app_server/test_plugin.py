@@ -81,7 +81,7 @@ def test_a_bad_run(suite: pytest.Pytester) -> None:
     result = run(suite)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*Traffic (-> client, <- server)*", "*-> initialize", "*<- result of 0", "FAILED: 1 of 1 case; *"]
+        ["*Traffic (-> client, <- server)*", "*-> initialize", "*<- result of request 0", "FAILED: 1 of 1 case; *"]
     )
     assert report(suite)["cases"][0]["message"].startswith("words")
     (junit,) = suite.path.glob("reports/*/junit.xml")
@@ -525,7 +525,7 @@ def test_the_command(suite: pytest.Pytester) -> None:
     ("arguments", "status", "words"),
     [
         (["no-such-suite"], 4, "There is no suite 'no-such-suite'. The suites are app_server"),
-        ([""], 4, "A SUITE is empty"),
+        ([""], 4, "A SUITE argument is empty"),
         (["app_server", "--record", "all"], 4, "only a real app-server can be recorded"),
         (["app_server", "-k", "no-such-case"], 5, "deselected"),
         (["app_server", "-k", "no-such-case"], 5, "NOTHING VERIFIED: no case was selected."),

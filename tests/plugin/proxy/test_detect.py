@@ -58,11 +58,11 @@ def test_an_endpoint_that_drops_each_connection_is_no_capability() -> None:
     [
         (401, "", "needed (a request without a bearer is answered 401)"),
         (400, "", "not needed (a request without a bearer is answered 400)"),
-        (0, DROPPED.problem, "no answer: the connection was closed, so it is unknown whether a key is needed"),
+        (0, DROPPED.problem, "unknown: a request without a key got no answer (the connection was closed)"),
         (
             0,
             "no complete answer within 5 s",
-            "no answer: no complete answer within 5 s, so it is unknown whether a key is needed",
+            "unknown: a request without a key got no answer (no complete answer within 5 s)",
         ),
     ],
 )

@@ -57,7 +57,7 @@ def test_the_advice_names_the_table_and_its_file() -> None:
     table = "[tool.codex-replay.proxy.mine] of codex-replay.toml"
     (missing,) = missing_capabilities(SUBJECT, [(["models"], False)] * LEAST + [([], True)], table)
     (slow,) = not_ready(SUBJECT, [READY], table)
-    assert missing.endswith(f"into {table}.")
+    assert f" into {table}; otherwise " in missing
     assert slow.endswith(f"in {table}.")
 
 

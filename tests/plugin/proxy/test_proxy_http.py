@@ -101,3 +101,11 @@ def test_a_second_submission_is_waited_for_only_until_its_turn_would_have_begun(
     assert is_quiet(frames(2 * QUIET))
     assert not is_quiet(frames(0))
     assert not is_quiet(frames(2 * QUIET)[:-1])
+
+
+def test_a_message_shows_a_body_as_text() -> None:
+    body = '{"error": "Größe: \u20ac"}'.encode()
+    answer = Exchange("POST", "/v1/responses", {}, body=body)
+    assert answer.shown() == """'{"error": "Größe: \u20ac"}'"""
+    assert answer.shown(-5) == """'\u20ac"}'"""
+    assert answer.shown(-4) == r"""'\\x82\\xac"}'""", "a character that is cut in two stays visible"

@@ -45,7 +45,7 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
         ),
         (
             [("client", ASKED), ("server", ACCEPTED), ("server", APPROVAL), ("client", REFUSED)],
-            "The proxy answered the app-server's request item/tool/call (id 0) with an error, which hangs the turn: "
+            "The proxy answered the app-server's request item/tool/call (id 0) with an error. The turn then hangs: "
             "send a decision.",
         ),
         (

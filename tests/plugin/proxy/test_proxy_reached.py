@@ -18,7 +18,7 @@ B = Called("call_B", "south", "lanterns")
 def proxy(*inputs: Any, instructions: str = "Be kind.") -> Proxy:
     """A proxy whose model got these inputs."""
     calls = [{"body": {"instructions": instructions, "input": given}} for given in inputs]
-    asked = SimpleNamespace(calls=lambda: [{"method": "turn/start"}], status=200, body=b"{}")
+    asked = SimpleNamespace(calls=lambda: [{"method": "turn/start"}], status=200, shown=lambda most: "'{}'")
     return cast("Proxy", SimpleNamespace(model_calls=lambda: calls, exchanges=[asked], marker="case-1;"))
 
 
@@ -105,6 +105,6 @@ def test_a_text_that_is_lost_out_of_order_or_not_in_every_request() -> None:
 
 def test_a_request_that_never_reached_the_model() -> None:
     with pytest.raises(
-        AssertionError, match=r"'case-1;' is in it\) reached the model. The proxy sent its app-server: turn/start"
+        AssertionError, match=r"it contains 'case-1;'\) reached the model. The proxy sent its app-server: turn/start"
     ):
         must_reach(proxy(), ("messages[0]", "one"))

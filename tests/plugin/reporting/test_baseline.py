@@ -92,7 +92,7 @@ def test_a_line_of_one_case_that_passes_is_stale(run) -> None:
     result = run(KNOWN + "- {check: good-one, reason: not any more}\n")
     assert result.ret == 1
     result.assert_outcomes(passed=1, failed=1, xfailed=4)
-    result.stdout.fnmatch_lines(["*Stale: 'good-one' passes now; remove its line from *known.yaml."])
+    result.stdout.fnmatch_lines(["*Stale: 'good-one' passes now; remove its line from *known.yaml, or add --update-baseline."])
 
 
 def test_a_line_of_many_cases_is_stale_when_all_pass(run) -> None:

@@ -101,7 +101,7 @@ def test_hangs(start: Start) -> None:
     asked = client.post("turn/start", {})
     while not client.process.stderr_tail():
         time.sleep(0.01)
-    progress = r"The last message of the server was result of 0, and no turn had started"
+    progress = r"The last message of the server was result of request 0, and no turn had started"
     with pytest.raises(
         SubjectFailure,
         match=rf"^{progress}: the reply to request \d+ did not come within 0\.5 s\. The server is still running\..*\n.*waiting "

@@ -15,7 +15,7 @@ STARTED, ENDED = {"method": "turn/started", "params": {}}, {"method": "turn/comp
     ("messages", "text"),
     [
         ([], "The server sent no message"),
-        ([{"id": 1, "result": {}}], "The last message of the server was result of 1, and no turn had started"),
+        ([{"id": 1, "result": {}}], "The last message of the server was result of request 1, and no turn had started"),
         ([STARTED], "The last message of the server was turn/started, and the turn had not ended"),
         ([STARTED, ENDED], "The last message of the server was turn/completed, and the turn had ended"),
         ([STARTED, ENDED, STARTED], "The last message of the server was turn/started, and the turn had not ended"),

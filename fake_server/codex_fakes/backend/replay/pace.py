@@ -1,6 +1,6 @@
 """The times at which the parts of a recorded answer are sent.
 
-They follow the chosen pace, and no part is sent before the frames that it waits for.
+The times follow the chosen pace, and no part is sent before the frames that it waits for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Wait = Callable[[float], Awaitable[None]]
 class Pace:
     """The pace of one session's recordings.
 
-    `speed` is a factor of the recorded speed, 0 for no waiting. `held` maps the number of a recorded frame to a gate: an answer
+    `speed` is relative to the recorded speed; 0 means no waiting. `held` maps the number of a recorded frame to a gate: an answer
     stops before that frame until the gate is released.
     """
 

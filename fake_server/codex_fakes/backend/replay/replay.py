@@ -50,7 +50,8 @@ class Replay:
     def grants(self, mode: str, request: Request, path: str, query: str) -> Handshake | None:
         """Return how a handshake is accepted.
 
-        Returns None if the recording refuses it or does not have it: the handshake is then answered like a request.
+        Returns None if the recording refuses the handshake or does not contain it: the handshake is then answered like an
+        ordinary request.
 
         If a client connects more often than the recorded client, each further connection is accepted, too. With `mode` "on", a
         recording of HTTP also accepts the handshake: the events of its answers are then sent as messages.

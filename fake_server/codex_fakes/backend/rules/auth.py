@@ -151,7 +151,7 @@ def user_agent_missing(asked: Asked) -> RuleFinding | None:
 
 
 def _codex_headers(asked: Asked) -> bool:
-    """Return True if the headers of Codex are required: on the path of the ChatGPT backend, also with a key (LITE-29).
+    """Return True if the headers of Codex are required: on the path of the ChatGPT backend, even with an API key (LITE-29).
 
     An SDK with an API key, at any other path, does not send these headers.
     """

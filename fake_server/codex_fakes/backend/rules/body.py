@@ -283,7 +283,7 @@ def _unpaired(asked: Asked, partners: Mapping[str, str]) -> tuple[int, str, str,
 
 
 def _text(item: Mapping[str, object], key: str) -> str | None:
-    """Return a member that is a name; None if it is not a string."""
+    """Return the value of a member that should be a name; None if the value is not a string."""
     value = item.get(key)
     return value if type(value) is str else None
 

@@ -42,7 +42,7 @@ ROUTES = (
 
 
 async def answer(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> bool:
-    """Answer a request for kept data; return False if there is no such route."""
+    """Answer a request for kept data; return False if the path is not a route for kept data."""
     method, given = exchange.request.method, query_values(query)
     options = {key: values[0] for key, values in given.items()}
     if found := _RESPONSE.search(path):
@@ -261,7 +261,7 @@ def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
 
 
 def _body(exchange: Exchange, entry: Entry) -> dict[str, Any] | None:
-    """Return the JSON object in a request (empty if there is no body); refuse any other body, and return None."""
+    """Return the JSON object in a request (empty without a body); refuse any other body, and return None."""
     try:
         body = read(entry.body) if entry.body else {}
     except NotJson as error:

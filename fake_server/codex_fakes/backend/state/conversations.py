@@ -71,7 +71,7 @@ class Conversations:
         return self._kept.pop(id_, None) is not None
 
     def trim(self) -> None:
-        """Drop the oldest conversations until all of them together need little enough memory."""
+        """Drop the oldest conversations until the memory of all of them is below the limit."""
         while len(self._kept) > COUNT or (len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > BYTES):
             self._kept.popitem(last=False)
 

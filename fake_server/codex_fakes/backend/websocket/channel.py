@@ -80,7 +80,7 @@ class Channel:
         self._exchange.connection.close()
 
     def _feed(self, data: bytes) -> None:
-        """Take bytes from the client: pongs are sent at once, messages are queued."""
+        """Take bytes from the client: pongs are sent immediately, messages are queued."""
         for message in self._decoder.feed(data):
             if message.kind == "ping":
                 self.send(self.encoder.message("pong", message.data))

@@ -1,6 +1,6 @@
 """The handshake of a WebSocket.
 
-It is refused, fails as the script demands, or is accepted. This module is imported at the first upgrade.
+The handshake is refused, fails as the script demands, or is accepted. This module is imported at the first upgrade.
 
 Sources: RFC 6455, section 4.2.1; the measured behaviour of Codex 0.169.0.
 """
@@ -46,7 +46,7 @@ async def serve(
     """Answer a handshake, and then the messages of its connection; `answer` answers the HTTP requests that the messages are
     converted to.
 
-    `granted` is the recorded response to the handshake; None if there is no recording.
+    `granted` is the recorded response to the handshake; None without a recording.
     """
     request = exchange.request
     settings = session.websocket

@@ -72,7 +72,7 @@ def _window(window: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def login(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """account/login/start: complete at once with a key; for ChatGPT, return an id and a URL."""
+    """account/login/start: complete immediately with a key; for ChatGPT, return an id and a URL."""
     kind = params["type"]
     if kind == "apiKey":
         _allow_key(session)

@@ -171,7 +171,7 @@ def begin(
 def told_of(thread: Thread, before: Settings | None, number: str | None, turn: Turn) -> None:
     """Send the texts for the model about changed settings as raw items.
 
-    They are sent after the overrides, and a second time in the next turn.
+    The items are sent after the overrides, and once more in the next turn.
 
     `number` is the submission number of the overrides, if any, and `before` are the earlier settings.
     """

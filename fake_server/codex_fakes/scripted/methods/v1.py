@@ -109,7 +109,7 @@ def remove_listener(session: Session, request: Any, params: dict[str, Any]) -> N
 
 
 def send_user_message(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn, or steer the running one; the answer is sent before the notifications."""
+    """Start a turn, or steer the running turn; the answer is sent before the notifications."""
     items = [_item_v2(item) for item in params["items"]]
     thread = session.thread(params["conversationId"], "v1")
     turn = submit(session, thread, items, None)

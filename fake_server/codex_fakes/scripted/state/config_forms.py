@@ -73,7 +73,7 @@ def _wrong(value: Any, kind: Any, at: tuple[str, ...]) -> WrongSetting | None:
 
 
 def _wrong_entry(value: Any) -> tuple[str, ...]:
-    """Return the index of the first entry of a list that is no text."""
+    """Return the index of the first entry of a list that is not a text."""
     entries = enumerate(value) if type(value) is list else ()
     return next(((str(number),) for number, entry in entries if type(entry) is not str), ())
 

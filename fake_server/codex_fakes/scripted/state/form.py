@@ -146,7 +146,7 @@ def _missing(members: Mapping[str, Any], kinds: Mapping[str, str]) -> str | None
 
 
 def unlike(value: Any, expected: str) -> str:
-    """Return the error for a value of another type."""
+    """Return the error for a value of the wrong type."""
     return f"invalid type: {type_name(value)}, expected {expected}"
 
 
@@ -170,7 +170,7 @@ def _no_word(value: Any, words: Collection[str]) -> str | None:
 
 
 def _no_list(value: list[Any], members: Collection[str], name: str) -> str:
-    """Refuse a list in place of an object (the real server accepts a list that is long enough, but no client sends one)."""
+    """Refuse a list in place of an object (the real server accepts a list that is long enough; no client sends such a list)."""
     return f"invalid length {len(value)}, expected struct {name} with {len(members)} elements"
 
 

@@ -96,7 +96,7 @@ class Model:
         }
 
     def go_on(self, position: dict[str, Any]) -> None:
-        """Continue from a position; an empty one is the beginning."""
+        """Continue from a position; an empty position is the beginning."""
         self._asked, self._defaults = int(position.get("asked", 0)), int(position.get("defaults", 0))
         self._answered = {method: set(used) for method, used in position.get("answered", {}).items()}
         if self._turns is not None:
@@ -136,7 +136,7 @@ class Model:
 
     @property
     def git(self) -> dict[str, Any]:
-        """The git repository of the threads: sha, branch, originUrl, mergeBase; empty if there is none."""
+        """The git repository of the threads: sha, branch, originUrl, mergeBase; empty without a repository."""
         return dict(self._script.git) if self._script is not None else {}
 
     @property

@@ -26,7 +26,7 @@ class Out(Protocol):
 
     @property
     def store(self) -> State | None:
-        """The state folder, if there is one."""
+        """The state folder; None if threads are kept only in memory."""
 
     def send(self, frame: dict[str, Any]) -> None:
         """Send a notification."""
@@ -41,7 +41,7 @@ class Out(Protocol):
         """Wait for a gap of the real server before the next output."""
 
     def gap(self, name: str) -> Iterator[Any]:
-        """Yield the wait for a gap of the real server, if there is one."""
+        """Yield the wait for a gap of the real server, if it has one here."""
 
 
 class Turn(Protocol):

@@ -197,7 +197,7 @@ class Settings:
         return None if whole is None else whole * 9 // 10
 
     def feature(self, name: str) -> bool:
-        """Return True if the configuration switches a feature on, also by an old name."""
+        """Return True if the configuration switches a feature on, by its present or an old name."""
         features = self.config.get("features")
         old = [alias for alias, meant in self._limits.get("aliases", {}).items() if meant == name]
         if any(self.config.get(alias) is True for alias in old if alias != "web_search"):
@@ -291,7 +291,7 @@ def flags_of(overrides: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration with another one on top, table by table."""
+    """Return the configuration `old`, overwritten by `new` table by table."""
     both = dict(old)
     for key, value in new.items():
         tables = isinstance(value, dict) and isinstance(old.get(key), dict)

@@ -6,8 +6,8 @@
     DIR/lock                  locked while one of them is read and written
 
 A process that dies while it writes leaves at most a last line without a newline: readers ignore it, and the next writer removes
-it. Processes that use one thread at once append to one file, as the real server does: each process shows the turns of both, but
-its model gets only the turns that existed when the process loaded the thread.
+it. Processes that use one thread at the same time append to one file, as the real server does: each process shows the turns of
+both, but its model gets only the turns that existed when the process loaded the thread.
 
 A broken file ends the process with status 2 and a sentence on stderr.
 """

@@ -163,7 +163,10 @@ class Thread:
     # -- saying -------------------------------------------------------------------------------------------------------
 
     def listen(self, subscription: str, api: str, raw: bool = False) -> None:
-        """Attach a listener, also for raw items if it requested them; it gets the frames that no listener received."""
+        """Attach a listener, which gets raw items too if it requested them.
+
+        The listener first gets the frames that no other listener received.
+        """
         self.listeners.append((subscription, api, raw))
         unheard, self._unheard = self._unheard, []
         for name, values, ticket in unheard:
@@ -290,7 +293,7 @@ class Thread:
         self._out.delay_output(name)
 
     def gap(self, name: str) -> Iterator[Any]:
-        """Yield the wait for a gap of the real server, if there is one."""
+        """Yield the wait for a gap of the real server, if it has one here."""
         return self._out.gap(name)
 
     # -- running ------------------------------------------------------------------------------------------------------
@@ -340,7 +343,7 @@ class Thread:
         self.steered, self._aborting = [], False
 
     def interrupt(self) -> None:
-        """Abort the running turn, if there is one, and answer the requests to interrupt it."""
+        """Abort the running turn, if a turn runs, and answer the requests to interrupt it."""
         if self._run is None or self.turn is None:
             return
         self._run.close()
@@ -365,7 +368,7 @@ class Thread:
             self.interrupt()
 
     def replace(self) -> None:
-        """End the running turn, if there is one, because another turn replaces it."""
+        """End the running turn, if a turn runs, because another turn replaces it."""
         if self._run is not None:
             self._run.close()
             self.emit("turn-replaced")

@@ -26,7 +26,7 @@ class Ticket:
         self.reply: dict[str, Any] | None = None
 
     def ready(self) -> bool:
-        """Return True if the reply has come."""
+        """Return True if the reply has arrived."""
         return self.reply is not None
 
 
@@ -39,12 +39,15 @@ class Sleep:
         self.until = monotonic() + seconds
 
     def ready(self) -> bool:
-        """Return True if the time has come."""
+        """Return True if the time is over."""
         return monotonic() >= self.until
 
 
 class Gap(Sleep):
-    """Wait as long as the real server would take; the wait ends at once when the client has closed stdin (`server.at_end`)."""
+    """Wait as long as the real server would take.
+
+    The wait ends immediately when the client has closed stdin (`server.at_end`).
+    """
 
     __slots__ = ("_server",)
 
@@ -53,7 +56,7 @@ class Gap(Sleep):
         self._server = server
 
     def ready(self) -> bool:
-        """Return True if the time has come, or if the client can no longer miss the following frames."""
+        """Return True if the time is over, or if the client can no longer miss the following frames."""
         return self._server.at_end or super().ready()
 
 
@@ -67,7 +70,7 @@ class SleepOrSteer(Sleep):
         self._steered = steered
 
     def ready(self) -> bool:
-        """Return True if the time has come or the turn was steered."""
+        """Return True if the time is over or the turn was steered."""
         return bool(self._steered) or super().ready()
 
 
@@ -120,7 +123,7 @@ class Quiet:
 
 
 class Pause:
-    """Let other work run once; then the turn continues at once."""
+    """Let other work run once; then the turn continues immediately."""
 
     __slots__ = ()
 

@@ -127,7 +127,7 @@ class Calls:
         return text
 
     def forms(self) -> dict[str, Any] | None:
-        """Return the table of the arguments of the version's tools (forms.json), if there is one."""
+        """Return the table of the arguments of the version's tools (forms.json), if the version has this table."""
         from codex_replay.protocol.data_tables import load
 
         table: dict[str, Any] | None = load("forms", self.turn.settings.version).get("arguments")

@@ -1,7 +1,7 @@
 """Patches: the fake shows them, requests approval, and treats them as applied; it reads and writes no file.
 
-Strategy: only a directory is looked for. After an approval, a later version can write in the directories of the patch's files
-that exist, and it creates no other.
+Strategy: the fake only checks whether directories exist. After an approval, a later version can write in the directories of the
+patch's files that exist, and it creates no other.
 """
 
 from __future__ import annotations

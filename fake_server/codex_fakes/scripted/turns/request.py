@@ -43,7 +43,7 @@ def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[
 
 
 def _effort(settings: Settings, able: dict[str, Any]) -> str | None:
-    """Return the effort of a model for which nobody has chosen one; the server reads some in its list of models."""
+    """Return the default effort of a model, if no effort was chosen; the server reads some defaults from its list of models."""
     features = settings.config.get("features")
     unread = able.get("listed") and isinstance(features, dict) and features.get("remote_models") is False
     return None if unread else able.get("effort")

@@ -1,8 +1,9 @@
 """The tools of the scripted fake: the model's calls are approved and answered, but never executed.
 
 The output of a call comes from the script: the `result` of its item (docs/fake-codex.md). Calls run one after another, in order;
-the real 0.92.0 also runs them one after another, but in no fixed order. Later versions start all calls at once; the fake does
-this only with the client's own tools."""
+the real 0.92.0 also runs them one after another, but in no fixed order. Later versions start all calls at the same time; the fake
+does this only with the client's own tools.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +59,10 @@ class Tools(Commands, Patches):
                     self.report_on()
 
     def _at_once(self) -> Generator[Any, None, None]:
-        """Run the client's tools at the head of the pending calls: all requests are sent at once, and replies may come in any
-        order.
+        """Run the client's tools at the head of the pending calls: all requests are sent together.
 
-        The outputs are set in the order of the calls, after the last reply. After an interrupt, the outputs come from the replies
-        that have arrived.
+        The replies may come in any order. The outputs are set in the order of the calls, after the last reply. After an
+        interrupt, the outputs come from the replies that have arrived.
         """
         group = list(takewhile(self.is_dynamic, self.pending))
         runs = [self.output_of(call) for call in group]

@@ -226,7 +226,7 @@ class Turn:
             return
 
     def _stream(self, acts: list[Any], results: dict[str, Any], sampling: Sampling) -> Run:
-        """Run a reply. Later versions report the usage after each reply, also after an incomplete reply."""
+        """Run a reply. Later versions report the usage after each reply, even after an incomplete reply."""
         try:
             yield from self._reply(acts, results, sampling)
         finally:

@@ -27,7 +27,7 @@ def import_(
 ) -> None:
     """Make a cassette from another tool's recording: the log of a tee, or the proto-events of a proxy.
 
-    Secrets are removed, also those that were streamed in chunks. A payload that was cut for size is marked and never
+    Secrets are removed, including secrets that were streamed in chunks. A payload that was cut for size is marked and never
     treated as complete.
     """
     from codex_replay.protocol.recordings.codex_version import codex_version

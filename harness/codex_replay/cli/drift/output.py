@@ -7,7 +7,7 @@ from typing import Any
 
 
 def write(path: str | None, form: Callable[[Any], str], report: dict[str, Any]) -> None:
-    """Write one form of a report to the file that the user asked for, if any. Raises ``OSError``."""
+    """Write one form of a report to the file that the user named; without a name, write nothing. Raises ``OSError``."""
     if path is not None:
         from codex_replay.shell.files.atomic import write_whole
 

@@ -131,7 +131,7 @@ def _removed(findings: Sequence[Mapping[str, Any]]) -> Row:
 def left_out(report: Report, most: int) -> str:
     """Return a sentence that counts the changes omitted from the short form, and names the option that shows them.
 
-    "" if none is omitted.
+    Returns "" if no change is omitted.
     """
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
     if not additive and len(rows(report, "breaking")) == len(worst(report, most)):

@@ -223,7 +223,7 @@ _READY = "A proxy must listen on 127.0.0.1, at the port in PORT (or where {port}
 
 
 def printable_lines(text: str) -> str:
-    """Return a text of several lines in which control characters are visible."""
+    """Return a text of several lines with every control character escaped."""
     return "\n".join(printable(line) for line in text.split("\n"))
 
 

@@ -78,7 +78,7 @@ def prompt(text):
     report("error", message=...).
 
     At its end, exactly once: report("end", status=...), which is completed, interrupted or failed. This function must
-    return at once, so that the commands below can come while the turn runs.
+    return immediately, so that the commands below can come while the turn runs.
     """
     report("error", message=f"prompt() of codex-replay-driver.py is not connected to a plugin (codex: {CODEX})")
     report("end", status="failed")
@@ -194,7 +194,7 @@ local plugin = {}
 --   report('plan', { steps = ... }), report('error', { message = ... }),
 --   report('approval', { id = ..., kind = ..., reason = ..., command = ... }): kind is command or fileChange, id is your own
 -- At its end, exactly once: report('end', { status = ... }), which is completed, interrupted or failed.
--- This function must return at once, so that the commands below can come while the turn runs.
+-- This function must return immediately, so that the commands below can come while the turn runs.
 function plugin.prompt(text)
   local message = 'prompt() of codex-replay-driver.lua is not connected to a plugin (codex: ' .. codex .. ')'
   report('error', { message = message })

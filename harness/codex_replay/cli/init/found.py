@@ -58,7 +58,7 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     key = f"{'' if found.needs_key else 'not '}needed (a request without a bearer is answered {seen.without_key})"
     if not seen.without_key:
         why = "the connection was closed" if any(w in seen.keyless for w in ("closed", "reset")) else seen.keyless
-        key = f"no answer: {why}, so it is unknown whether a key is needed"
+        key = f"unknown: a request without a key got no answer ({why})"
     lines = [
         ("ready", f"after {seen.seconds:.1f} s ({ready})"),
         ("key", key),

@@ -184,5 +184,5 @@ def progress(what: str, total: int | None = None) -> Iterator[Progress]:
 
 
 def printable(text: str) -> str:
-    """Return `text` with every control character visible."""
+    """Return `text` with every control character escaped."""
     return escape(text)

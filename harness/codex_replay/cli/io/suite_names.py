@@ -31,7 +31,7 @@ def resolve(names: tuple[str, ...]) -> list[str]:
     found = []
     for name in names:
         if not name:
-            raise NoSuchSuite("A SUITE is empty; remove it to run all suites.")
+            raise NoSuchSuite("A SUITE argument is empty; remove it to run all suites.")
         path, colons, rest = name.partition("::")
         suite = next((place for folder in folders if (place := _place(folder, path))), None)
         if suite is not None and not path.startswith((".", "/")):

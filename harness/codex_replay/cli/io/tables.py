@@ -1,4 +1,4 @@
-"""The option `--codex`. It names the Codex version whose tables are used if the recording's own version has no tables."""
+"""The option `--codex`. The option names the Codex version whose tables are used if the recording's own version has no tables."""
 
 from __future__ import annotations
 

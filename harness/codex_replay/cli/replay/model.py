@@ -1,10 +1,9 @@
 """The model and the home directory of a live app-server, to which a recorded client is played.
 
 Strategy. If the cassette has http answers, the requests of each path and conversation get them one after the other. The
-requests of the live server are not compared, because they depend on the home directory. A request beyond the recorded ones is
-refused with 501.
-Without recorded answers, requests are answered by the script of the recording, or by the default reply if it has none. A message
-names the source. `--script` takes precedence over all of these.
+requests of the live server are not compared, because they depend on the home directory. A request beyond the recorded requests is
+refused with 501. Without recorded answers, requests are answered by the script of the recording, or by the default reply if it
+has none. A message names the source. `--script` takes precedence over all of these.
 
 In its answers, the server names its provider and a few settings. If a user made the recording, the hermetic home takes the
 recorded values of all settings that the recorded client did not set itself. These settings therefore do not count as

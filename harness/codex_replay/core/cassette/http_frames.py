@@ -6,7 +6,7 @@
     chunk     a piece of another body: BODY
     close     "end", "cut" (the connection closed before the body was whole), "reset"
 
-BODY is {"body": value} where the compact JSON of the value is the very body, else EXACT: {"text"} or {"base64"}, with the decoded
+BODY is {"body": value} if the compact JSON of the value is exactly the body, else EXACT: {"text"} or {"base64"}, with the decoded
 "view" next to it if it is JSON. The same rule applies to "data". Headers and trailers are pairs in their original order and case,
 in Latin-1; `reason` and `version` are given only if they are unusual. A compressed body is EXACT with a decompressed view, and
 with its "encoding" if the first bytes do not show it. A compressed body that had to be redacted is stored decompressed and marked
@@ -53,7 +53,7 @@ _REASONS = {
 
 
 def header(headers: Headers, name: str) -> str | None:
-    """Return the value of the first header of this name, in any case, or None."""
+    """Return the value of the first header of this name, or None; the case of the name does not matter."""
     return next((value for key, value in headers if key.lower() == name), None)
 
 
@@ -115,7 +115,7 @@ def _plain_fields(name: str, raw: bytes, redact: Redact | None) -> dict[str, Any
 
 
 def _with_view(fields: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Add a view if it can be written (a lone surrogate cannot)."""
+    """Add the decoded view of a body if it can be written as JSON (a lone surrogate cannot)."""
     if value is None:
         return fields
     try:

@@ -84,7 +84,7 @@ class Rules:
         return text
 
     def mask(self, key: str, value: Any) -> Any:
-        """Return one leaf masked for comparison, by its key or by the string patterns. The type and the key stay.
+        """Return one leaf masked for comparison, by its key or by the string patterns. The type and the key do not change.
 
         A relative path is not masked, because it does not depend on the machine. Objects and lists are returned unchanged.
         """

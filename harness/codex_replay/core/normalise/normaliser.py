@@ -102,7 +102,7 @@ class Normaliser:
     def message(self, value: Any, sender: str) -> Any:
         """Return a JSON-RPC message of `sender` normalised.
 
-        Its id becomes a name with the method of the request (`<id:turn/start:1>`).
+        The id of a message becomes a name with the method of the request (`<id:turn/start:1>`).
 
         The two sides number their requests independently: a server's request is `<server-id:...>`. A reply that answers no
         request has the id `<id:?>`. A notification may name a request of the same side as `requestId`.
@@ -170,7 +170,7 @@ class Normaliser:
         return self._name_ids(self.rules.mask_string(named) if below else self.rules.mask(key, named))
 
     def text(self, text: str) -> str:
-        """Return a string that is under no key (a key itself, a line that is not JSON) normalised."""
+        """Return a string without a key of its own (a key itself, or a line that is not JSON) normalised."""
         return self._name_ids(self.rules.mask_string(self._name_roots(text)))
 
     def header(self, name: str, text: str) -> str:

@@ -2,10 +2,10 @@
 
 Strategy: each frame gets a `Mark`: its label and the thread, item and exchange that it belongs to. Two frames are ordered as
 they were seen if they are in the same stream (one side of the rpc seam, one http exchange, the requests of one thread) unless a
-declared race allows another order, or both are answers of the server. In addition, a request comes before its reply, and a
-declared cause before its effect. All other order depends on timing: between different threads, between the two directions, and
-between the two seams. (This is a trace in the sense of Mazurkiewicz, and `canonical` gives its lexicographic normal form.) Two
-runs therefore give the same sequence exactly if they differ only in declared races.
+declared race allows a different order, or both are answers of the server. In addition, a request comes before its reply, and a
+declared cause before its effect. The order of any other two frames depends on timing: frames of different threads, directions or
+seams. (Mazurkiewicz calls such a partial order a trace; `canonical` returns its lexicographic normal form.) Two runs therefore
+give the same sequence exactly if they differ only in declared races.
 
 Labels are for people and for the table: "rpc> turn/start", "rpc< response to turn/start", "rpc< item/started commandExecution",
 "http> POST /v1/responses", "http< sse response.created". The races are in `protocol/data/<version>/normalise.json`.

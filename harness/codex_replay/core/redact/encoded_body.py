@@ -119,7 +119,7 @@ def with_body(payload: dict[str, Any], plain: bytes, packed: str) -> dict[str, A
 
 
 def with_exact(payload: dict[str, Any], raw: bytes) -> dict[str, Any]:
-    """Return an event's payload with other exact bytes, in the same form as before."""
+    """Return an event's payload with new exact bytes, in the same form as before."""
     if "base64" in payload:
         return {**payload, "base64": b64encode(raw).decode()}
     return {**payload, "text": raw.decode()}

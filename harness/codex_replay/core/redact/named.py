@@ -59,8 +59,7 @@ _HEADER_NAME = re.compile(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|[a-z]+-
 
 @cache
 def _pattern(word: str) -> re.Pattern[bytes]:
-    """Return the pattern of the names with a word; there is one pattern for each word, because a regex with a literal beginning
-    is fast.
+    """Return the pattern of the names that contain a word; each word has its own pattern, because a literal beginning is fast.
 
     The pattern is compiled when it is first needed, because compiling all patterns takes longer than the rest of the import
     of the

@@ -102,7 +102,7 @@ class Placeholders:
     def of(self, kind: str, secret: bytes) -> bytes:
         """Return the placeholder of a secret.
 
-        It has the shape of the secret if that shape is known, otherwise the form `redacted-<kind>-N`.
+        The placeholder has the shape of the secret if that shape is known, otherwise the form `redacted-<kind>-N`.
         """
         if is_placeholder(secret):
             return secret

@@ -21,5 +21,5 @@ def sentence(text: str) -> str:
 
 
 def shown_line(line: bytes, most: int = 200) -> str:
-    """Return the beginning of a received line for a sentence: in quotes, without secrets, at most `most` bytes."""
+    """Return the beginning of a received line, to quote it in a message: in quotes, without secrets, at most `most` bytes."""
     return repr(Redactor().redact(line[:_LINE])[:most])

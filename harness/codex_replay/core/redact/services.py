@@ -1,8 +1,10 @@
 """Keys of well-known services, recognised by their published prefix and length: a table, and the finders that are built from it.
 
-A row has the form of a key, and letters in lower case to search for first (in a word of at least `triggers.LONG` characters). The
-prefixes are those that each service documents for its secret scanning; gitleaks (MIT) and detect-secrets (Apache-2.0) served as
-checklists, and no code of them is copied. `(?<!x)` is not used, because an escape (`\\n`) may stand before a key."""
+Each row has the pattern of one kind of key, and the lower-case letters to search for first (in a word of at least `triggers.LONG`
+characters). The prefixes are those that each service documents for its secret scanning; gitleaks (MIT) and detect-secrets
+(Apache-2.0) served as checklists, and none of their code is copied. `(?<!x)` is not used, because an escape (`\\n`) may stand
+before a key.
+"""
 
 from __future__ import annotations
 

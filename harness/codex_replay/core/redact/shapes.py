@@ -174,7 +174,7 @@ def _is_escape(data: bytes, found: re.Match[bytes]) -> bool:
 
 
 def find_homes(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the user's name in /home/NAME, /Users/NAME and C:\\Users\\NAME, also if the backslashes are escaped."""
+    """Yield the user's name in /home/NAME, /Users/NAME and C:\\Users\\NAME, even if the backslashes are escaped."""
     for found in pattern.finditer(low):
         start, end = found.span("name")
         end -= len(found["name"]) - len(found["name"].rstrip(b".-~@+"))

@@ -24,7 +24,7 @@ _ROUNDS = 32  # as the redactor itself: each round leaves less to find
 
 
 class Secret(NamedTuple):
-    """A secret that only joined chunks show: its kind, its length, and the places of its first and last chunk (see
+    """A secret that is visible only in joined chunks: its kind, its length, and the places of its first and last chunk (see
     `Streams.add`).
     """
 
@@ -110,7 +110,7 @@ class Streams:
             self._known[raw[:at]] = (raw[end:], self._open[chunk.stream])
 
     def secrets(self, redactor: Redactor) -> Iterator[Secret]:
-        """Yield the secrets that only joined chunks show, and the secrets in base64.
+        """Yield the secrets that are visible only in joined chunks, and the secrets in base64.
 
         All other secrets are found by searching single frames.
         """
@@ -129,8 +129,7 @@ class Streams:
                     yield secret
 
     def rewritten(self, redactor: Redactor) -> dict[int, dict[int, bytes]]:
-        """Return the new content of the chunks that change, by the place of their frame and their own place in it
-        (`with_chunks`)."""
+        """Return the new content of the changed chunks: by the place of the frame, and by the place in it (`with_chunks`)."""
         changed: dict[int, dict[int, bytes]] = {}
         for stream in self._all:
             chunks = list(stream.chunks)

@@ -148,8 +148,8 @@ class Shortened(Shadow):
 
     `middles` are the omitted places.
 
-    Such a word is encoded data, of which no part is a key by itself. A secret that begins in a word and goes on to its end is
-    found by the two ends of the word, and includes its middle.
+    Such a word is encoded data, and no part of it is a separate key. A secret that begins in such a word and continues to its end
+    is found by the two ends of the word; it includes the middle.
     """
 
     def __init__(self, data: bytes, middles: Iterable[tuple[int, int]]) -> None:

@@ -2,30 +2,29 @@
 
 A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising"):
 
-- a response waits for its request;
-- a frame of a turn waits for the request that opened the turn, a frame of a thread for the request that opened the thread;
-- both wait for the replies to server requests that stood before them in the same thread;
-- the frame that reports an interrupted turn waits for the interrupting request, and so do the thread's frames between the
-  two while one of its requests has no result: without a result or an interrupt the server would send nothing;
-- the frame that reports a replaced turn waits for the request that opened the new turn;
-- a frame that names a thread and no turn waits for the request that opened the thread, or, if it is of a kind that only follows
-  requests (the thread's status, its name), for the last request in the thread;
-- while no turn runs, a frame of a thread waits for the request that opens the next turn if it is open (a warning before its
-  response), otherwise for the last request in the thread that the server has answered: that caused it. Two frames do not: the
-  first one of a thread, and one of a kind that the thread sent before any request named it;
-- a request that reaches all threads (a reload of the MCP servers) is awaited by the next frame of each;
-- a frame that names a process, a watch or a search of the client's waits for the last request that named it, and so does the
-  response to the request that started it;
-- a frame of a thread that no request opened (a sub-agent's) waits for what the frame before it waited for;
-- the next frame of a thread after the response to a request that steers the running turn waits for that request;
-- a frame that names no turn and is the thread's first after the response to a request that opened a turn waits for that request
-  (a warning behind the response of a review), with the same two exceptions;
-- a frame that names no thread waits for the last request if it is of a kind that only follows requests, and otherwise goes with
-  the frame before it, as the real server writes the two together.
+- A response waits for its request.
+- A frame of a turn waits for the request that opened the turn. A frame of a thread waits for the request that opened the thread.
+- Both wait for the earlier replies to server requests in the same thread.
+- The frame that reports an interrupted turn waits for the interrupting request. The thread's frames between the two wait for it
+  too, while a request of the thread has no result: without a result or an interrupt the server would send nothing.
+- The frame that reports a replaced turn waits for the request that opened the new turn.
+- A frame that names a thread and no turn waits for the request that opened the thread. If it is of a kind that only follows
+  requests (the thread's status, its name), it waits for the last request in the thread.
+- While no turn runs, a frame of a thread waits for the request that opens the next turn, if that request is open (a warning
+  before its response). Otherwise it waits for the last request in the thread that the server has answered, which caused it.
+  There are two exceptions: the first frame of a thread, and a frame of a kind that the thread sent before any request named it.
+- If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for it.
+- A frame that names a process, a watch or a search of the client waits for the last request that named it. The response to the
+  request that started it waits in the same way.
+- A frame of a thread that no request opened (a sub-agent's) waits for what the frame before it waited for.
+- After the response to a request that steers the running turn, the next frame of the thread waits for that request.
+- After the response to a request that opened a turn, the thread's first frame that names no turn waits for that request (a
+  warning after the response of a review), with the same two exceptions.
+- A frame that names no thread waits for the last request if it is of a kind that only follows requests. Otherwise it is sent
+  with the frame before it, as the real server writes the two together.
 
 A server frame never waits for a client frame only because that frame came earlier. Frames of one thread keep their order
-among themselves: they form
-a lane. A frame therefore names only the causes that are new since the last frame of its lane.
+among themselves: they form a lane. A frame therefore names only the causes that are new since the last frame of its lane.
 
 For a version without a table, `RecordedOrder` is used instead: every server frame waits for all client frames before it.
 
@@ -122,7 +121,7 @@ class Methods:
 class RecordedOrder:
     """The causes for a version without a table: each server frame waits for every client frame before it.
 
-    This class has the same methods as `Causality`. A track that uses this class blocks all lanes at once, so a frame names only
+    This class has the same methods as `Causality`. A track that uses this class blocks all lanes together, so a frame names only
     the client frames that are new since the server frame before it.
     """
 
@@ -397,7 +396,7 @@ def _turn_of(method: Any, params: Any) -> str | None:
 
 
 def _is_number(turn: str) -> bool:
-    """Return True for the number of a submission.
+    """Return True if a turn id is the number of a submission.
 
     This function does not use `whole_number`, because the first answer must not wait for that import.
     """

@@ -1,4 +1,6 @@
-"""Find the recorded exchange that answers a live request; if none matches, find the most similar one and the difference.
+"""Find the recorded exchange that answers a live request.
+
+If no exchange matches, find the most similar exchange and the difference.
 
 A request is compared over the parts that a case names (`http_over`). `match` masks the values that change from run to run, by the
 rules of `normalise`, and binds uuids. Secrets of the live request are redacted in the same way as those of the recording.

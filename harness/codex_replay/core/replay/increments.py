@@ -48,7 +48,10 @@ class Increments:
         return {**body, "previous_response_id": previous}
 
     def begin(self, body: Mapping[str, Any] | None) -> None:
-        """Note the full form of a request; no response can be continued until its answer is complete. None forgets all."""
+        """Note the full form of a request; no response can be continued until its answer is complete.
+
+        None removes all earlier requests and answers.
+        """
         self._body, self._items, self._id, self._later = body or {}, [], None, None
 
     def take_event(self, event: Any) -> None:
@@ -60,7 +63,7 @@ class Increments:
             self._id = event["response"].get("id")
 
     def take_later(self, events: Callable[[], Iterable[Any]]) -> None:
-        """Take note of all events of an answer, which are made only if the client continues it."""
+        """Keep the events of an answer unread: they are made only if the client continues that answer."""
         self._later = events
 
 

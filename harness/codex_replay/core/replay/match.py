@@ -244,7 +244,7 @@ def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
 
 
 def _literals(recorded: str, live: str) -> list[tuple[str, str]]:
-    """Return the live texts in the places of secrets that only the user could name (`--literal`, `--env-secrets`).
+    """Return the live texts at the places where the recording has a secret that the user named (`--literal`, `--env-secrets`).
 
     No rule finds such secrets in the live text, so the text around them must equal the recorded text. If it does not, the list is
     empty.

@@ -1,4 +1,4 @@
-"""The pace of a replay, as all options and settings write it: fast or burst, recorded, or Nx."""
+"""Parse the pace of a replay, which has the same form in all options and settings: fast or burst, recorded, or Nx."""
 
 from __future__ import annotations
 

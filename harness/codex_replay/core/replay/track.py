@@ -1,7 +1,7 @@
 """Replay one recording as a stream: decide which server frames may be sent now, and which client frame is expected next.
 
-A `Track` reads ahead only as far as necessary, releases each server frame once its causes (`causality`) have come, and takes the
-client's frames in order, except replies. `player` plays one track or several to a live client.
+A `Track` reads ahead only as far as necessary, releases each server frame once its causes (`causality`) have arrived, and takes
+the client's frames in order, except replies. `player` plays one track or several to a live client.
 
 This module opens no files: a track reads lines from a `Source`, such as `shell.cassettes.file.CassetteReader`. fake-codex loads
 this module at start-up.

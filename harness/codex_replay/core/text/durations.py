@@ -1,4 +1,4 @@
-"""Waiting times, as options give them."""
+"""Parse the waiting times that options give."""
 
 from __future__ import annotations
 

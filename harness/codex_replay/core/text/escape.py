@@ -11,7 +11,7 @@ def escape(text: str, keep: str = "") -> str:
 
 
 def escape_json(text: str) -> str:
-    """Return a JSON text, of the same value, with every character that a terminal might act on as an escape (`\\u001b`)."""
+    """Return a JSON text of the same value in which each character that a terminal might act on is an escape (`\\u001b`)."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else _units(c) for c in text)

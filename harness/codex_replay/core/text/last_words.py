@@ -11,7 +11,7 @@ LONG = 200
 
 
 def last_words(lines: Sequence[str]) -> str:
-    """Return the end of a sentence about a program that ended: ": " and the line, or that stderr is empty.
+    """Return the end of a sentence about a program that ended: the line after ": ", or the statement that stderr is empty.
 
     The result is the last line that is not indented and has a letter or digit. Python writes the error below its traceback.
     Node.js writes the error above its traceback, and then a closing brace and its version.

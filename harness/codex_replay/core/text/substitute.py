@@ -1,4 +1,4 @@
-"""Replace paths and ids inside text: all at once, the longest first, and a path only if it covers whole path segments.
+"""Replace paths and ids inside text: all in one pass, the longest first, and a path only if it covers whole path segments.
 
 `/tmp` is in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`; not in `/var/tmp/x`, `/tmpfile` or `/tmp.old`. The inserted text
 is not searched again. The data is text or bytes, plain or inside JSON at any depth (`\\n/tmp`).
@@ -77,7 +77,7 @@ def _text(data: str | bytes) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Return the character that a JSON escape of six characters encodes; an empty text for any other text."""
+    """Return the character that a JSON escape of six characters encodes; "" for any other text."""
     if len(text) != 6 or text[:2] != "\\u":
         return ""
     try:

@@ -11,7 +11,7 @@ _OWN = re.compile("(\x1b\\[[0-9;]*m|\\A\r)")
 
 
 def visible(text: str, *, terminal: bool = False) -> str:
-    """Return `text` with each character that a terminal acts on as a JSON escape (`\\u001b`).
+    """Return `text` in which each character that a terminal acts on is a JSON escape (`\\u001b`).
 
     For a `terminal`, colours and a carriage return at the beginning are kept.
     """

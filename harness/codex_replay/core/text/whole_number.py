@@ -7,5 +7,5 @@ MOST_DIGITS = 19
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number that the text writes in at most 19 ASCII digits; None for any other text, such as "", "-1" or "²"."""
+    """Return the number that a text of at most 19 ASCII digits represents; None for any other text, such as "", "-1" or "²"."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None

@@ -1,4 +1,4 @@
-"""Decode JSON from a client within bounds; servers use only this module for it.
+"""Decode JSON from a client within limits; servers decode such JSON only with this module.
 
 A text is refused (`NotJson`) if reading or writing it could end or stall the process: it is nested too deeply for a recursive
 reader, has too many tokens or escapes, contains a number with too many digits or out of the range of a float, or contains half a

@@ -1,4 +1,4 @@
-"""The content-encodings of HTTP bodies: identity, gzip, deflate (a zlib stream), zstd and br, also nested.
+"""The content-encodings of HTTP bodies: identity, gzip, deflate (a zlib stream), zstd and br, and nested encodings.
 
 A few bytes can decode to gigabytes, so a body is decoded in pieces, up to a limit.
 
@@ -39,7 +39,7 @@ def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
 
 
 def decode_partial(raw: bytes, encoding: str | None) -> bytes | None:
-    """Return the decodable part of a body, also of a truncated one.
+    """Return the decodable part of a body, which may be truncated.
 
     Returns None for an unknown encoding, for invalid bytes, and for a body of more than `MAX_DECODED` decoded bytes.
     """
@@ -74,7 +74,7 @@ def _apply(plain: bytes, name: str) -> bytes:
 
 
 def detect(raw: bytes) -> str:
-    """Return the content-encoding that the first bytes of a body show; "" if they show none, as in a br body."""
+    """Return the content-encoding that the first bytes of a body show; "" if they show no encoding, as with br."""
     found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
     return found or ("deflate" if _is_zlib(raw) else "")
 
@@ -134,7 +134,7 @@ def _undo(raw: bytes, name: str, limit: int) -> tuple[bytes, bool]:
 
 
 class _Brotli:
-    """A br stream: a few of its bytes can decode to very many, so the decoded bytes are returned in pieces.
+    """A br stream: a few bytes can decode to very many, so the decoded bytes are returned in pieces.
 
     No bytes may follow the stream.
     """

@@ -24,7 +24,7 @@ def edited(raw: bytes, value: Any, edits: Iterable[tuple[Path, Any]]) -> bytes |
 
 
 def value_of(raw: bytes | None) -> Any:
-    """Return the value of a JSON text; None for None."""
+    """Return the value of a JSON text; None if `raw` is None."""
     try:
         return None if raw is None else loads(raw)
     except NotJson:

@@ -19,7 +19,7 @@ _scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
 def span(data: bytes, path: Path) -> tuple[int, int]:
     """Return the position of the value at `path` in one JSON text, in bytes (start, end).
 
-    Raises `KeyError` if there is no such value.
+    Raises `KeyError` if the path leads to no value.
     """
     text = data.decode()
     at = skip(text, 0)

@@ -32,13 +32,13 @@ def is_reply(value: Any) -> bool:
 
 
 def label(value: Any) -> str:
-    """Return a short name for people: the method, or `result of 3`, or `error for 3`, or `no message`."""
+    """Return a short name for people: the method, or `result of request 3`, or `error for request 3`, or `no message`."""
     sort = kind(value)
     if sort in ("request", "notification"):
         method = value["method"]
         return method if type(method) is str else f"method {method!r}"
     if sort == "response":
-        return f"result of {value['id']}"
+        return f"result of request {value['id']}"
     if sort == "error":
-        return f"error for {value['id']}"
+        return f"error for request {value['id']}"
     return "no message"

@@ -1,4 +1,4 @@
-"""The hosts that are this machine. A request to any other host may cost money, so the user must be told first."""
+"""The hosts that are this machine. A request to any other host may cost money, so the user must be warned first."""
 
 from __future__ import annotations
 

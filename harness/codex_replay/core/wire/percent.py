@@ -1,4 +1,4 @@
-"""The percent-encoding of paths and queries. Most have none, and the standard `urllib.parse` is slow to import.
+"""Decode the percent-encoding of paths and queries. Few texts need this, and the standard `urllib.parse` is slow to import.
 
 Source: RFC 3986, section 2.1, and the URL standard for the form of a query."""
 

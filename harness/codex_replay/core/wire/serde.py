@@ -1,6 +1,6 @@
 """Read a client's line as serde_json reads it, the JSON reader of the real server.
 
-This module handles the cases in which Python's reader gives another result.
+This module handles the cases in which Python's reader gives a different result.
 
 serde_json refuses a whole line for a lone surrogate and for values nested more than 127 deep, at any place. serde_json refuses a
 message that has the same member twice. serde_json reads a list of a request's members, in their order, as a request. Numbers
@@ -61,14 +61,14 @@ def _double(text: str) -> float:
 
 
 def _integer(text: str) -> int | float:
-    """Read an integer; one that does not fit, and `-0`, is a double."""
+    """Read an integer; an integer that does not fit, and `-0`, becomes a double."""
     if len(text) < 21 and text != "-0" and (value := int(text)) in _INTEGERS:
         return value
     return _double(text)
 
 
 def _number(text: str) -> Any:
-    """Read a number that is kept as a text: it is a float if the float is written as this text, otherwise a map."""
+    """Read a number whose text is kept: it becomes a float if that float is written as the same text, otherwise a map."""
     value = float(text)
     mantissa, found, exponent = text.lower().partition("e")
     if value - value:
@@ -87,7 +87,7 @@ def _number(text: str) -> Any:
 
 
 def _wide_integer(text: str) -> Any:
-    """Read an integer that is kept as a text, if it does not fit 128 bits."""
+    """Read an integer whose text is kept if the integer does not fit 128 bits."""
     if len(text) <= _DIGITS + 1 and (value := int(text)) in _WIDE_INTEGERS:
         return value
     return _number(text)
@@ -100,9 +100,9 @@ def read(line: bytes, texts: bool = False) -> Any:
     """Return the message that the real server reads from a client's line; None if the server reads no message and sends no
     answer.
 
-    A number that does not fit an integer of 64 bits is a double, and the line is refused if it is out of range. With `texts`, as
-    newer versions of Codex do, such a number is kept as a text: nothing is out of range, but where the server needs a value, some
-    of these texts are maps.
+    A number that does not fit an integer of 64 bits is a double, and the line is refused if it is out of range. With `texts`,
+    such a number is kept as a text, as in newer versions of Codex: no number is out of range, but some of these texts become maps
+    where the server needs a value.
     """
     try:
         value = loads(line, _scan_texts if texts else _scan_doubles)

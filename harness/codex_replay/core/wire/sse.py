@@ -2,8 +2,8 @@
 
 The decoder is a plain state machine: bytes go in, blocks come out, and it does no input or output. The joined `raw` of all blocks
 is exactly the input, comments and unusual line ends included. A recorder can therefore store a stream, and a replayer can send
-the same bytes. Line ends may be LF, CRLF or CR, also mixed, and also split between two calls. Events are interpreted by the rules
-of the HTML standard, section 9.2 (server-sent events).
+the same bytes. Line ends may be LF, CRLF or CR; they may be mixed, or split between two calls. Events are interpreted by the
+rules of the HTML standard, section 9.2 (server-sent events).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class Block(Value):
     """The lines between two blank lines: one event, only comments, or (at the end of a stream) an incomplete event.
 
     `event` is the event's name ("" if none is given: a browser would use "message"), `data` the joined data lines or None without
-    any (then nothing is dispatched), `id` and `retry` as sent or None, `comments` without their colon, `raw` the exact bytes,
-    including the blank line at the end. `complete` is False for a last block without a blank line at its end.
+    data lines (then nothing is dispatched), `id` and `retry` as sent or None, `comments` without their colon, `raw` the exact
+    bytes, including the blank line at the end. `complete` is False for a last block without a blank line at its end.
     """
 
     raw: bytes

@@ -220,7 +220,7 @@ class Decoder:
         return ready
 
     def close(self) -> None:
-        """Release the state at once, because the parser refers to itself and compression takes much memory."""
+        """Release the state immediately, because the parser refers to itself and compression takes much memory."""
         self._frames.close()
         self._inflate = _Inflate(None, 0)
         self._stream = StreamReader()

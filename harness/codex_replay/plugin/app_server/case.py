@@ -1,7 +1,7 @@
 """The fixture `app_server`: at the end of a case, check its servers.
 
 Strategy. `Case` implements the `app_server` fixture; `AppServer` starts its servers. At the end of the test function, when a
-failure still counts as a failure of the test, `finish` closes every server. It checks exit statuses, unread scripts and the
+failure still counts as a failure of the test, `finish` closes every server. `finish` checks exit statuses, unread scripts and the
 validity of each frame. After these checks, `finish` writes the cassettes, if the options request this. In any case, `close` ends
 every remaining process.
 """

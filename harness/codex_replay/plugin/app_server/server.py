@@ -89,7 +89,10 @@ class Server(Client):
         self.process.close_stdout()
 
     def wait_upstream(self, requests: int) -> None:
-        """Wait until the model has answered this many turns in total; a replay has no model, so this function returns at once."""
+        """Wait until the model has answered this many turns in total.
+
+        A replay has no model, so this function returns immediately.
+        """
         __tracebackhide__ = True
         wanted = requests
         while self.upstream is not None:

@@ -33,7 +33,7 @@ def case_trace(case: Case, collector: TraceCollector, passed: bool) -> Collected
 
 
 def _compared(case: Case) -> CollectedTrace:
-    """Return the trace of a case that failed or ran live, compared with its recordings, one per server."""
+    """Return the trace of a case that failed or ran live: the frames of each server, compared with its recording."""
     from codex_replay.report.side_by_side import align, values
 
     frames: list[Frame] = []

@@ -21,7 +21,7 @@ class Answer:
     body: bytes = field(repr=False)
 
     def header(self, name: str) -> str:
-        """Return the value of a header, by its name in any case; "" when it is missing."""
+        """Return the value of a header, "" if it is missing; the case of the name does not matter."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), "")
 
     @cached_property
@@ -53,7 +53,7 @@ class Answer:
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """The decoded events of the stream; raises `SubjectFailure` where one is not a JSON object."""
+        """The decoded events of the stream; raises `SubjectFailure` if one is not a JSON object."""
         __tracebackhide__ = True
         found = []
         for block in self.blocks:
@@ -64,7 +64,8 @@ class Answer:
             except ValueError:
                 value = None
             if not isinstance(value, dict):
-                raise SubjectFailure(f"The data of an event is not a JSON object: {block.raw[:200]!r}\n{self.report_on()}")
+                text = block.raw[:200].decode("utf-8", "backslashreplace")
+                raise SubjectFailure(f"The data of an event is not a JSON object: {text!r}\n{self.report_on()}")
             found.append(value)
         return found
 
@@ -75,7 +76,7 @@ class Answer:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """The items that were done, in order."""
+        """The completed output items, in order."""
         __tracebackhide__ = True
         return [event["item"] for event in self.of("response.output_item.done")]
 
@@ -86,6 +87,6 @@ class Answer:
         return "".join(event["delta"] for event in self.of("response.output_text.delta"))
 
     def report_on(self) -> str:
-        """Return the answer for people."""
+        """Return the answer as a text for people."""
         text = self.body.decode("utf-8", "replace")
         return f"{self.asked} -> {self.status}\n{text if len(text) < 2000 else text[:2000] + '...'}"

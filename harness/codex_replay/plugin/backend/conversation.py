@@ -170,7 +170,7 @@ class Backend:
         return answer
 
     def _headers(self, headers: Mapping[str, str | None] | None) -> dict[str, str]:
-        """Return the headers of the specification, some of them replaced, or left out where the value is None."""
+        """Return the headers of the specification; `headers` replaces some of them, and the value None removes one."""
         given = {
             "content-type": "application/json",
             "accept": "text/event-stream",

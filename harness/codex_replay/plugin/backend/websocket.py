@@ -1,6 +1,6 @@
 """A WebSocket client for the backend under test.
 
-It sends a `response.create` message, and returns the messages that answer it as an `Answer`.
+The client sends a `response.create` message, and returns the messages that answer it as an `Answer`.
 
 The `Answer` has the same form as over HTTP, so that one case can run on both transports: events become the blocks of a
 stream, and an error message becomes a refusal with its status and its error. Built on the client of the `websockets` package.

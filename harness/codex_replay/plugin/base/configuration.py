@@ -82,7 +82,7 @@ class Configuration:
 
 
 def check_keys(where: str, row: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
-    """Raise `BadConfiguration` for a key that is not in `kinds`, or for a value of another type.
+    """Raise `BadConfiguration` for a key that is not in `kinds`, or for a value of the wrong type.
 
     `kinds` gives the type of each key; `where` names the file and the table.
     """
@@ -95,7 +95,7 @@ def check_keys(where: str, row: Mapping[str, Any], kinds: Mapping[str, Kind]) ->
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return the end of a sentence that suggests the nearest known word, if one is near."""
+    """Return the end of a sentence that suggests the most similar known word; "" if no word is similar."""
     near = difflib.get_close_matches(word, known, 1)
     return f"; did you mean {near[0]!r}?" if near else "."
 

@@ -1,4 +1,4 @@
-"""Lock the folder of a report during its run, so that two runs at once never overwrite each other's report.
+"""Lock the folder of a report during its run, so that two runs at the same time never overwrite each other's report.
 
 The lock is a lock on a file in the folder, so it ends with the process: a killed run leaves no lock."""
 

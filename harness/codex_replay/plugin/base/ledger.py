@@ -26,13 +26,16 @@ class Request:
     earlier: Sequence[Mapping[str, Any]] = ()
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header, by its name in any case; None if it is missing; several values are joined."""
+        """Return the value of a header, None if it is missing.
+
+        The case of the name does not matter, and several values are joined.
+        """
         found = [value for key, value in self.headers if key.lower() == name.lower()]
         return ", ".join(found) if found else None
 
     @property
     def prompt(self) -> str:
-        """The text of the user's last message in the input, "" if there is none."""
+        """The text of the user's last message in the input, "" without such a message."""
         return last_user(self._mapping)
 
     @property
@@ -44,7 +47,7 @@ class Request:
     def turn(self) -> int:
         """The number of the reply that this request asks for, counted from 1.
 
-        It is one more than the number of replies in the request's input.
+        The number is one more than the number of replies in the request's input.
         """
         return turn_number(continued(self._mapping, self.earlier))
 

@@ -71,9 +71,9 @@ def name_of_node(nodeid: str, root: Path) -> CaseName:
 
 
 def _plain_id(parameters: str) -> tuple[str, bool]:
-    """Return the id of parameters as part of a file name, without secrets, and True if it had one.
+    """Return the id of parameters as part of a file name, without secrets, and True if it had a secret.
 
-    Without the signs around it, no rule would recognise most secrets.
+    Secrets are removed first, because most of them are not recognised without the signs around them.
     """
     text = parameters
     if _MAY_HOLD_SECRET.search(parameters):
@@ -111,7 +111,7 @@ def below_suites(path: Path) -> tuple[str, ...]:
 
 def cassette_folder(path: Path, root: Path, version: str = DEFAULT) -> Path:
     """Return the folder `cassettes` (in a wheel, an archive) next to the `suites` folder that contains `path`, otherwise in the
-    root. The recordings of the suites for another `version` are among the data of that version.
+    root. The recordings of the suites for another `version` are in the data folder of that version.
     """
     for parent in path.parents:
         if parent.name == "suites":

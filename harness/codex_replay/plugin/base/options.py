@@ -100,7 +100,7 @@ class Settings:
 
     @property
     def others(self) -> dict[str, str]:
-        """The subjects except the app-server, by role."""
+        """The subjects by role, without the app-server."""
         return {
             "backend": self.backend or "fake",
             "lite-client": self.lite_client,

@@ -20,7 +20,7 @@ LAST_WORDS = "CODEX_REPLAY_LAST_WORDS"
 
 
 class Progress:
-    """A pytest plugin that reports the progress. It is registered in the process that sees all reports."""
+    """A pytest plugin that reports the progress. The plugin is registered in the process that sees all reports."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -3,8 +3,9 @@
 Strategy. One process controls the run (with pytest-xdist, the controller); only this process handles the end of the run. In this
 process, signals are blocked from the start until the collection of the cases, so that an interrupt finds pytest ready to write a
 report. A termination is handled as an interrupt, with another exit status. Workers do not answer interrupts: the controller
-terminates them. A worker whose controller has ended terminates itself. SIGINT and SIGTERM take effect at once, even while a case
-waits (see `codex_replay.shell.process.wakeful`)."""
+terminates them. A worker whose controller has ended terminates itself. SIGINT and SIGTERM take effect immediately, even while a
+case waits (see `codex_replay.shell.process.wakeful`).
+"""
 
 from __future__ import annotations
 

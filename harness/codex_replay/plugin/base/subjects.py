@@ -1,7 +1,8 @@
 """The subjects that options name: `--app-server`, `--backend`, `--lite-client`, `--editor-client`, `--proxy`.
 
-One parser serves all of them. A `SubjectOption` lists the forms that one option accepts; each subject converts a `Choice` to a
-program or an address."""
+One parser serves all of these options. A `SubjectOption` lists the forms that one option accepts; each subject converts a
+`Choice` to a program or an address.
+"""
 
 from __future__ import annotations
 

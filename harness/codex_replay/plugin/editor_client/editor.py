@@ -1,6 +1,6 @@
 """One editor under test.
 
-It is started by its command, controlled through the lines of docs/editor-client.md, and observed from both sides.
+The editor is started by its command, controlled through the lines of docs/editor-client.md, and observed from both sides.
 
 The editor's stdout has the reports to the user (`turn`, `wait`, `shown`); `editor_wire` has the messages to the server (`sent`,
 `requests`, `answers`). Each report can be awaited once. Every failure is a `SubjectFailure` with the messages of both sides."""
@@ -32,7 +32,7 @@ STDERR = 20
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One prompt from the user's side: how it ended, and all reports until then, in order."""
+    """A prompt as the user sees it: how its turn ended, and all reports until the end, in order."""
 
     status: str
     reports: list[dict[str, Any]]
@@ -229,7 +229,7 @@ class Editor(Wire):
     # -- for people ----------------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Stop the editor and all processes that it started, at once."""
+        """Stop the editor and all processes that it started, immediately."""
         self.process.stop(grace=0.2)
         self.close_gates()
 

@@ -126,7 +126,7 @@ class Run:
         return last + left
 
     def report_on(self) -> str:
-        """Return the run for people: its requests and answers, and the output of the client."""
+        """Describe the run for people: its requests and answers, and the output of the client."""
         asked = [f"{each.line}\n    {shortened(json.dumps(each.body, ensure_ascii=False), 1500)}" for each in self.requests]
         return "\n".join([*asked, *self._ended(500, shortened(self.stderr, 2000))])
 

@@ -46,14 +46,14 @@ def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence
         if failed[name] >= LEAST and not passed[name] and others[name]:
             kept = [each for each in subject.capabilities if each != name]
             advice.append(
-                f"Every case that needs the capability {name} failed ({failed[name]}). If the proxy lacks it, put "
-                f"capabilities = {kept} into {table}.".replace("'", '"')
+                f"Every case that needs the capability {name} failed ({failed[name]}). If the proxy is not meant to "
+                f"have it, put capabilities = {kept} into {table}; otherwise fix the failures.".replace("'", '"')
             )
     return advice
 
 
 def not_ready(subject: ProxySubject, messages: Iterable[str], table: str = _TABLE) -> list[str]:
-    """Return advice on the readiness settings in `table`, if a case failed since the proxy did not become ready."""
+    """Return advice on the readiness settings in `table`, if a case failed because the proxy did not become ready."""
     if not any(message.startswith(_NOT_READY) for message in messages):
         return []
     if subject.url is not None:

@@ -182,7 +182,7 @@ class Proxy:
             raise SubjectFailure(watch.late + no_end(done, attached=self.attached, gone=gone))
         if ok and not 200 <= done.status < 300:
             busy = "" if done.retry_after is None else f". The proxy was still busy after {self._wait:g} s of retries."
-            raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.body[:500]!r}{busy}")
+            raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.shown(500)}{busy}")
         return done
 
     def _busy(self, done: Exchange) -> bool:
@@ -243,10 +243,10 @@ class Proxy:
         return violations(running.wire.frames, kind, self.version)
 
     def leave(self) -> None:
-        """Note the turns of this case, so that the pool retires the process if one of them goes on: it must not reach another
-        case.
+        """Note the turns of this case: the pool retires the process if one of them continues.
 
-        Has no effect for a proxy that is given as a URL, because its frames cannot be seen and its process is not ours.
+        The messages of such a turn must not reach another case. Has no effect for a proxy that is given as a URL, because its
+        frames cannot be seen and its process is not ours.
         """
         for running, (frames, _) in self._from.items() if not self.attached else ():
             running.leave(frames)

@@ -74,6 +74,11 @@ class Exchange:
         """Return the value of a response header, or None."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
+    def shown(self, most: int = 300) -> str:
+        """Return the first `most` bytes of the body as a text in quotes; the last bytes if `most` is negative."""
+        part = self.body[most:] if most < 0 else self.body[:most]
+        return repr(part.decode("utf-8", "backslashreplace"))
+
     @property
     def json(self) -> Any:
         """Return the body, decoded as JSON (`answer.placed`), with the path of each value; raises `SubjectFailure` if it is not
@@ -83,7 +88,7 @@ class Exchange:
         try:
             return placed(json.loads(self.body), "the answer")
         except ValueError:
-            raise SubjectFailure(f"The answer ({self.status}) is not JSON: {self.body[:300]!r}") from None
+            raise SubjectFailure(f"The answer ({self.status}) is not JSON: {self.shown()}") from None
 
     @property
     def answered(self) -> str:
@@ -98,7 +103,7 @@ class Exchange:
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds after which a busy server (429, 503) asks the client to try again; None without such a request.
+        """The seconds after which a busy server (429, 503) asks the client to try again; None if the server does not ask this.
 
         Read from `Retry-After` (seconds or a date), or from OpenAI's `retry-after-ms`.
         """
@@ -125,7 +130,7 @@ class Exchange:
         __tracebackhide__ = True
         if not self.is_stream:
             raise SubjectFailure(
-                f"The answer ({self.status}, {self.header('content-type')}) is not an event stream: {self.body[:300]!r}"
+                f"The answer ({self.status}, {self.header('content-type')}) is not an event stream: {self.shown()}"
             )
         decoder = Decoder()
         blocks = [*decoder.feed(self.body), *decoder.close()]
@@ -156,7 +161,7 @@ class Exchange:
             listed = ", ".join(call["method"] for call in self.calls()) or "nothing"
             raise SubjectFailure(
                 f"The proxy must send {method} once for this request, but sent it {len(found)} times. It sent: {listed}. "
-                f"The answer was {self.status}: {self.body[:200]!r}"
+                f"The answer was {self.status}: {self.shown(200)}"
             )
         params = found[0].get("params")
         if not isinstance(params, dict):
@@ -172,13 +177,13 @@ class Exchange:
 
 
 class _Hopeless(Exception):
-    """The answer was given up, because nothing can end it any more."""
+    """Reading the answer was given up, because nothing can end the answer any more."""
 
 
 class _Incoming(io.RawIOBase):
     """The bytes of a connection until `deadline`: then `TimeoutError`, and `_Hopeless` once `hopeless` returns True.
 
-    Bytes that have come are read before `hopeless` is asked, and once more after it: a finished answer is never given up.
+    Received bytes are read before `hopeless` is called, and once more afterwards, so a complete answer is never given up.
     """
 
     def __init__(self, sock: socket.socket, deadline: float, hopeless: Callable[[], bool] | None) -> None:
@@ -207,7 +212,7 @@ class _Incoming(io.RawIOBase):
 
 
 class _Incomings:
-    """What http.client takes for a socket: `makefile` is all that an answer is read with."""
+    """A replacement for a socket: http.client reads an answer only through `makefile`."""
 
     def __init__(self, *given: Any) -> None:
         self._given = given
@@ -229,8 +234,8 @@ def exchange(
 ) -> Exchange:
     """Send a request and read its answer, within `timeout` seconds; `problem` describes an error.
 
-    `body` is a value (sent as JSON), bytes unchanged, `Chunks` of bytes, or None. After `stop_after` bytes of the answer the
-    connection is closed; so it is once `hopeless`, which is called whenever no bytes have come for a while, returns True.
+    `body` is a value (sent as JSON), bytes unchanged, `Chunks` of bytes, or None. The connection is closed after `stop_after`
+    bytes of the answer, and once `hopeless` returns True. `hopeless` is called whenever no bytes have arrived for a while.
     """
     import http.client  # not needed by a run of other suites; it loads ssl
 

@@ -78,7 +78,7 @@ def are_joined(frames: Sequence[WireFrame]) -> bool:
 
 
 def is_quiet(frames: Sequence[WireFrame]) -> bool:
-    """Return True if no turn goes on, and none will begin: for two submissions, a second turn begins right behind the first."""
+    """Return True if no turn runs or will begin: after two submissions, a second turn begins directly after the first."""
     return not turn_is_open(frames) or (time.time() - frames[-1].t > QUIET and are_joined(frames))
 
 
@@ -96,7 +96,7 @@ def stuck(frames: Sequence[WireFrame]) -> str:
 class Watch:
     """A watch on the app-server during a request.
 
-    It gives the answer up if only the proxy can end the answer, and the proxy does not.
+    The watch gives the answer up if only the proxy can end the answer, and the proxy does not.
 
     `within` is the limit in seconds for the answer after the end of a turn that fails.
     """
@@ -111,7 +111,7 @@ class Watch:
         self._earlier = ""  # a sentence, if it was given up before its limit
 
     def hopeless(self) -> bool:
-        """Return True once the proxy has been stuck for too long; `given_up` counts it, if no answer came in the meantime."""
+        """Return True once the proxy has been stuck for too long; `given_up` counts such an answer if it has still not ended."""
         self.cause = ""
         self.frames += self._wire.update()
         frames = self._wire.frames[self._from :]
@@ -181,7 +181,7 @@ def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framin
     if end is not None:
         return f"The turn had ended ({_ago(end, at)}), but the proxy did not end the answer.{framing}"
     if refused := _refused(frames):
-        return f"The proxy answered the app-server's request {refused} with an error, which hangs the turn: send a decision."
+        return f"The proxy answered the app-server's request {refused} with an error. The turn then hangs: send a decision."
     if waiting := _unanswered(frames, "client"):
         return f"The app-server had not answered {waiting}."
     if not any(frame.kind == "request" and frame.value["method"] in SUBMISSIONS for frame in sent):

@@ -108,7 +108,7 @@ def _observe(probe: _Probe, report_on: Callable[[str], None]) -> Observed:
         answers["title-intercept"] = probe.ask("POST", PATHS["responses"], {"model": "gpt-5.2", "input": TITLE})
         mode = {"x-proxy-output-mode": "obsidian-xml"}
         answers["obsidian-xml"] = probe.post("responses", "obsidian-xml", _tools, mode)
-    report_on("trying many clients at once")
+    report_on("trying many clients at the same time")
     clients: dict[int, int] = {}
     number = CLIENTS
     while number and (not clients or clients[number * 2] < number * 2):

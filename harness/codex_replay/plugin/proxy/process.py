@@ -220,7 +220,7 @@ class RunningProxy:
 
     @contextmanager
     def codex_ends_at_its_start(self) -> Iterator[Callable[[], list[float]]]:
-        """While the body runs, each new app-server exits at once with status 1.
+        """While the body runs, each new app-server exits immediately with status 1.
 
         Yields a function that returns the times of these exits, in seconds since the epoch, in order.
         """
@@ -232,15 +232,15 @@ class RunningProxy:
             path.rename(path.with_name(f"{ENDS}.{time.time_ns()}"))  # at once: a start may still write into it
 
     def leave(self, since: int) -> None:
-        """Note that a case has ended, which got the frames from index `since` on; a turn of it may go on."""
+        """Note the end of a case that got the frames from index `since` on; a turn of the case may still run."""
         self.wire.update()
         self._left = self.wire.frames[since:]
         self._settled_by = time.monotonic() + SETTLES
 
     def settled(self) -> bool:
-        """Return True once no turn of an earlier case goes on; False if one still does after `SETTLES` seconds.
+        """Return True once no turn of an earlier case runs; False if a turn still runs after `SETTLES` seconds.
 
-        The wait is here, before the next case and not after the last one, because most turns end in the meantime.
+        The process waits before the next case, and not after the previous case, because most turns end in the meantime.
         """
         if self._left and not self.wire.until(self._is_quiet, self._settled_by - time.monotonic(), self._left):
             return False
@@ -265,7 +265,7 @@ class RunningProxy:
 
 
 def free_port() -> int:
-    """Return a free port of the loopback."""
+    """Return a free port of the loopback interface."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])
@@ -298,7 +298,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def broken(self, env: Mapping[str, str], script: Any = None) -> str:
-        """Return the reason, in one line, why an earlier case could not start a process with this environment; otherwise ""."""
+        """Return why an earlier case could not start a process with this environment, in one line; "" if no start failed."""
         why = self._never or self._broken.get(_key(env, script), "")
         return why.partition("\n")[0].removesuffix(STDERR)
 

@@ -43,7 +43,7 @@ class WireFrame:
 
     @cached_property
     def value(self) -> Any:
-        """The line decoded; None when it is not JSON."""
+        """The decoded line; None if it is not JSON."""
         try:
             return json.loads(self.raw)
         except ValueError:
@@ -77,7 +77,10 @@ class Wire:
             return self._update()
 
     def until(self, come: Callable[[list[WireFrame]], bool], seconds: float, frames: list[WireFrame] | None = None) -> bool:
-        """Add new frames to `frames` (a new list by default) until `come` returns True for them; False after `seconds`."""
+        """Add new frames to `frames` (a new list by default) until `come` returns True for them.
+
+        Returns False after `seconds`.
+        """
         frames = [] if frames is None else frames
         deadline = time.monotonic() + seconds
         while True:
@@ -107,7 +110,7 @@ class Wire:
         return new
 
     def model_calls(self, marker: str) -> list[dict[str, Any]]:
-        """Return the requests with this marker that the scripted model got from all children, as the ledgers have them."""
+        """Return the requests with this marker that the scripted model got from all children, read from the ledgers."""
         found: list[dict[str, Any]] = []
         for path in sorted(self.folder.glob("ledger.*")):
             entries = [json.loads(line) for line in path.read_bytes().splitlines() if line]

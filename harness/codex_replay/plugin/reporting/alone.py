@@ -74,7 +74,7 @@ def read(path: Path) -> dict[str, Alone]:
 
 
 class Results:
-    """Write the result of each case of the child when the case has ended."""
+    """Write the results of the child process: one result for each case, when the case has ended."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

@@ -6,8 +6,8 @@ named modules or cases: then the list may have other entries. `baseline_file` ha
 
 Before the run fails, each changed case is rerun alone (see `alone`). A failed case that then passes is reported as racy and
 does not fail the run; a case that fails again fails the run. A line that is marked racy may pass. If the case of such a line
-fails, it is rerun as often as its failure rate demands, and must pass once. `--update-baseline` writes the file again from the
-failures, one entry for each cause; existing reasons are kept.
+fails, the case is rerun as often as its failure rate demands, and must pass once. `--update-baseline` writes the file again from
+the failures, one entry for each cause; existing reasons are kept.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Gate:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Find the lines of the baseline for every case, also for cases that are deselected later."""
+        """Find the lines of the baseline for every case, even for cases that are deselected later."""
         for item in items:
             names = self._names[item.nodeid] = names_of(item)
             self._of[item.nodeid] = [i for i, line in enumerate(self.lines) if line.matches(names)]
@@ -189,7 +189,8 @@ class Gate:
             report.wasxfail = f"known: {lines[0].reason}"
         elif single := [line for line in lines if line.racy is None and self._alone(line)]:
             report.outcome = "failed"
-            report.longrepr = f"Stale: {single[0].check!r} passes now; remove its line from {self.path}."
+            check = single[0].check
+            report.longrepr = f"Stale: {check!r} passes now; remove its line from {self.path}, or add --update-baseline."
         return report
 
     def _alone(self, line: Line) -> bool:
@@ -392,7 +393,9 @@ class Gate:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
             out.write_line(f"{plural(known, 'known failure')}, {plural(len(self.stale), 'stale line')} of {len(self.lines)}.")
             for check in self.stale:
-                out.write_line(f"stale: {check!r} passes now; remove its line from {self.path}.", red=True)
+                out.write_line(
+                    f"stale: {check!r} passes now; remove its line from {self.path}, or add --update-baseline.", red=True
+                )
         if self.unchecked:
             out.write_line(self.unchecked, red=True)
         again = [change for change in self.changes if change.alone]

@@ -138,7 +138,7 @@ def everything(version: str) -> dict[str, tuple[str, ...]]:
 def values_of(known: bundle.Bundle, name: str, tag: str = "type") -> tuple[str, ...]:
     """Return the values of an enumerated type, or the tags of a union, in the bundle's order.
 
-    Raises `BundleError` when the bundle has no such type, or when it enumerates nothing.
+    Raises `BundleError` if the bundle has no such type, or if the type has no enumerated values.
     """
     definitions = known.primary["definitions"]
     node = definitions.get("v2", {}).get(name) or definitions.get(name)

@@ -4,8 +4,9 @@ A run stops early only if no case has worked so far. After a passed case, a know
 of the user's own or a dead worker, the run does not stop early. A passed case that expects a failure does not count, because a
 subject that always fails passes such a case. A run also continues if fewer cases are left than have failed.
 
-The controller of pytest-xdist decides whether the run stops. Its workers do not read messages between two cases. The controller
-therefore puts a file into the folder of the traces, and each worker looks for this file after each case."""
+The controller of pytest-xdist decides whether the run stops. The workers of pytest-xdist do not read messages between two cases.
+The controller therefore puts a file into the folder of the traces, and each worker looks for this file after each case.
+"""
 
 from __future__ import annotations
 

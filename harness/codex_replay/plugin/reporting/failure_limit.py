@@ -65,7 +65,7 @@ class FailureLimit:
         return False
 
     def between(self, out: pytest.TerminalReporter) -> None:
-        """Return the hidden failures to pytest's list, one line per case, and print their number."""
+        """Put the hidden failures back into pytest's list, one line per case, and print their number."""
         out.stats.update(self._kept_back)
         if not self._more:
             return

@@ -33,7 +33,7 @@ def spec_of(item: Any, case: str) -> Spec | None:
 def spec(check: str, identifiers: list[str], source: str = "", says: str = "") -> Spec:
     """Return the requirement of a check for the report.
 
-    It has the page of the first statement, and the identifiers, texts and places of all statements.
+    The requirement has the page of the first statement, and the identifiers, texts and places of all statements.
     """
     from codex_replay.report.contract import describe, resolve
 

@@ -87,7 +87,7 @@ class TraceCollector:
         self._named: dict[str, str] = {}
 
     def clean(self, text: str) -> str:
-        """Return the text of a failure without secrets, also without secrets that were cut in two."""
+        """Return the text of a failure without secrets, and without parts of secrets that were cut in two."""
         return without_torn(self._redactor.text(text))
 
     def collect(self, frames: Iterator[Frame], passed: bool) -> CollectedTrace | None:

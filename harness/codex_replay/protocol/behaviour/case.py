@@ -195,7 +195,7 @@ def paired(left: Sequence[Entry], right: Sequence[Entry]) -> tuple[list[tuple[En
 
 
 def _most_alike(a: Sequence[Entry], b: Sequence[Entry]) -> list[tuple[int, int]]:
-    """Pair two lists of events in order, as similar as possible: every event of the shorter list gets a partner."""
+    """Pair two lists of events in order, with pairs as similar as possible; each event of the shorter list gets a partner."""
     if not a or not b or len(a) * len(b) > TRIED:
         return [(index, index) for index in range(min(len(a), len(b)))]
     leaves_a, leaves_b = ([set(_leaves(message.value)) for message in side] for side in (a, b))

@@ -1,9 +1,9 @@
 """The result of `drift --behaviour`: the changes from one version to another over all cases, as one JSON value.
 
 Strategy. The first version runs twice. Differences between its two runs of a case are noise in that case: they are counted but
-never reported. Noise in the order counts for all cases, because an undeclared race occurs rarely. A case without three comparable
-runs is under `not_compared` with the reason, never under noise or unchanged. A case may declare that the real server has more
-than one correct behaviour; findings from such cases only are listed separately (`racy`).
+never reported. Noise in the order counts as noise in every case, because an undeclared race occurs in few runs. A case without
+three comparable runs is under `not_compared` with the reason, never under noise or unchanged. A case may declare that the real
+server has more than one correct behaviour; findings that only such cases show are listed separately (`racy`).
 
 The remaining changes are merged over the cases: equal changes (same rule, method and path) become one finding. If the same member
 changed in the same way in several methods, this is also one finding. If a whole family (`codex/event/*`) has vanished, this is

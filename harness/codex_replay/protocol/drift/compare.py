@@ -4,8 +4,8 @@ Strategy: `walk` visits all types on the wire and notes each change with its pla
 message. A change in a type that many methods share is one finding with many places.
 
 A version may reserve a part of its protocol for clients that declare a capability (`experimental`). Such a version has a second
-bundle, which applies to these clients. These second bundles are therefore compared, too, and `clients` determines which clients
-notice each change.
+bundle, which applies to these clients. The second bundles of both versions are therefore compared as well, and `clients`
+determines which clients notice each change.
 
 The other modules of this package:
 

@@ -1,5 +1,4 @@
-"""The experimental part of the protocol, which Codex reserves for clients that declare a capability: the capability, and how a
-client declares it.
+"""The capability with which a client gets the experimental part of the protocol, and how a client declares it.
 
 From 0.95 on, the binary generates two bundles. The plain bundle leaves out the experimental parts, and ``--experimental``
 includes them. A client that does not send ``capabilities.experimentalApi`` gets an error for messages that only the second bundle

@@ -1,6 +1,6 @@
 """The rules of drift.
 
-They decide, for each kind of change and each sender, whether the change breaks programs that use the old protocol.
+The rules decide, for each kind of change and each sender, whether the change breaks programs that use the old protocol.
 
 The server must still accept the messages of the *client*: a narrower type breaks the clients that send them. Clients
 rely on the messages of the *server*: a type that loses a member, or allows more values, breaks the clients that read them. An

@@ -1,14 +1,14 @@
 """Learn the table `causality` of a version from recordings: which requests open and interrupt turns, and which frames end one.
 
 Strategy: a turn is followed from `turn/started` to the frame that reports its status. A turn is opened by the request whose
-result names it. If no result names the turn, it is opened by the last request in the thread before it. A notification that names
-a thread but no turn counts as following requests, unless it was seen in a thread that a request had opened and no later request
-had named. Threads that the server opens for itself are ignored. A notification that names no thread counts as following requests
-if each of them came while a request was unanswered. A request without a thread reaches all threads if, during each such request,
-an idle thread repeated messages that it had sent without a request. A request whose result names the running turn steers it. The
-interrupt of a turn is the only request that came in it before the turn ended as interrupted. Its effects are the notifications
-that came between the two in each such turn. A conclusion counts only if no recording contradicts it. A fact that no recording
-shows is left out of the table, and reported as missing.
+result names it. If no result names the turn, the turn is opened by the last request in the thread before it. A notification that
+names a thread but no turn counts as following requests, unless it was seen in a thread that a request had opened and no later
+request had named. Threads that the server opens for itself are ignored. A notification that names no thread counts as following
+requests if each of them came while a request was unanswered. A request without a thread reaches all threads if, during each such
+request, an idle thread repeated messages that it had sent without a request. A request whose result names the running turn steers
+it. The interrupt of a turn is the only request that came in it before the turn ended as interrupted. The effects of the interrupt
+are the notifications between the request and the end, in each such turn. A conclusion counts only if no recording contradicts it.
+A fact that no recording shows is left out of the table, and reported as missing.
 """
 
 from __future__ import annotations

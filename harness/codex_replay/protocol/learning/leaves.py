@@ -22,7 +22,7 @@ class Leaf(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The last name of the path."""
+        """The last name in the path of the leaf."""
         return next((step for step in reversed(self.path) if isinstance(step, str)), "")
 
     @property

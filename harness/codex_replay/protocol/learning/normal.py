@@ -63,7 +63,7 @@ class Learnt:
 
 
 def learn(pairs: Iterable[Pair], base: dict[str, Any], about: str, home: str) -> Learnt:
-    """Return the table with which the runs of as many pairs as possible are equal; `base` is the table to start from.
+    """Return the table that makes the runs of as many pairs as possible equal; `base` is the table to start from.
 
     `home` is the directory that the recordings name in place of the directory of each run.
     """

@@ -15,8 +15,8 @@ _AGENT = re.compile(r"(?P<name>[^/]{1,200})/(?P<version>\d+\.\d+\.\d+[-.\w]*) \(
 def codex_version(frame: Frame) -> str | None:
     """Return the Codex version that a frame names, or None.
 
-    On the seam `rpc` it is in the `userAgent` of the reply to `initialize`. On the seam `http` it is in the header `user-agent`
-    of a request, if the header `originator` names the same program: other clients send no `originator`.
+    On the seam `rpc` the version is in the `userAgent` of the reply to `initialize`. On the seam `http` the version is in the
+    header `user-agent` of a request, if the header `originator` names the same program: other clients send no `originator`.
     """
     if frame.seam == "rpc" and frame.sender == "server":
         result = frame.value.get("result") if type(frame.value) is dict else None

@@ -3,8 +3,9 @@
 Differences that two runs of one scenario may have are ignored; all others are listed, the smallest first.
 
 Strategy: each run becomes events (output chunks joined), which are put into the canonical order and then normalised in that
-order, so that both runs get the same names. Two runs are equal if their lists of events are equal. If the lists differ, they are
-aligned by label; deepdiff compares paired events, the others are missing or extra."""
+order, so that both runs get the same names. Two runs are equal if their lists of events are equal. If the lists differ, their
+events are paired by label. deepdiff compares paired events; the other events are missing or extra.
+"""
 
 from __future__ import annotations
 

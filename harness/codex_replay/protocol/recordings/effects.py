@@ -48,8 +48,8 @@ def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> 
     """Return the effects of these frames on a live server, each once, in order.
 
     The http frames count as the model's answers, so pass only frames that the model will send in its answers. `script` is the
-    script that answers in place of the recording, and `config` is the configuration of the server. Both come from the header of
-    the cassette, and may be None.
+    script that answers in place of the recording, and `config` is the configuration of the server. `script` and `config` come
+    from the header of the cassette, and may be None.
     """
     found = [*_programs(config, "the header"), *_calls(script, "the script in the header")]
     bodies: dict[int | None, _Body] = {}

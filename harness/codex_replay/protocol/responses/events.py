@@ -96,7 +96,7 @@ def _by_type(node: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def _tags(members: Any, definitions: Mapping[str, Any]) -> dict[str, str] | None:
-    """Map each `type` to its member, if it distinguishes all members of the union (except null)."""
+    """Map each `type` to its member, if the types distinguish all members of the union (except null)."""
     if not isinstance(members, list):
         return None
     tags: dict[str, str] = {}

@@ -62,7 +62,7 @@ def settings(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """Return the value if it is an object, otherwise an empty one: a script may switch the type rules off."""
+    """Return the value if it is an object, otherwise an empty object, because a script may switch the type rules off."""
     return value if isinstance(value, dict) else {}
 
 

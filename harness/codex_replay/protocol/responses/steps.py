@@ -43,7 +43,7 @@ Step = Send | Raw | Wait | Gate
 
 
 def event_bytes(event: Mapping[str, Any], *, newline: bytes = b"\n") -> bytes:
-    """Write one event as the service does: its type as the name, its data in compact JSON with non-ASCII kept."""
+    """Write one event as the service does: its type as the name, its data in compact JSON with non-ASCII characters unescaped."""
     data = compact(event).encode("utf-8", "surrogatepass")
     name = event.get("type")
     return encode(data, name.encode() if isinstance(name, str) else b"", newline=newline)

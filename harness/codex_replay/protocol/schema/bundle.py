@@ -150,7 +150,7 @@ class Bundle:
         return sorted(self._single) or sorted({*self.primary["definitions"], *self.primary["definitions"].get("v2", {})})
 
     def type(self, name: str) -> Schema | None:
-        """Return the schema of the type `name` (``ThreadStartParams``), or None when the bundle has no such type."""
+        """Return the schema of the type `name` (``ThreadStartParams``), or None if the bundle has no such type."""
         document = self._document(name)
         return None if document is None else Schema(document, document)
 
@@ -250,7 +250,7 @@ class Bundle:
 
 @cache
 def load(version: str = DEFAULT) -> Bundle:
-    """Return the packaged bundle of `version` (the same object each time); raises `BundleError` if there is none."""
+    """Return the packaged bundle of `version` (the same object each time); raises `BundleError` if it is not packaged."""
     try:
         return Bundle(version, data_tables.schema(version))
     except data_tables.MissingTable:
@@ -262,7 +262,7 @@ def load(version: str = DEFAULT) -> Bundle:
 
 @cache
 def load_experimental(version: str) -> Bundle | None:
-    """Return the experimental bundle of `version`, packaged or added; None if there is none."""
+    """Return the experimental bundle of `version`, packaged or added; None if it does not exist."""
     try:
         return Bundle(version, data_tables.schema(version, experimental=True))
     except data_tables.MissingTable:

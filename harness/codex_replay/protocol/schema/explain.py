@@ -66,7 +66,7 @@ def _a(name: str) -> str:
 
 
 def show(text: str) -> str:
-    """Return `text` in a form for a sentence: cut to 80 characters, with lone surrogates escaped."""
+    """Return `text` in the form for an error message: cut to 80 characters, with lone surrogates escaped."""
     return truncate(text, 80).encode("utf-8", "backslashreplace").decode()
 
 

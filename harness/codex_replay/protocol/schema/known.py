@@ -3,7 +3,7 @@
 Strategy: the bundle's objects are open (no ``additionalProperties: false``), so plain validation never reports an unknown key.
 `extract` returns a copy of a schema in which every object is closed unless it allows other keys. A value that satisfies this copy
 is valid *and* known, so one check is enough for a correct frame. Open maps (``additionalProperties`` true or a schema, ``true``
-schemas) stay open. A closed oneOf or anyOf can be too strict if a value fits two open members at once; then
+schemas) stay open. A closed oneOf or anyOf can be too strict if a value fits two open members at the same time; then
 `codex_replay.protocol.schema.explain` decides. Each member of a union also knows the keys next to the union
 (`codex_replay.protocol.schema.union_keys`).
 

@@ -1,6 +1,6 @@
 """A readable reference of a bundle.
 
-It has one page per method and event, with its fields, their types, the required fields and the sender.
+The reference has one page per method and event, with its fields, their types, the required fields and the sender.
 
 Strategy: pages are plain text made from the schemas alone, in the bundle's order, so that the pages change only if the bundle
 changes. Each page describes the types that it uses directly; if several pages use a type, it has its own page under ``types/``,

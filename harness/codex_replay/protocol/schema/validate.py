@@ -1,6 +1,6 @@
 """Check every frame against the bundle: *valid* (the JSON schema matches) and *known* (no key that the bundle does not list).
 
-Strategy: each method and direction has a frame schema. It is built from the JSON-RPC envelope and the method's params (or
+Strategy: each method and direction has a frame schema. The schema is built from the JSON-RPC envelope and the method's params (or
 result), closed, and compiled by jsonschema-rs when the first such frame comes. A frame that satisfies this schema is valid and
 known, and needs no further check. Any other frame goes to `codex_replay.protocol.schema.explain`, which names each fault with its
 path and the failed check. If `explain` finds no fault in a frame that jsonschema-rs reports as invalid, the result of
@@ -238,7 +238,7 @@ def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
 class RpcChecker:
     """A checker for one JSON-RPC connection.
 
-    It remembers the requests of each side, and checks each reply by the method of its request.
+    The checker remembers the requests of each side, and checks each reply by the method of its request.
 
     The ids of the two sides are separate name spaces. If an id is used twice before it is answered, a reply may answer either
     request. Each side's frames have their own validator: one side may use the plain bundle, and the other side the experimental

@@ -4,9 +4,10 @@ rule.
 A turn with a matching `match` comes before one without `match`; among equal turns, the first unused one is chosen
 (docs/scripts.md).
 
-A script may serve a thousand cases at once, each with its own marker. Therefore each text is searched once for all markers, not
-once per turn. The markers found in a text are cached, because most texts of a request (instructions, permissions) are repeated in
-the next request. This module is pure: it uses no files, sockets or clocks."""
+A script may serve a thousand cases at the same time, each with its own marker. Therefore each text is searched once for all
+markers, not once per turn. The markers found in a text are cached, because most texts of a request (instructions, permissions)
+are repeated in the next request. This module is pure: it uses no files, sockets or clocks.
+"""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def _file_of(argv: Sequence[str]) -> str | None:
 
 
 def _first_lines(args: list[str]) -> str | None:
-    """Return the file argument of head or tail, also if a number of lines precedes it."""
+    """Return the file argument of head or tail, even if a number of lines precedes it."""
     if len(args) == 1 and not args[0].startswith("-"):
         return args[0]
     if args[:1] == ["-n"]:

@@ -155,7 +155,7 @@ def add_usage(total: Mapping[str, int] | None, usage: Mapping[str, int]) -> dict
 def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, Any]:
     """Return the effects of an error of the model's backend.
 
-    Their names are message, info, retry (a list of "request" and "stream"), streamStatus, full.
+    The names of these effects are message, info, retry (a list of "request" and "stream"), streamStatus, full.
 
     `cause` has one of "status" (with reason, body, url), "code" (with text), "break" (with url, reason) or "plan" (with again);
     see the table "errors" and REAL-98.

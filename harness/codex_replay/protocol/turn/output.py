@@ -29,7 +29,7 @@ def chunks(text: str) -> Iterator[tuple[bytes, str]]:
 def kept(text: str, budget: Budget = TOKENS) -> str:
     """Return the output of a call in the form for the history.
 
-    Its limit is a fifth higher than that for the output of a command.
+    The limit of this form is a fifth higher than the limit for the output of a command.
     """
     most, unit = budget
     return truncated(text, (most * 6 // 5, unit))
@@ -53,13 +53,13 @@ def truncated(text: str, budget: Budget = TOKENS) -> str:
 
 
 def formatted(text: str, budget: Budget = TOKENS) -> str:
-    """Return an output in the form in which the event for the command's end shows it."""
+    """Return an output in the form that the event at the end of the command contains."""
     short = truncated(text, budget)
     return text if short is text else f"Total output lines: {len(text.splitlines())}\n\n{short}"
 
 
 def for_the_model(text: str, budget: Budget = TOKENS) -> tuple[str, str]:
-    """Return the line that tells the model how many lines are left out, if any, and the truncated output."""
+    """Return the truncated output for the model; if lines are left out, a line before it gives their number."""
     short = truncated(text, budget)
     total = len(text.splitlines())
     return ("" if len(short.splitlines()) == total else f"Total output lines: {total}\n"), short

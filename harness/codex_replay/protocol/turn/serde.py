@@ -24,7 +24,7 @@ _DEPTH = 127
 
 
 class Mismatch(ValueError):
-    """The text is not JSON or has another form; the error text is that of serde_json."""
+    """The text is not JSON, or has a different form than expected; the error text is that of serde_json."""
 
 
 class _Unplaced(ValueError):
@@ -103,7 +103,7 @@ class _Reader:
         return self.unlike(start, _EXPECTED[form])
 
     def unlike(self, start: int, expected: str) -> NoReturn:
-        """Refuse a value of another type; a word, a number or a text is first read to its end."""
+        """Refuse a value of the wrong type; a word, a number or a text is first read to its end."""
         if start in b"[{":
             raise _Unplaced(f"invalid type: {'sequence' if start == ord('[') else 'map'}, expected {expected}")
         if start not in b'"-tfn' and start not in _DIGITS:
@@ -250,7 +250,7 @@ class _Reader:
             self.fail("trailing characters", 1)
 
     def past(self, wrong: _Unplaced, close: int) -> NoReturn:
-        """Raise a type error again; if the object ends next, the position of the error is after the object."""
+        """Raise a type error a second time. If the object ends next, the position of the error is after the object."""
         if self.peek() == close:
             self.at += 1
         raise wrong

@@ -1,4 +1,4 @@
-"""Read one reply of the model as Codex does: take the events of the Responses stream, and return the happenings in the turn.
+"""Read one reply of the model as Codex does: take the events of the Responses stream, and return the events of the turn.
 
 A state machine over decoded events: it knows the open item, collects the items for the history, the calls to run and the usage,
 and reports how the reply ended. The table maps the events ("model" in turn.json). The rules come from the real binary: a delta
@@ -38,7 +38,7 @@ class Sampling:
         self.end: dict[str, Any] | None = None
 
     def receive(self, event: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-        """Process one event; return the resulting happenings, each with its values."""
+        """Process one event; return the resulting events of the turn, each with its values."""
         kind = event.get("type")
         item = event.get("item")
         sort = item.get("type") if isinstance(item, dict) else None
@@ -129,7 +129,7 @@ def _known_search(item: Mapping[str, Any], searches: Mapping[str, list[str]]) ->
 
 
 def usage_of(usage: Any) -> dict[str, int] | None:
-    """Return the token usage of a response under the names that Codex uses; None for None."""
+    """Return the token usage of a response under the names that Codex uses; None if the response has no usage."""
     if not isinstance(usage, dict):
         return None
     cached = usage.get("input_tokens_details") or {}

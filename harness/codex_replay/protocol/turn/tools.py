@@ -22,7 +22,7 @@ class BadArguments(ValueError):
 
 
 def value_of(call: Mapping[str, Any]) -> Any:
-    """Return a function call's decoded arguments, which may be any JSON; raises `BadArguments`, in serde's words."""
+    """Return a function call's decoded arguments, which may be any JSON; raises `BadArguments` with serde's error message."""
     text = call.get("arguments") or ""
     try:
         return loads(text.encode("utf-8", "surrogatepass"))
@@ -36,7 +36,7 @@ def value_of(call: Mapping[str, Any]) -> Any:
 
 
 def arguments_of(call: Mapping[str, Any], required: Sequence[str] = (), forms: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a function call's decoded arguments; raises `BadArguments`, in serde's words.
+    """Return a function call's decoded arguments; raises `BadArguments` with serde's error message.
 
     `forms` is the table of the version's arguments (forms.json); without a row for the tool the members `required` are checked.
     """
@@ -278,7 +278,7 @@ class ShellCall:
 
 
 def resolve(cwd: str, path: str) -> str:
-    """Return `path` relative to `cwd`, without a look at the disk."""
+    """Return `path` relative to `cwd`, without access to the disk."""
     if path.startswith("/"):
         return path
     return f"{cwd.rstrip('/')}/{path.removeprefix('./')}"

@@ -28,7 +28,7 @@ DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
 
 
 def field(value: Any, name: str) -> Any:
-    """Return a field of an object by its camelCase name, also if the object spells it in snake_case.
+    """Return a field of an object by its camelCase name, even if the object spells the name in snake_case.
 
     Returns None if the field is missing.
     """

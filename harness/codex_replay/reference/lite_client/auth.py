@@ -50,7 +50,7 @@ class Auth:
         return found if isinstance(found, str) else None
 
     def refresh_token(self) -> str:
-        """Return the refresh token; raises `Problem` if there is none."""
+        """Return the refresh token; raises `Problem` if the login has none."""
         found = self.tokens.get("refresh_token")
         if not isinstance(found, str) or not found:
             raise Problem(f"The access token is not accepted, and {self.path} has no refresh token. {LOG_IN}")

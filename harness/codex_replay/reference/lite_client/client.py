@@ -79,7 +79,7 @@ class Client:
         return self.auth.chatgpt
 
     def refresh(self) -> None:
-        """Get new tokens and store them at once, because the old refresh token is no longer valid."""
+        """Get new tokens and store them immediately, because the old refresh token is no longer valid."""
         self.auth.store(tokens.refresh(self.settings.token_url, self.auth.refresh_token(), self.settings.timeout))
 
     def send(self, body: Item) -> Reply:
@@ -190,7 +190,7 @@ def user_message(prompt: str) -> Item:
 def sent_back(item: Item) -> Item | None:
     """Return a finished item in the form for the next input.
 
-    It has no id, because the backend stores no items and cannot resolve ids.
+    The item has no id, because the backend stores no items and cannot resolve ids.
     """
     kind = item.get("type")
     if kind == "function_call":

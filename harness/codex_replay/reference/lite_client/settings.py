@@ -20,7 +20,7 @@ TIMEOUT = 300.0
 
 
 class Settings:
-    """The server, the identity and the request: `timeout` is the limit in seconds without a byte, `schema` is the schema of
+    """The server, the identity and the request: `timeout` is the limit in seconds for silence, `schema` is the schema of
     the answer.
 
     `transport` is "http" or "websocket".

@@ -22,7 +22,7 @@ LONGEST_LINE = 1 << 16
 
 
 class Broken(Exception):
-    """The answer is not HTTP, or breaks off; the text is the end of a sentence."""
+    """The answer is not HTTP, or ends too early; the text is the end of a sentence."""
 
 
 class Address:
@@ -124,7 +124,7 @@ class Answer:
         return self._reader.until_the_end()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the body as it arrives; raises `Problem` if it breaks off or pauses for too long."""
+        """Yield the body as it arrives; raises `Problem` if it ends too early or pauses for too long."""
         try:
             yield from self._body()
         except (OSError, Broken) as error:
@@ -140,7 +140,10 @@ class Answer:
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer:
-    """Send a POST and wait for the head of its answer; `timeout` is in seconds without a byte. Raises `Problem`."""
+    """Send a POST and wait for the head of its answer; `timeout` is the limit in seconds without a received byte.
+
+    Raises `Problem`.
+    """
     try:
         address = Address(url)
         head = request_head(address, headers, len(body))
@@ -208,7 +211,7 @@ def broken(url: str, error: Exception) -> Problem:
 
 
 def cause(error: Exception) -> str:
-    """Return why a connection failed, in the words of the system or of its library."""
+    """Return why a connection failed, as the system or its library describes the error."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 

@@ -1,8 +1,8 @@
 """The conversation with the app-server for one request.
 
-It is opened, gets the prompt, and is followed to the end of the turn. No turn is left running.
+The conversation is opened, gets the prompt, and is followed to the end of the turn. No turn is left running.
 
-as-specified newConversation, addConversationListener, sendUserTurn and sendUserMessage in one go. Both calls contain the same
+as-specified newConversation, addConversationListener, sendUserTurn and sendUserMessage together. Both calls contain the same
 items, so the server may make one or two model calls; all its text is passed on. works-on-0.92 thread/start, turn/start. If the
 model calls the client's tools, the turn is ended: the client runs them and sends a new request. The calls are read from raw
 items, because the server asks for their outputs one after the other."""

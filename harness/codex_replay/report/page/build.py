@@ -2,8 +2,8 @@
 
 Strategy. The page is a skeleton (`page/page.html`), a style sheet and a script, which is made of the files of `page/` listed in
 `SCRIPTS`. The data are inactive text: one JSON text for the lists, and chunks (JSON, deflated, base64) of `BLOCK` cases or of one
-trace. The script decodes a chunk only when the reader opens it, so a page of thousands of cases loads at once. The page has the
-traces of failed, known and skipped cases, and the traces of `PASSED` of the passed cases.
+trace. The script decodes a chunk only when the reader opens it, so a page of thousands of cases loads immediately. The page has
+the traces of failed, known and skipped cases, and the traces of `PASSED` of the passed cases.
 
 All texts in frames and messages are untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can close its
 element. The script makes only text nodes of the data, never markup. The page's content security policy allows only this script

@@ -30,8 +30,8 @@ _NO_RECORDING = "A recording is the path of a cassette, an open cassette, a Conv
 def open_cassette(path: str | os.PathLike[str]) -> CassetteReader:
     """Open the cassette at `path`: a context manager that yields its frames in order, one line at a time.
 
-    `header` is set at once. After the last frame, `footer` is set, or `truncated` is a sentence: a recording that was cut short
-    is readable up to its last complete frame. Raises `CassetteError` for a file that cannot be read, and for a damaged line
+    `header` is set immediately. After the last frame, `footer` is set, or `truncated` is a sentence: a recording that was cut
+    short is readable up to its last complete frame. Raises `CassetteError` for a file that cannot be read, and for a damaged line
     before the last line.
     """
     return CassetteReader(_path(path))

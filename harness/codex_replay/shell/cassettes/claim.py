@@ -1,4 +1,4 @@
-"""Choose the file of a recording: a new file, or one that no process records to."""
+"""Choose the file of a recording: a new file, or an existing file to which no process records."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def is_readable_once(path: str) -> bool:
 
 
 def is_device(file: BinaryIO) -> bool:
-    """Return True for an open file that is a device, such as /dev/zero, which may go on without a line end."""
+    """Return True for an open file that is a device, such as /dev/zero, which may never send a line end."""
     try:
         return fstat(file.fileno()).st_mode & 0o170000 in (0o020000, 0o060000)
     except OSError:  # a file of an archive has no descriptor
@@ -94,7 +94,7 @@ def _are_traces(path: str) -> bool:
 
 
 class CassetteReader:
-    """Read one cassette as a stream: the header at once, the frames on demand.
+    """Read one cassette as a stream: the header immediately, the frames on demand.
 
     After the last frame, `footer` is set, or `truncated` has a sentence: a recording that was cut short is readable up to its
     last complete frame. A file that is not a cassette, or a damaged line before the last line, raises `CassetteError`.
@@ -218,7 +218,7 @@ class CassetteReader:
 
     @property
     def line(self) -> int:
-        """The number of the line read last, from 1."""
+        """The number of the line that was read last; the first line is 1."""
         return self._line
 
     def close(self) -> None:
@@ -267,7 +267,7 @@ class CassetteWriter:
 
     @classmethod
     def claimed(cls, path: str, header: Header, redactor: Redactor | None = None) -> CassetteWriter:
-        """Return a writer with its own file: `path` (see `claim`), or a numbered one if the file exists."""
+        """Return a writer with its own file: `path` (see `claim`), or a numbered file if that file exists."""
         from contextlib import suppress
 
         from codex_replay.shell.cassettes.claim import claim

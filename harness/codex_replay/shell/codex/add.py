@@ -118,7 +118,7 @@ def _unwritable(place: Path, error: OSError) -> CannotAdd:
 
 
 def remove(version: str) -> bool:
-    """Remove the data of an added version; return False if there are none. The installed binary stays."""
+    """Remove the data of an added version; return False if the version has no data. The installed binary stays."""
     place = Path(version_data.added_folder()) / version
     there = place.is_dir()
     shutil.rmtree(place, ignore_errors=True)
@@ -126,7 +126,7 @@ def remove(version: str) -> bool:
 
 
 def learnt(version: str) -> dict[str, Any] | None:
-    """Return the content of a version's `learnt.json`; None if there is none."""
+    """Return the content of a version's `learnt.json`; None if the file does not exist."""
     try:
         found: dict[str, Any] = json.loads(version_data.read(f"{version}/{version_data.LEARNT}"))
     except (OSError, ValueError):

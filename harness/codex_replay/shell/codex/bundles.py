@@ -1,9 +1,9 @@
-"""The schema bundle of any Codex version, or in a user's file, downloaded and generated at first use.
+"""Find a schema bundle: the bundle of any Codex version, generated at first use, or the bundle in a user's file.
 
-Strategy: a bundle is small (a few megabytes) and its binary is not (60 to 250). Therefore only the bundle is kept, under
-``<cache>/bundles/<version>/``, and a binary that was installed only for this is removed as soon as it has written its bundle. In
-addition to the bundles, the disk therefore never holds more than one binary. The folder is put in place by one rename: it is
-complete or does not exist.
+Strategy: a bundle is small (a few megabytes) and its binary is large (60 to 250 megabytes). Therefore only the bundle is kept,
+under ``<cache>/bundles/<version>/``, and a binary that was installed only for this is removed as soon as it has written its
+bundle. In addition to the bundles, the disk therefore never holds more than one binary. The folder is put in place by one rename:
+it is complete or does not exist.
 
 The experimental bundle of a version that has one (`codex_replay.protocol.drift.experimental`) is kept in the same way, under
 ``<cache>/bundles-experimental/<version>/``. The experimental bundle is written while the binary is installed for the plain
@@ -54,8 +54,8 @@ def cached(version: str, experimental: bool = False) -> Path | None:
 def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
     """Return the bundle that `named` means: a Codex version, or the path of a user's bundle file or folder.
 
-    The bundle of a version is the vendored one, otherwise the cached one. If there is neither, it is generated now; for this, the
-    binary may be installed, and is then removed. Raises `BundleError`, a sentence, if the bundle is not available.
+    The bundle of a version is the vendored one, otherwise the cached one. If neither exists, the bundle is generated now. The
+    binary may be installed for this, and is removed afterwards. Raises `BundleError`, a sentence, if the bundle is not available.
     """
     if named in data_tables.versions():
         return load(named)
@@ -161,7 +161,7 @@ def _documents(value: Any) -> list[dict[str, Any]]:
 def generate(version: str, told: Told = lambda text: None, *, experimental: bool = False) -> Path:
     """Generate the bundle of `version` with its binary, or the `experimental` one, store it, and return its folder.
 
-    If the binary was not installed before, it is installed now and removed afterwards, also after an error. Raises `BundleError`
+    If the binary was not installed before, it is installed now and removed afterwards, even after an error. Raises `BundleError`
     or `CodexInstallError`, each a sentence.
     """
     # The installer and the generator are only needed here, and not when every bundle is at hand.
@@ -205,7 +205,7 @@ def _generate(version: str, binary: Path, experimental: bool) -> Path:
 
 
 def remove_binary(version: str) -> None:
-    """Remove the installed binary of `version`, if there is one, and the files that a killed install left."""
+    """Remove the binary of `version`, if it is installed, and the files that a killed install left."""
     place = place_of(version)
     if not place.parent.is_dir():
         return

@@ -44,7 +44,10 @@ def is_file(path: str) -> bool:
 
 
 def names(path: str) -> list[str]:
-    """Return the names of the files in the archive at `path`, sorted as text; raises `OSError`, also if it is not a zip file."""
+    """Return the names of the files in the archive at `path`, sorted as text.
+
+    Raises `OSError`, even if the file is not a zip file.
+    """
     from zipfile import BadZipFile, ZipFile
 
     try:

@@ -27,8 +27,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """Yield the path of a draft next to `path`; at the end of the body, rename the draft (a file or a folder) to `path`.
 
     If the body fails, the draft is removed and `path` stays unchanged. Missing folders above `path` are created. If two processes
-    make the same folder at once, the folder of the first is kept and the draft of the other is dropped, because both have the
-    same content. Raises ``OSError``.
+    make the same folder at the same time, the folder of the first is kept and the draft of the other is dropped, because both
+    have the same content. Raises ``OSError``.
     """
     place = os.fspath(path)
     above, name = os.path.split(os.path.abspath(place))

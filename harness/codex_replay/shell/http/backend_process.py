@@ -59,7 +59,10 @@ class BackendSession:
         self.dropped = 0
 
     def script(self, script: object) -> None:
-        """Play another script from its first turn; the ledger is kept. Raises `BackendError` if it is not a valid script."""
+        """Play another script from its first turn; the ledger is kept.
+
+        Raises `BackendError` if `script` is not a valid script.
+        """
         __tracebackhide__ = True
         self._process.call("PUT", self._path + "/script", script)
 
@@ -109,7 +112,8 @@ class BackendSession:
     def ended(self, since: int, seconds: float) -> list[dict[str, Any]]:
         """Return the next requests after number `since`, up to the first whose answer is open; wait (at most `seconds`) for one.
 
-        The requests have the form of `ledger`, without their secrets. If there are many, each call returns only a part of them.
+        The requests have the form of `ledger`, without their secrets. If there are many such requests, each call returns only a
+        part of them.
         """
         return self._requests(f"ended=1&seconds={seconds}&since={since}", seconds)
 
@@ -220,7 +224,7 @@ class BackendProcess:
 
     def session(self, name: str, script: object = None) -> BackendSession:
         """Create a session, or start it again. `script` is a script as JSON values (a list of turns is allowed), or None for the
-        default replies. Raises `BackendError` with the place of the error if it is not a valid script.
+        default replies. Raises `BackendError` with the place of the error if `script` is not a valid script.
         """
         self.call("PUT", PREFIX + quote(name, safe=""), script)
         return BackendSession(self, name)

@@ -177,7 +177,7 @@ class WholeBody:
         self._cuts.append([self._size, round(self._watch.log.now(), 6)])
 
     def close(self) -> None:
-        """Log the body, if there is one."""
+        """Log the body, unless it is empty."""
         if self._size:
             self._flush()
 

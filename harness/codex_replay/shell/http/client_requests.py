@@ -1,7 +1,7 @@
 """The client's direction of one HTTP connection: log whole requests, and rewrite their targets and headers.
 
 Strategy: the parser does not report offsets, so it is fed line by line outside of bodies, and a body or an HTTP chunk in pieces
-of known length. Therefore this module knows for each byte whether it belongs to a head. A head is replaced by the rewritten one.
+of known length. Therefore this module knows for each byte whether it belongs to a head. A head is replaced by the rewritten head.
 Everything after it is passed on unchanged, with its chunk sizes, chunk extensions and trailers.
 """
 

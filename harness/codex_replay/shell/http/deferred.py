@@ -3,8 +3,8 @@
 Such a frame is built in a thread, while the traffic continues.
 
 A long body, or a compressed body of some kilobytes, may take seconds to be decoded and redacted. Until such a body is done, later
-frames wait here. Their connections go on, as long as fewer than `ROOM` bytes wait. All other frames are in the cassette before
-their bytes are passed on.
+frames wait here. The connections of these frames continue, as long as fewer than `ROOM` bytes wait. All other frames are in the
+cassette before their bytes are passed on.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Deferred:
         call()
 
     def built(self, build: Build, size: int = 0) -> None:
-        """Log the frame of `size` bytes that `build` returns, at once if no frame before it is still being built."""
+        """Log the frame of `size` bytes that `build` returns, immediately if no frame before it is still being built."""
         with self._lock:
             busy = self._thread is not None
             if busy:

@@ -6,7 +6,8 @@ after the same number of chunks. In later requests, the ids of this backend repl
 uses too, observes the traffic. Therefore the answers become frames in the same form as in a recording.
 
 A WebSocket message is sent when its connection has received as many messages as the recorded client had received before it. The
-message has the recorded fragments. It is compressed if the recorded message was compressed and this backend accepted compression.
+message has the recorded fragments. The message is compressed if the recorded message was compressed and this backend accepted
+compression.
 """
 
 from __future__ import annotations
@@ -300,7 +301,7 @@ class HttpPlayer:
         return _Line(sock, watch)
 
     def _until(self, live: Counter[int | None], wanted: Counter[int | None], conn: int | None, title: str) -> None:
-        """Read from all connections until one of them has received as much as wanted, or its time limit has passed."""
+        """Read from all connections until `conn` has received as many frames as wanted, or the time limit has passed."""
         line = self._lines[conn]
         limit = time.monotonic() + (self._seconds if self._failure is None else min(IMPATIENT, self._seconds))
         while line.open and live[conn] < wanted[conn]:

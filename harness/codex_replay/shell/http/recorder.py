@@ -1,4 +1,4 @@
-"""A transparent recorder in front of a Responses backend: bytes are passed on at once, and a `Watch` logs them.
+"""A transparent recorder in front of a Responses backend: bytes are passed on immediately, and a `Watch` logs them.
 
 This module listens and stops; each connection is a `Relay`. Only the base path of the target and the Host of a request are
 changed (`Upstream`); responses are passed on unchanged."""
@@ -31,7 +31,7 @@ GRACE = 2.0  # seconds for open exchanges to end when the recording ends
 class HttpRecorder:
     """Listen at `listen` ("host:port", port 0 for a free port), pass all traffic on to `upstream`, and log it.
 
-    The recorder listens at once; `url` is its address. Serve with `start` and `stop` (in a separate thread) or with `run`
+    The recorder listens immediately; `url` is its address. Serve with `start` and `stop` (in a separate thread) or with `run`
     (until a signal).
     The target of `log` must redact whole frames (`encoded_body.redacted`), because frames arrive with parts of secrets in them. A
     body that decodes to more than `limit` bytes is left out. Raises OSError if it cannot listen there, ValueError if `listen` or

@@ -1,4 +1,4 @@
-"""Shorten the waits for a subject that several cases waited for in vain: a subject that hangs costs seconds and not minutes.
+"""Shorten the waits for a subject that several cases waited for without an answer, so that it costs seconds and not minutes.
 
 Waits are counted separately for each cause. The workers of pytest-xdist count together: each appends a line to one file. A limit
 that the user gives with `--wait` is never shortened. The limit of a case that is rerun alone is not shortened either: a slow

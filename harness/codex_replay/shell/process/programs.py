@@ -23,8 +23,9 @@ ROOTS = _roots(["codex_replay", "codex_fakes"])
 
 
 def program(module: str, *, packages: bool = False, using: Iterable[str] = ()) -> list[str]:
-    """Return the command for a module with a `main(argv)`. The module may import installed packages only with `packages`, or if
-    they are among `using`.
+    """Return the command for a module with a `main(argv)`.
+
+    The module may import the packages in `using`; it may import other installed packages only with `packages`.
 
     Without `packages`, Python runs isolated and without site, as fake-codex does. The command never uses `-m`, because that takes
     longer to load than the module, and it works in any folder.

@@ -1,4 +1,4 @@
-"""Handle signals at once, even while the main thread waits.
+"""Handle signals immediately, even while the main thread waits.
 
 Python runs its signal handlers in the main thread, between two instructions. A signal ends a wait (for a lock, a line, or a
 process) only if the system delivers it to the main thread while that thread waits. A signal that comes just before the wait

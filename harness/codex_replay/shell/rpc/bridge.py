@@ -4,7 +4,7 @@ Each line is sent as a text message, and each message is written as a line.
 
 Every tool that starts an app-server (the recorder, the suites, `replay`) can therefore use a server that listens. Two threads:
 one writes the arriving messages, the other reads stdin to its end, and then waits for the answers to the requests that were sent.
-The real server answers no close frame, so the bridge waits for one only for a short time.
+The real server does not answer a close frame, so the bridge waits only a short time for the answer.
 
 Source: the real 0.169.0 (`codex app-server --listen ws://IP:PORT`): one JSON-RPC message per text frame, no compression.
 """

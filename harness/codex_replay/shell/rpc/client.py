@@ -2,8 +2,8 @@
 
 Strategy. The reading thread cuts stdout into lines and puts each on the timeline under one lock; callers wait on the same lock
 for a frame that matches their condition. A wait takes the first matching frame that no earlier wait has taken, so that two equal
-notifications count as two. Waiting ends at once if the server has exited; every failure is a sentence with the exit status, the
-last lines of stderr and the last frames. A server that writes too much to its stdout is stopped. A client line is put on the
+notifications count as two. Waiting ends immediately if the server has exited; every failure is a sentence with the exit status,
+the last lines of stderr and the last frames. A server that writes too much to its stdout is stopped. A client line is put on the
 timeline before it is written, so that no answer can come before its request.
 """
 
@@ -173,7 +173,7 @@ class Client:
 
         `what` names the awaited message in an error message.
 
-        Raises `SubjectFailure` if the server ends without sending it, or after `timeout` seconds.
+        Raises `SubjectFailure` if the server ends without sending this message, or after `timeout` seconds.
         """
         __tracebackhide__ = True
         limit = self.timeout if timeout is None else timeout
@@ -254,7 +254,7 @@ class Client:
     def close(self, timeout: float | None = None) -> int:
         """Close the server's stdin, read the rest of its output, and return its exit status.
 
-        Raises `SubjectFailure` if it has not exited after `timeout` seconds.
+        Raises `SubjectFailure` if the server has not exited after `timeout` seconds.
         """
         __tracebackhide__ = True
         self.end_input()
@@ -266,7 +266,7 @@ class Client:
         return status
 
     def stop(self) -> None:
-        """Stop the server and all processes that it started, at once."""
+        """Stop the server and all processes that it started, immediately."""
         self.process.stop()
 
     def report_on(self, what: str) -> str:

@@ -3,7 +3,9 @@
 Before each client frame, the player waits for the frames before it in the recording: the responses, the server's requests and the
 notifications. If output may come in other chunks, the player waits only for the first chunk of each item. Values that the live
 server generated (thread ids, request ids) replace the recorded values in the sent frames; `/home/user`, the home directory in
-recordings, becomes the live one. If the recorded server repeated a message by chance, the player waits for it only once."""
+recordings, becomes the live home directory. If the recorded server repeated a message by chance, the player waits for it only
+once.
+"""
 
 from __future__ import annotations
 
@@ -130,9 +132,10 @@ class Player:
         return self._client.wait(what, lambda it: self._fits(recorded, it), timeout)
 
     def _bind_results(self, recorded: Any, live: Any) -> None:
-        """Bind the cursors of further pages, because the client sends them back and they contain a time; and the ids of threads
-        and turns, also if they are the recorded ones: else a frame of another thread, which came first, would be taken for one
-        of this thread.
+        """Bind the cursors of further pages, which the client sends back, and the ids of threads and turns.
+
+        Cursors contain a time, so they differ between runs. Equal ids are bound, too: otherwise an earlier frame of another
+        thread could count as a frame of this thread.
         """
         if type(recorded) is not dict or type(live) is not dict:
             return
@@ -155,7 +158,7 @@ class Player:
         self._refused.append(f"{what} was refused: {truncate(message if type(message) is str else dumps(error).decode(), 200)}.")
 
     def _fits(self, recorded: Any, live: Any) -> bool:
-        """Return True if a live frame is the expected one: the same reply, or the same method, thread and turn."""
+        """Return True if a live frame is the expected frame: the same reply, or the same method, thread and turn."""
         if is_reply(recorded):
             return is_reply(live) and _key(live["id"]) == _key(recorded["id"])
         if kind(live) != kind(recorded) or live["method"] != recorded["method"]:

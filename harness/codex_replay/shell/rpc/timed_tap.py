@@ -23,11 +23,11 @@ class TimedTap(wire_tap.Tap):
     module = "codex_replay.shell.rpc.timed_tap"
 
     def begin(self, words: list[str]) -> None:
-        """Write the line that begins the run."""
+        """Write the first line of the run."""
         self.add(run=0, argv=words)
 
     def end(self, status: int) -> None:
-        """Write the line that ends the run."""
+        """Write the last line of the run."""
         self.add(ended=status)
 
     def add(self, **said: Any) -> None:

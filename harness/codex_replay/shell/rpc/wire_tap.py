@@ -37,7 +37,7 @@ class Tap:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
 
     def begin(self, words: list[str]) -> None:
-        """Write the line that begins a run, with the arguments of the command."""
+        """Write the first line of a run, which has the arguments of the command."""
         self._whose = {"of": os.getpid()}
         self.add(run=_count(self._path), pid=os.getpid(), argv=words)
 

@@ -1,6 +1,6 @@
 """Find the equal parts of two schema documents. Equal parts need not be read or compared.
 
-Two schemas are equal if their texts are equal and everything that they refer to is equal, also in cycles.
+Two schemas are equal if their texts are equal and everything that they refer to is equal, cycles included.
 """
 
 from __future__ import annotations

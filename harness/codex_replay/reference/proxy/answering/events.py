@@ -77,8 +77,8 @@ Event = Delta | AgentMessage | Native | Usage | Failed | Began | Ended | Item
 class Replies:
     """A detector for the end of the last reply of a turn. The last reply has no call, and its usage has been reported.
 
-    Codex 0.92 sometimes does not send the end of a turn: if it sends about 128 frames at once, the next frame is lost. The server
-    then does not answer an interrupt of that turn either. A client that waits for the end hangs.
+    Codex 0.92 sometimes does not send the end of a turn: if it sends about 128 frames in one burst, the next frame is lost. The
+    server then does not answer an interrupt of that turn either. A client that waits for the end hangs.
     """
 
     def __init__(self) -> None:

@@ -72,7 +72,7 @@ def native_choice(tools: Tools) -> list[str]:
 
 
 def joined(parts: Iterable[str]) -> str | None:
-    """Return the blocks of the instructions in order, separated by blank lines; None if there are none."""
+    """Return the blocks of the instructions in order, separated by blank lines; None without blocks."""
     return "\n\n".join(part for part in parts if part.strip()) or None
 
 

@@ -22,7 +22,7 @@ WORDS = {"title": 5, "summary": 40}
 
 
 def intercepted(asked: Asked) -> str | None:
-    """Return the local answer to a request for a title or a summary; None for any other request, or for one with tools."""
+    """Return the local answer to a request for a title or a summary; None for any other request, or for a request with tools."""
     if asked.tools.definitions or asked.schema is not None or len(asked.items) != 1:
         return None
     message = asked.items[0].value

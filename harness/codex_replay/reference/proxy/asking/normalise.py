@@ -1,7 +1,8 @@
 """A request in the same form for both endpoints: items, instructions, tools and settings.
 
 Messages and calls from the client become lines of text (`[user] ...`, `[function_call ...]`), with images between them; HAND-40
-requires this, and notes that it cannot be undone."""
+requires this conversion, and notes that it cannot be undone.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """One run of `codex app-server`: JSON-RPC over its stdin and stdout.
 
 Strategy: one task reads all messages. A response resolves its waiting request. A notification goes to the inbox of its thread,
-and is dropped if the proxy does not have that thread. A request of the server is answered at once, because a turn hangs without
-the answer; only calls of the client's tools go to the inbox.
+and is dropped if the proxy does not have that thread. A request of the server is answered immediately, because a turn hangs
+without the answer; only calls of the client's tools go to the inbox.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read and write JSON. The text has three kinds of readers, and each needs another precaution.
+"""Read and write JSON. The text has three kinds of readers, and each kind needs a different precaution.
 
 The app-server silently drops a line that it cannot parse. Half a surrogate pair makes a line unreadable, so it is replaced. An
 HTTP client gets ASCII: so U+2028 does not split a line, and half a surrogate pair stays an escape."""

@@ -47,7 +47,7 @@ class Pool:
         task.add_done_callback(self._tasks.discard)
 
     def _sweep(self) -> None:
-        """Stop the servers that have ended, and the retired ones without users."""
+        """Clean up the servers that have ended, and stop the retired servers without users."""
         for server in list(self._servers):
             if server.dead or (server.retired and not server.users):
                 self._servers.remove(server)
