@@ -266,12 +266,15 @@ def test_what_a_server_repeats_by_chance_counts_once() -> None:
     assert not equal_after_normalisation(once, _archive(), "0.169.0")
 
 
-def _websocket(closer: str, how: str, *, said: bool = True) -> list[Frame]:
-    goodbye = [Frame(0, 0, "http", "server", "ws", payload={"close": {"code": 1008}}, conn=1)] if said else []
+def _websocket(closer: str, how: str, *, said: str = "server", replied: bool = False, more: bool = False) -> list[Frame]:
+    goodbye = {"close": {"code": 1008}}
+    other = "client" if said == "server" else "server"
     sent: list[Frame] = [
         Frame(0, 0, "http", "client", "request", payload={"method": "GET", "path": "/v1/responses", "headers": []}, conn=1),
         Frame(0, 0, "http", "server", "response", payload={"status": 101, "headers": []}, conn=1),
-        *goodbye,
+        *([Frame(0, 0, "http", said, "ws", payload=goodbye, conn=1)] if said else []),
+        *([Frame(0, 0, "http", other, "ws", payload=goodbye, conn=1)] if replied else []),
+        *([Frame(0, 0, "http", other, "ws", payload={"text": "late"}, conn=1)] if more else []),
         Frame(0, 0, "http", closer, "close", payload=how, conn=1),
     ]
     for n, frame in enumerate(sent, 1):
@@ -279,13 +282,16 @@ def _websocket(closer: str, how: str, *, said: bool = True) -> list[Frame]:
     return sent
 
 
-def test_either_side_may_end_a_websocket_behind_a_close_frame() -> None:
-    assert equal_after_normalisation(_websocket("client", "end"), _websocket("server", "end"))
-    assert equal_after_normalisation(_websocket("client", "cut"), _websocket("server", "end"))  # it had not read everything
+def test_how_a_websocket_ends_after_a_close_frame_is_chance() -> None:
+    ended = _websocket("server", "end")
+    for closer in ("client", "server"):
+        for how in ("end", "cut", "reset"):
+            assert equal_after_normalisation(_websocket(closer, how), ended)
+    assert equal_after_normalisation(_websocket("client", "end", replied=True), ended)
+    assert not equal_after_normalisation(_websocket("server", "end", more=True), ended)  # a message is no close frame
+    assert not equal_after_normalisation(_websocket("server", "end", said="client"), ended)
     for how in ("end", "cut"):
-        assert not equal_after_normalisation(_websocket("client", how, said=False), _websocket("server", "end", said=False))
-    assert not equal_after_normalisation(_websocket("client", "reset"), _websocket("server", "reset"))
-    assert not equal_after_normalisation(_websocket("server", "end"), _websocket("server", "cut"))
+        assert not equal_after_normalisation(_websocket("client", how, said=""), _websocket("server", "end", said=""))
 
 
 def _turn(*told: tuple[str, Any], asked: dict[str, Any]) -> list[Frame]:

@@ -131,20 +131,20 @@ def normal_form_by(frames: Iterable[Frame], table: Any, replies_first: bool = Fa
 
 
 def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """Treat each WebSocket that has a close frame as ended by the server.
+    """Leave out how a WebSocket ends after its first close frame: each such connection is ended by the server.
 
-    After a close frame both sides end the connection. Chance decides which side is first, and whether a client that hangs up has
-    read everything before ("end") or not ("cut").
+    After a close frame both sides end the connection. Chance decides which side is first, whether the other side's close frame
+    still arrives, and whether a side that has not read everything resets the connection.
     """
     closed = set()
     for frame in frames:
-        if frame.kind == "ws" and type(frame.payload) is dict and "close" in frame.payload:
-            closed.add(frame.conn)
-        hung_up = frame.kind == "close" and frame.sender == "client" and frame.payload in ("end", "cut")
-        if hung_up and frame.conn in closed:
+        goodbye = frame.kind == "ws" and type(frame.payload) is dict and "close" in frame.payload
+        if frame.kind == "close" and frame.conn in closed:
             yield Frame(frame.n, frame.t, frame.seam, "server", "close", payload="end", conn=frame.conn, extra=frame.extra)
-        else:
+        elif not (goodbye and frame.conn in closed):
             yield frame
+        if goodbye:
+            closed.add(frame.conn)
 
 
 def _once(line: Sequence[NormalEvent], repeats: Iterable[dict[str, Any]]) -> Iterator[NormalEvent]:
