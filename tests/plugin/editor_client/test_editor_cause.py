@@ -36,9 +36,10 @@ ASKED = ("said", {"id": 0, "method": "item/commandExecution/requestApproval"})
             "The turn had not ended; the last message of the server was item/commandExecution/requestApproval",
         ),
         ([START, STARTED, ENDED], "The turn had ended; the last message of the server was turn/completed"),
+        ([START, STARTED, ENDED, ("said", "no JSON")], "The turn had ended; the last message of the server was turn/completed"),
         ([START, STARTED, ENDED, ("got", "no JSON")], "The turn had ended; the last message of the server was turn/completed"),
     ],
-    ids=["silent", "no-turn", "refused", "unanswered", "answered", "ended", "garbage"],
+    ids=["silent", "no-turn", "refused", "unanswered", "answered", "ended", "garbage-said", "garbage"],
 )
 def test_the_cause(passed: list[tuple[str, Any]], cause: str, tmp_path: Path) -> None:
     lines = [json.dumps({key: value if value == "no JSON" else json.dumps(value)}) for key, value in passed]

@@ -16,7 +16,7 @@ from codex_replay.shell.rpc.client import SubjectFailure
 from codex_replay.shell.rpc.progress import progress, turn_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from codex_replay.shell.process.subject import Process
 
@@ -52,9 +52,9 @@ class Wire:
         """The lines that the editor has written to its servers, without their terminator."""
         return [entry["got"] for entry in self.ledger() if "got" in entry]
 
-    def server_messages(self) -> list[Any]:
+    def server_messages(self) -> list[dict[str, Any]]:
         """The messages of the server, except for invalid lines and lines that are too long to keep."""
-        return [json.loads(entry["said"]) for entry in self.ledger() if "said" in entry]
+        return _messages_in(entry["said"] for entry in self.ledger() if "said" in entry)
 
     def sent(self) -> list[Any]:
         """The messages of the editor; raises `SubjectFailure` for an invalid line."""
@@ -115,11 +115,7 @@ class Wire:
 
     def _messages(self) -> list[dict[str, Any]]:
         """Return the messages that the editor has written, without invalid lines."""
-        found = []
-        for line in self.lines():
-            with contextlib.suppress(ValueError):
-                found.append(json.loads(line))
-        return [each for each in found if isinstance(each, dict)]
+        return _messages_in(self.lines())
 
     def answers(self) -> list[dict[str, Any]]:
         """The editor's answers to the server's requests, in order."""
@@ -199,3 +195,12 @@ def _passed(entry: Mapping[str, Any]) -> str:
 def short(text: str) -> str:
     """Return a text that a report can contain: bytes that are not UTF-8 are escaped."""
     return shortened(text.encode("utf-8", "backslashreplace").decode(), 300)
+
+
+def _messages_in(lines: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the JSON objects among the lines."""
+    found = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(line))
+    return [each for each in found if isinstance(each, dict)]
