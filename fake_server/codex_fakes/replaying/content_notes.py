@@ -29,7 +29,7 @@ def content_notes(
     """Return (number of the recorded frame, sentence) for each live request that differs from the recorded request.
 
     `pairs` has each recorded request with the live request that it matched. The function `clean` redacts live values in the same
-    way as the recording. Masked values, bound values and `clientInfo` are not compared.
+    way as the recording. Masked values, values that the client chooses (such as ids) and `clientInfo` are not compared.
     """
     found = []
     for recorded, live in pairs:

@@ -184,7 +184,7 @@ class ScriptedServer(Stdio):
     # -- output -------------------------------------------------------------------------------------------------------
 
     def write_out(self, frame: dict[str, Any]) -> None:
-        """Send a frame: immediately or, with a race, at its scheduled time; if output is delayed, the frame comes after it."""
+        """Send a frame immediately, or at its scheduled time if it races; a frame never overtakes output that is delayed."""
         if self._race is not None:
             self._race.add(frame)
         elif self.due or self._held:

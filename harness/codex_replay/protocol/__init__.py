@@ -1,1 +1,1 @@
-"""Knowledge of Codex as pure code: bundles, validators, the closed-world check, and the tables of each version."""
+"""Knowledge of Codex as pure code: bundles, validators, the check for unknown members, and the tables of each version."""

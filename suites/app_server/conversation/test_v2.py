@@ -233,7 +233,7 @@ def test_shell_call(app_server: AppServer) -> None:
 
 
 def test_unknown_fields_are_ignored(app_server: AppServer) -> None:
-    """The server ignores unknown fields without an error; only a closed-world check finds them. (REAL-45)"""
+    """The server ignores unknown fields without an error; only a check that refuses unknown members finds them. (REAL-45)"""
     server = app_server([{"items": [text("Hello")]}], bad_input=True)
     server.initialize()
     thread = server.request("thread/start", {"cwd": server.work, "tools": [], "stream": True})["thread"]["id"]

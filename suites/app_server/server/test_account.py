@@ -1,4 +1,4 @@
-"""Accounts: the server's reports about a login, login by key and (the offline part) by ChatGPT, logout, limits, and refresh.
+"""Accounts: login by key and by ChatGPT (the part that works offline), the reports about a login, logout, limits, refresh.
 
 Source: docs/contract/real-0.92.md, sections 1 and 2, and the bundle's Account, LoginAccountParams, GetAuthStatusResponse and
 RateLimitSnapshot.

@@ -94,7 +94,7 @@ class _Visible(io.TextIOWrapper):
         super().write(visible(text))
 
     def write_coloured(self, text: str) -> None:
-        """Write a text that contains our own control sequences (colours, progress). The caller must have escaped quoted texts."""
+        """Write a text with our own control sequences (colours, progress). The caller escapes quoted texts before the call."""
         super().write(self._redacted(text))
 
     def _redacted(self, text: str) -> str:
@@ -126,7 +126,7 @@ class Coloured:
 
 
 def coloured_line(text: str) -> None:
-    """Print a coloured line on stdout. The caller must have escaped the texts that the line quotes."""
+    """Print a coloured line on stdout. The caller escapes quoted texts before the call."""
     out = Coloured(sys.stdout)
     out.write(text + "\n")
     out.flush()

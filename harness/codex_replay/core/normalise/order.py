@@ -161,7 +161,7 @@ class Order:
         return bool(a.left & b.right | b.left & a.right)
 
     def cause(self, one: str, other: str) -> bool:
-        """Return True if a frame of the second label occurs only after a frame of the first label."""
+        """Return True if frames with the second label occur only after a frame with the first label."""
         return bool(self._sides_of(one).cause & self._sides_of(other).effect)
 
     def loose(self, label: str) -> bool:

@@ -38,7 +38,7 @@ class Array(list[Any]):
 
 
 def placed(value: Any, path: str) -> Any:
-    """Return the value with the JSON path of each part; it equals the plain value.
+    """Return a copy of the value in which each part knows its JSON path. The copy equals the value.
 
     `path` is the path of the whole value in error messages.
     """

@@ -48,7 +48,7 @@ class EarlyStop:
         self._failed: set[str] = set()
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Keep the session, which can end the run."""
+        """Keep the session, because it ends the run."""
         self._run = session
 
     @pytest.hookimpl(trylast=True)
@@ -114,7 +114,7 @@ class WorkerStop:
         self._run: pytest.Session | None = None
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Keep the session, which can end the worker."""
+        """Keep the session, because it ends the worker."""
         self._run = session
 
     def pytest_runtest_logfinish(self) -> None:

@@ -66,8 +66,9 @@ def _sentence(kind: str, error: ValidationError) -> str:
 
 
 def _closed(definitions: dict[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """Close every object, add the overlay, and select the member of a union by its `type`, so that the message of a fault names
-    its exact place.
+    """Forbid unknown members in every object, add the fields of `overlay`, and select the member of a union by its `type`.
+
+    The message of a fault then names its exact place.
     """
     for name, definition in definitions.items():
         if "properties" in definition:

@@ -25,7 +25,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwG
 class Kind(Value):
     """One kind of item: the prefix of its id, the value of each key that a script omits, and its progress.
 
-    `begun` has the values of keys that are different until the item is complete. `progress` has the names of its events, in
+    `begun` has the values that some keys have until the item is complete. `progress` has the names of its events, in
     order: `"X"` is `response.KIND.X`, a pair (the event without its ending, the key) is a text that streams, and a function makes
     the events itself. `call` is True if the item has a `call_id`; `statuses` are the final values that its `status` may have, the
     usual one first.

@@ -2,7 +2,8 @@
 
 `changes_of` returns the changes of an apply_patch call: from the script's `result.changes`, otherwise as far as they can be read
 from the patch. `TurnDiff` joins the changes of a turn into one diff in git's form, as the real binary sends it after each patch
-(in recordings, paths have a//, blob ids are in full, files are sorted). fake-codex loads this module at start-up."""
+(as in recordings: each path begins with `a//` or `b//`, the ids of
+blobs are not shortened, and the files are sorted). fake-codex loads this module at start-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write a cassette as a stream; at its end, remove the secrets that were streamed in chunks.
+"""Write a cassette as a stream. When the file is complete, remove from it the secrets that arrived in chunks.
 
 Each frame is redacted and on disk before `write` returns, so that nothing is lost if the writer is killed. Secrets that no single
 frame shows are known only at the end: the frames that contain a part of such a secret are then rewritten, in a copy that replaces

@@ -98,8 +98,8 @@ class Comparer:
         return alive
 
     def _place(self, old: Any, new: Any, here: Here) -> Iterator[Part]:
-        """Compare two schemas at one place: a change of null belongs to the place, and all other changes belong to the pair of
-        types.
+        """Compare two schemas at one place. If null becomes allowed or forbidden, report that for this place; report every other
+        change for the pair of types.
         """
         if self._same.equal(old, new):
             return

@@ -275,7 +275,7 @@ def _url(part: dict[str, Any], where: str) -> str:
 
 
 def _schema(shape: Any) -> Any:
-    """Return the JSON schema of a response format: chat has it under `json_schema`, responses next to the type."""
+    """Return the JSON schema of a response format: chat puts it under `json_schema`, and the Responses API beside `type`."""
     if not isinstance(shape, dict) or shape.get("type") != "json_schema":
         return None
     inner = shape.get("json_schema")
