@@ -103,7 +103,7 @@ def guest(folder: str | Path, options: Sequence[str]) -> Callable[[], int]:
     """Return what runs pytest in a fork as in a process of its own, started in `folder`: it finds nothing of the checkout."""
 
     def main() -> int:
-        forget("conftest", "suites", "tests")
+        forget("conftest", "suites", "tests", *(name for name in sys.modules if name.startswith("test_")))
         first = [str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
         sys.path[:] = [*first, *(path for path in sys.path if path != str(ROOT))]
         sys.argv = ["pytest", *options]
