@@ -94,15 +94,6 @@ def test_a_run_that_fails_says_so_and_fails_the_step(tmp_path: Path) -> None:
     assert (tmp_path / "output").read_text() == "verdict=failed\n"
 
 
-@pytest.mark.parametrize(("jobs", "passed"), [("", []), ("3", ["-n", "3"])])
-def test_the_number_of_cases_at_a_time_is_passed_on_only_if_it_is_given(tmp_path: Path, jobs: str, passed: list[str]) -> None:
-    program = tmp_path / "codex-replay"
-    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    program.chmod(0o755)
-    done = step("Run the suites", tmp_path, {"suites": "proxy", "jobs": jobs, "report": "out"}, tmp_path)
-    assert done.stdout.split() == ["run", "--plain", "--report=out", *passed, "--", "proxy"], done.stderr
-
-
 @pytest.mark.parametrize("hostile", ["$(touch pwned)", "`touch pwned`", "schema; touch pwned", '"; touch pwned; "', "--pdb", "*"])
 def test_a_hostile_input_is_nothing_but_a_name(tmp_path: Path, hostile: str) -> None:
     (tmp_path / "a-file").touch()
