@@ -88,14 +88,20 @@ def prepare_pytester(request: pytest.FixtureRequest, options: str) -> None:
 
 
 def fork_pytester(request: pytest.FixtureRequest) -> None:
-    """Let `pytester` start pytest in forks."""
+    """Let `pytester` start pytest in forks; another program, and pytest by another command line, is a process of its own."""
     if "pytester" in request.fixturenames:
-        request.getfixturevalue("monkeypatch").setattr(request.getfixturevalue("pytester"), "popen", forked)
+        pytester = request.getfixturevalue("pytester")
+        start = pytester.popen
+
+        def popen(cmdargs: Sequence[str], stdout: Any, stderr: Any, stdin: Any) -> subprocess.Popen[bytes]:
+            alone = list(cmdargs[:2]) == [sys.executable, "-mpytest"]
+            return forked(cmdargs, stdout, stderr) if alone else start(cmdargs, stdout, stderr, stdin)
+
+        request.getfixturevalue("monkeypatch").setattr(pytester, "popen", popen)
 
 
-def forked(cmdargs: Sequence[str], stdout: Any, stderr: Any, stdin: Any) -> subprocess.Popen[bytes]:
+def forked(cmdargs: Sequence[str], stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:
     """Start pytest for `pytester` in a fork of this process, which has loaded it: a start takes twice as long."""
-    assert list(cmdargs[:2]) == [sys.executable, "-mpytest"], "pytester starts pytest alone here"
     return fork(guest(os.getcwd(), cmdargs[2:]), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
 
 

@@ -622,7 +622,9 @@ def long_parts_only() -> None:
     short = ("input[0].content", "content must be a list.")
     _replace(
         "message-content",
-        lambda asked: find(asked) or next((short for _, i in asked.items if isinstance(i.get("content"), str)), None),
+        lambda asked: (
+            find(asked) or next((short for i in asked.items if isinstance(i, dict) and isinstance(i.get("content"), str)), None)
+        ),
     )
 
 
@@ -650,7 +652,7 @@ def arguments_are_checked() -> None:
     find = server.body.item_fields
 
     def fields(asked: Any) -> Any:
-        for _, item in asked.calls:
+        for _, item, _ in asked.calls:
             try:
                 json.loads(item.get("arguments", "0"))
             except (ValueError, TypeError):
@@ -685,8 +687,8 @@ def calls_by_place() -> None:
 
 
 def _in_order(asked: Any) -> Any:
-    calls = [item["call_id"] for _, item in asked.calls if not item["type"].endswith("_output")]
-    outputs = [item["call_id"] for _, item in asked.calls if item["type"].endswith("_output")]
+    calls = [item["call_id"] for _, item, _ in asked.calls if not item["type"].endswith("_output")]
+    outputs = [item["call_id"] for _, item, _ in asked.calls if item["type"].endswith("_output")]
     return None if calls == outputs or len(calls) > len(outputs) else ("input", f"{outputs} is not {calls}")
 
 
@@ -697,7 +699,7 @@ def any_call_will_do() -> None:
 
 
 def _any_call(asked: Any) -> Any:
-    given = [item["type"] for _, item in asked.calls]
+    given = [item["type"] for _, item, _ in asked.calls]
     alone = [kind for kind in given if kind.endswith("_output") and kind.removesuffix("_output") not in given]
     return ("input", f"There is no call for {alone}.") if alone else None
 
@@ -708,7 +710,7 @@ def calls_before_outputs() -> None:
     find = server.body.item_fields
 
     def fields(asked: Any) -> Any:
-        outputs = [item["type"].endswith("_output") for _, item in asked.calls]
+        outputs = [item["type"].endswith("_output") for _, item, _ in asked.calls]
         return ("input", "A call stands behind an output.") if outputs != sorted(outputs) else find(asked)
 
     _replace("item-fields", fields)
@@ -720,7 +722,7 @@ def arguments_begin_with_a_brace() -> None:
     find = server.body.item_fields
 
     def fields(asked: Any) -> Any:
-        odd = [item for _, item in asked.calls if not str(item.get("arguments", "{")).startswith("{")]
+        odd = [item for _, item, _ in asked.calls if not str(item.get("arguments", "{")).startswith("{")]
         return ("input", "The arguments are no object.") if odd else find(asked)
 
     _replace("item-fields", fields)
@@ -739,7 +741,7 @@ def small_outputs() -> None:
     long = ("input", "The output is too long.")
     _replace(
         "item-fields",
-        lambda asked: find(asked) or next((long for _, i in asked.calls if len(str(i.get("output", ""))) > 10_000), None),
+        lambda asked: find(asked) or next((long for _, i, _ in asked.calls if len(str(i.get("output", ""))) > 10_000), None),
     )
 
 

@@ -69,7 +69,6 @@ ITEM_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "function_call_output": {"call_id": (str,), "output": (str, list)},
     "custom_tool_call_output": {"call_id": (str,), "output": (str, list)},
 }
-_FIELDS = {kind: tuple(fields.items()) for kind, fields in ITEM_FIELDS.items()}
 
 
 def not_json(asked: Asked) -> RuleFinding | None:
@@ -197,7 +196,7 @@ def item_type(asked: Asked) -> RuleFinding | None:
 def item_fields(asked: Asked) -> RuleFinding | None:
     """Find a call or an output that lacks a required member."""
     for i, item, kind in asked.calls:
-        for field, types in _FIELDS[kind]:
+        for field, types in ITEM_FIELDS[kind].items():
             if type(item.get(field)) not in types:
                 wanted = " or ".join(TYPE_NAMES[t] for t in types)
                 had = f"is {_name(item[field])}" if field in item else "is missing"
