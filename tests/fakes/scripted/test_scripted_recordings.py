@@ -62,7 +62,6 @@ DIFFERENT = {
     "test_interrupt/v1_a_pending_approval": CHANCE + "the end of the command was told before the abort",
     "test_mcp/": MCP,
     "test_methods/skill_as_input": "the fake reads no file, so the model is not told a skill's words",
-    "test_steering/v1_turn_and_message_at_once": CHANCE + "the message became a turn of its own",
     "test_terminals/": TERMINALS,
     "test_threads/rollback": "the real server estimates the tokens that are left out of texts that the fake does not have",
     "test_threads/rollback_in_a_turn": OUTSIDE + "a gate was opened",
