@@ -35,7 +35,8 @@ def test_who_does_not_say_the_capability_is_refused(version: str, capabilities: 
     home = HermeticHome(tmp_path, "http://127.0.0.1:9", version=version)  # nothing is asked of the model
     opening = {"clientInfo": {"name": "codex-replay", "version": "1"}, "capabilities": capabilities}
     gated = declares(bundle_of(version)) and not asks({"method": "initialize", "params": opening})
-    client = Client([str(find_installed(version)), "app-server"], env=home.env, cwd=str(home.work))
+    # The first start of a binary reads all of it from the disk.
+    client = Client([str(find_installed(version)), "app-server"], env=home.env, cwd=str(home.work), timeout=60)
     try:
         client.request("initialize", opening)
         client.notify("initialized")
