@@ -17,6 +17,8 @@ from click.testing import CliRunner
 from codex_fakes.model.faults import WEBSOCKET_FAULTS
 from codex_replay.cli.cassette.group import group
 from codex_replay.cli.main import main
+from codex_replay.core.cassette.frames import Frame
+from codex_replay.protocol.recordings.compare import compare
 from codex_replay.protocol.versions import numbers
 from codex_replay.shell.cassettes.file import CassetteReader
 from codex_replay.shell.codex.home import FAKE_ACCOUNT, ApiKey, ChatGpt, HermeticHome
@@ -160,8 +162,23 @@ def test_record_replay_record_has_no_difference(name: str, tmp_path: Path) -> No
             redone = run("0.169.0", url, tmp_path / "home")
         assert session.unused_frames() == []
     assert (redone.returncode, redone.stdout) == (done.returncode, done.stdout)
-    compared = CliRunner().invoke(group, ["diff", str(first), str(again)])
-    assert compared.exit_code == 0, compared.output
+    compared = compare(*(list(until_unreadable(path)) for path in (first, again)), "0.169.0")
+    assert compared.equal, [difference.sentence() for difference in compared.differences]
+
+
+def until_unreadable(path: Path) -> Iterator[Frame]:
+    """A recording without what comes after a message that Codex cannot read.
+
+    Codex then hangs up at a time of its own: more or fewer of the messages after it arrive, and the end is a reset or not.
+    """
+    left: set[int | None] = set()
+    with CassetteReader(path) as reader:
+        for frame in reader:
+            message = frame.kind == "ws" and frame.sender == "server"
+            if frame.conn not in left or not (message or frame.kind == "close"):
+                yield frame
+            if message and {"omitted", "base64"} & frame.payload.keys():
+                left.add(frame.conn)
 
 
 #: fault of the first turn -> (the later requests, the final answer arrives).
