@@ -50,7 +50,7 @@ def forked_pytest(options: Sequence[str], **environ: str) -> subprocess.Complete
 
 
 def forget(*packages: str) -> None:
-    """Forget modules, so that they are imported anew."""
+    """Remove modules from `sys.modules`: the next import loads them again."""
     for name in [name for name in sys.modules if name.partition(".")[0] in packages]:
         del sys.modules[name]
 

@@ -36,7 +36,7 @@ def test_diff_prints_the_smallest_difference_first(tmp_path: Path) -> None:
 
 
 def test_of_an_id_that_is_another_throughout_the_first_place_is_told(tmp_path: Path) -> None:
-    """What else differs is not drowned in it; two ids are two causes, and a value that is no id is told each time."""
+    """Other differences remain visible. Two ids are two causes; a value that is not an id is reported each time."""
     frames = [
         {"method": "a", "params": {"turnId": turn, "turn": {"id": turn}, "item": item, "n": [n, str(n)]}}
         for n, (turn, item) in enumerate([("2", "x"), ("2", "x"), ("4", "x")])

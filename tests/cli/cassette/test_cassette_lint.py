@@ -52,7 +52,7 @@ UNSOUND: dict[str, tuple[str, list[bytes]]] = {
     "a secret": ("secret", [HEADER, ASK.replace(b'"x"', b'"x","params":{"token":"%s"}' % TOKEN.encode()), ANSWER, END]),
     "a secret in the header": ("secret", [HEADER.replace(b'"case":"c"', b'"case":"%s"' % TOKEN.encode()), ASK, ANSWER, END]),
     "a secret in base64": ("secret", [HEADER, IN_BASE64, NOTICE, END]),
-    "a line that is none": ("line", [HEADER, ASK, b"oops\n", ANSWER, END]),
+    "an invalid line": ("line", [HEADER, ASK, b"oops\n", ANSWER, END]),
     "a connection that begins with an answer": ("connection", [HEADER, CLOSE, encode_footer(Footer(1))]),
     "a version that is not its bundle's": ("version", [OF_0_92.replace(b'"0.92.0"', b'"0.116.0"'), ASK, ANSWER, END]),
     "a bundle that is not its version's": ("version", [OF_NONE, ASK, ANSWER, END]),

@@ -23,7 +23,7 @@ class Row(NamedTuple):
 
 
 def read(text: str) -> list[Row]:
-    """Read the table; raises ValueError for a line that is none."""
+    """Read the table; raises ValueError for an invalid line."""
     rows = []
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):

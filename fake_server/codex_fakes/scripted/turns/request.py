@@ -134,7 +134,7 @@ def message(role: str, kind: str, text: str) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
-#: What Codex itself writes in the place of the user: at the beginning of any text, in any case, or of a message's only text.
+#: Codex itself writes these texts as if the user had: at the beginning of any text, or of a message's only text; case is ignored.
 _ANYWHERE = ("<environment_context>", "<turn_aborted>", "<user_shell_command>")
 _ALONE = ("# AGENTS.md instructions for ", "<user_instructions>", "<skill")
 

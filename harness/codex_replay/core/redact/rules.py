@@ -96,7 +96,7 @@ _SHORT_VARIABLE = 4  # characters: `$PW`
 
 
 def is_stand_in(value: bytes) -> bool:
-    """Return True if a value stands for a secret and is none: `$OPENAI_API_KEY`, `${X}`, `$(pass show x)`, `changeme`.
+    """Return True if a value only refers to a secret, or is an example: `$OPENAI_API_KEY`, `${X}`, `$(pass show x)`, `changeme`.
 
     `$ECRET` may be a secret.
     """

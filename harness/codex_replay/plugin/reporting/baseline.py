@@ -189,9 +189,11 @@ class Gate:
             report.wasxfail = f"known: {lines[0].reason}"
         elif single := [line for line in lines if line.racy is None and self._alone(line)]:
             report.outcome = "failed"
-            check = single[0].check
-            report.longrepr = f"Stale: {check!r} passes now; remove its line from {self.path}, or add --update-baseline."
+            report.longrepr = f"Stale: {self._passes_now(single[0].check)}"
         return report
+
+    def _passes_now(self, check: str) -> str:
+        return f"{check!r} passes now; remove its line from {self.path}, or add --update-baseline."
 
     def _alone(self, line: Line) -> bool:
         number = self.lines.index(line)
@@ -393,9 +395,7 @@ class Gate:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
             out.write_line(f"{plural(known, 'known failure')}, {plural(len(self.stale), 'stale line')} of {len(self.lines)}.")
             for check in self.stale:
-                out.write_line(
-                    f"stale: {check!r} passes now; remove its line from {self.path}, or add --update-baseline.", red=True
-                )
+                out.write_line(f"stale: {self._passes_now(check)}", red=True)
         if self.unchecked:
             out.write_line(self.unchecked, red=True)
         again = [change for change in self.changes if change.alone]
