@@ -116,7 +116,8 @@ def two_processes(world: World) -> None:
     client.request("addConversationListener", {"conversationId": talk["conversationId"]})
     items = [{"type": "text", "data": {"text": "Talk."}}]
     client.request("sendUserMessage", {"conversationId": talk["conversationId"], "items": items})
-    client.notification("codex/event/task_complete")
+    client.notification("codex/event/task_complete", conversationId=talk["conversationId"])
+    time.sleep(1.1)  # lists are in the order of the seconds in which threads were changed
     turn(client, thread, "Back.")
     client.request("thread/rollback", {"threadId": thread, "numTurns": 1})
     client.close()
