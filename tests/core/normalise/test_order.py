@@ -209,3 +209,43 @@ def test_a_long_run_is_ordered_in_about_linear_time() -> None:
     marks = [Mark("rpc<", f"rpc< n{number % 20}", "t") for number in range(5000)]
     assert canonical(marks, Counting(TABLE)) == list(range(5000))
     assert counted <= 20 * 20, "each pair of kinds is judged once"
+
+
+def test_a_notice_that_names_no_thread_has_no_fixed_place_among_several_threads() -> None:
+    """Each of two requests at once gets a notice before its response, and nothing in the notice names the request."""
+    table = data_tables.load("normalise", "0.169.0")
+    notice = rpc("server", method="deprecationNotice", params={})
+    opened = [rpc("client", id=1, method="thread/start"), rpc("server", id=1, result={"thread": {"id": "t"}})]
+    reads = [rpc("client", id=number, method="thread/read", params={"threadId": name}) for number, name in ((2, "t"), (3, "u"))]
+    answers = [rpc("server", id=number, result={"thread": {"id": name}}) for number, name in ((2, "t"), (3, "u"))]
+
+    def order(*frames: Frame, replies_first: bool = False) -> list[str]:
+        marker = Marker(table)
+        marks = [marker.mark(frame) for frame in frames]
+        line = canonical(marks, Order(table), replies_first=replies_first)
+        return [f"{marks[index].label} {marks[index].thread or ''}".rstrip() for index in line]
+
+    one = order(*opened, note("a"), *reads, notice, answers[0], note("b", "u"), notice, answers[1])
+    assert one == order(*opened, note("a"), *reads, note("b", "u"), notice, notice, answers[1], answers[0])
+    assert one != order(*opened, note("a"), *reads, note("b", "u"), notice, answers[1], answers[0])
+    shown = order(*opened, note("a"), reads[0], notice, answers[0], replies_first=True)
+    assert shown.index("rpc< deprecationNotice") > shown.index("rpc> thread/read t")
+
+
+def test_the_output_of_a_process_has_no_fixed_place_in_a_turn() -> None:
+    table = data_tables.load("normalise", "0.169.0")
+    asked = rpc("client", id=5, method="command/exec", params={"processId": "p"})
+    deltas = [{"processId": "p", "deltaBase64": text} for text in ("YQ==", "Yg==")]
+    output = [rpc("server", method="command/exec/outputDelta", params=params) for params in deltas]
+    usage = [note("thread/tokenUsage/updated"), rpc("server", method="account/rateLimits/updated", params={})]
+    done = rpc("server", id=5, result={})
+
+    def order(*frames: Frame) -> list[tuple[str, bytes]]:
+        marker = Marker(table)
+        marks = [marker.mark(frame) for frame in frames]
+        return [(marks[index].thread or "", frames[index].raw) for index in canonical(marks, Order(table))]
+
+    one = order(asked, output[0], usage[0], output[1], usage[1], done)
+    assert one == order(asked, *usage, *output, done)
+    assert one != order(asked, *usage, *reversed(output), done)
+    assert one != order(asked, *usage, output[0], done, output[1])

@@ -217,3 +217,132 @@ def test_a_warning_before_the_response_to_a_turn_waits_for_the_request_of_that_t
         told("warning", threadId="T"),
         ("server", {"id": 4, "result": {"turn": {"id": "turn-2"}}}),
     )
+
+
+def test_a_frame_of_an_idle_thread_waits_for_the_open_request_that_names_the_thread() -> None:
+    """The server announces the change before the response, in a notification whose kind no table lists."""
+    as_recorded(
+        *OPENING,
+        asked(2, "thread/metadata/update", threadId="T"),
+        answered(2),
+        asked(3, "project/read"),
+        answered(3),
+        asked(4, "thread/metadata/update", threadId="T"),
+        told("thread/unlisted", threadId="T"),
+        answered(4),
+    )
+
+
+def test_a_refused_request_no_longer_counts_as_open() -> None:
+    entries = (
+        *OPENING,
+        told("thread/known", threadId="T"),
+        asked(2, "turn/start", threadId="T"),
+        ("server", {"id": 2, "error": {"code": -32600, "message": "no"}}),
+        asked(3, "turn/start", threadId="T"),
+        told("turn/started", threadId="T", turn={"id": "turn-3"}),
+        ("server", {"id": 3, "result": {"turn": {"id": "turn-3"}}}),
+    )
+    as_recorded(*entries)
+
+
+def test_the_threads_of_an_imported_project_wait_for_its_import() -> None:
+    as_recorded(
+        *OPENING,
+        told("thread/status/changed", threadId="T"),
+        asked(2, "project/import"),
+        told("thread/project/updated", threadId="T"),
+        answered(2),
+    )
+
+
+def test_a_command_of_the_user_in_mid_turn_is_an_item_of_the_turn() -> None:
+    entries = (
+        *OPENING,
+        *TURN,
+        asked(3, "thread/shellCommand", threadId="T"),
+        answered(3),
+        told("item/started", threadId="T", turnId="turn-1"),
+    )
+    as_recorded(*entries)
+
+
+def test_the_threads_of_a_deleted_project_wait_for_its_deletion() -> None:
+    as_recorded(
+        *OPENING,
+        asked(2, "thread/metadata/update", threadId="T"),
+        told("thread/project/updated", threadId="T"),
+        answered(2),
+        asked(3, "project/delete"),
+        told("project/changed"),
+        told("thread/project/updated", threadId="T"),
+        answered(3),
+    )
+
+
+def test_a_change_of_a_watched_directory_waits_for_the_last_request() -> None:
+    """The request that writes the file does not name the watch."""
+    as_recorded(
+        asked(1, "fs/watch", watchId="w"),
+        answered(1),
+        asked(2, "fs/writeFile", path="/tmp/a"),
+        answered(2),
+        told("fs/changed", watchId="w"),
+    )
+
+
+def test_a_frame_of_no_thread_does_not_go_with_the_output_of_a_process() -> None:
+    """The process writes between two frames that the turn's task writes together."""
+    entries = (
+        *OPENING,
+        asked(2, "command/exec", processId="p"),
+        asked(3, "turn/start", threadId="T"),
+        ("server", {"id": 3, "result": {"turn": {"id": "turn-1"}}}),
+        told("command/exec/outputDelta", processId="p"),
+        told("account/rateLimits/updated"),
+    )
+    assert released(*entries) == [2, 1, 2]
+
+
+def test_a_goal_that_a_client_sets_in_mid_turn_is_reported_after_its_response() -> None:
+    goal = (asked(3, "thread/goal/set", threadId="T"), answered(3), told("thread/goal/updated", threadId="T", turnId=None))
+    assert released(*OPENING, *TURN, *goal, END) == [2, 2, 3]
+
+
+def test_a_warning_of_a_turn_waits_for_its_own_request_though_an_earlier_one_never_became_a_turn() -> None:
+    """A message waits in the queue of the thread; the client starts it with another request."""
+    as_recorded(
+        *OPENING,
+        told("thread/status/changed", threadId="T"),
+        asked(2, "thread/queue/add", threadId="T"),
+        answered(2),
+        told("thread/queue/changed", threadId="T"),
+        asked(3, "thread/queue/start", threadId="T"),
+        told("warning", threadId="T"),
+        ("server", {"id": 3, "result": {"turn": {"id": "turn-1"}}}),
+    )
+
+
+def test_a_frame_between_the_responses_to_requests_at_once_stays_there() -> None:
+    asks = [
+        asked(number, method, threadId="T") for number, method in ((3, "thread/resume"), (4, "thread/read"), (5, "thread/read"))
+    ]
+    usage = told("thread/tokenUsage/updated", threadId="T", turnId="turn-1")
+    entries = (
+        *OPENING,
+        *TURN,
+        END,
+        *asks,
+        answered(3),
+        usage,
+        told("thread/goal/cleared", threadId="T"),
+        answered(4),
+        answered(5),
+    )
+    assert released(*entries) == [2, 3, 1, 3, 1]
+
+
+def test_the_status_of_a_turn_waits_for_its_request_though_an_earlier_one_is_open() -> None:
+    started = (*TURN[:2], told("thread/status/changed", threadId="T"), TURN[2])
+    first = (*OPENING, told("thread/status/changed", threadId="T"), asked(9, "thread/fork", threadId="T"))
+    assert released(*first, *started, answered(9)) == [3, 1, 3]

@@ -3,9 +3,9 @@
 Strategy: each frame gets a `Mark`: its label and the thread, item and exchange that it belongs to. Two frames are ordered as
 they were seen if they are in the same stream (one side of the rpc seam, one http exchange, the requests of one thread) unless a
 declared race allows a different order, or both are answers of the server. In addition, a request comes before its reply, and a
-declared cause before its effect. The order of any other two frames depends on timing: frames of different threads, directions or
-seams. (Mazurkiewicz calls such a partial order a trace; `canonical` returns its lexicographic normal form.) Two runs therefore
-give the same sequence exactly if they differ only in declared races.
+declared cause before its effect. An unplaced notice is ordered only among its kind. The order of any other two frames depends on
+timing: frames of different threads, directions or seams. (Mazurkiewicz calls such a partial order a trace; `canonical` returns
+its lexicographic normal form.) Two runs therefore give the same sequence exactly if they differ only in declared races.
 
 Labels are for people and for the table: "rpc> turn/start", "rpc< response to turn/start", "rpc< item/started commandExecution",
 "http> POST /v1/responses", "http< sse response.created". The races are in `protocol/data/<version>/normalise.json`.
@@ -59,6 +59,7 @@ class Marker:
 
     def __init__(self, table: dict[str, Any]) -> None:
         self._scope: dict[str, list[str]] = table["scope"]
+        self._unplaced = _pattern(*_unplaced(table))
         self._asked: dict[tuple[str, str], list[tuple[int, Mark]]] = {}
         self._last_thread: str | None = None
         self._exchanges = 0
@@ -78,13 +79,16 @@ class Marker:
             return Mark(lane, f"{lane} no message")
         if sort in ("response", "error"):
             return self._reply(lane, sort, frame.sender, value)
+        # What a client started by a name of its own (a process, a watch) has an order of its own, as a thread has.
         thread = first_string(value, self._scope["thread"])
-        if lane == "rpc<":
+        started = None if thread else first_string(value, self._scope.get("object", ()))
+        what = first_string(value, self._scope["type"])
+        label = f"{lane} {value['method']}" + (f" {what}" if what else "")
+        if lane == "rpc<" and not started and not self._unplaced.fullmatch(label):
             # A frame that names no thread is written together with the one before it.
             thread = thread or self._last_thread
             self._last_thread = thread
-        what = first_string(value, self._scope["type"])
-        label = f"{lane} {value['method']}" + (f" {what}" if what else "")
+        thread = thread or started
         mark = Mark(lane, label, thread, first_string(value, self._scope["item"]))
         if sort == "request":
             self._asked.setdefault((frame.sender, repr(value["id"])), []).append((self._index, mark))
@@ -133,6 +137,7 @@ class _Sides(NamedTuple):
     cause: int
     effect: int
     loose: bool
+    unplaced: bool
 
 
 class Order:
@@ -145,6 +150,7 @@ class Order:
         self._cause = [_pattern(*rule["cause"]) for rule in causes]
         self._effect = [_pattern(*rule["effect"]) for rule in causes]
         self._items = _pattern(*table["unordered_items"])
+        self._unplaced = _pattern(*_unplaced(table))
         # A run has few labels and very many pairs of them.
         self._sides_of = lru_cache(maxsize=None)(self._sides)
 
@@ -153,7 +159,8 @@ class Order:
             sum(1 << place for place, pattern in enumerate(side) if pattern.fullmatch(label))
             for side in (self._left, self._right, self._cause, self._effect)
         )
-        return _Sides(left, right, cause, effect, self._items.fullmatch(label) is not None)
+        loose, unplaced = (pattern.fullmatch(label) is not None for pattern in (self._items, self._unplaced))
+        return _Sides(left, right, cause, effect, loose, unplaced)
 
     def race(self, one: str, other: str) -> bool:
         """Return True if frames of these labels may come in either order."""
@@ -167,6 +174,10 @@ class Order:
     def loose(self, label: str) -> bool:
         """Return True if frames of this label keep their order only within one item."""
         return self._sides_of(label).loose
+
+    def unplaced(self, label: str) -> bool:
+        """Return True if frames of this label keep their order only among themselves."""
+        return self._sides_of(label).unplaced
 
     def kind_of(self, mark: Mark) -> Mark:
         """Return the mark without the fields that do not influence its order, so that there are few different marks."""
@@ -194,7 +205,7 @@ class Order:
             return not apart and not items_apart and (self.cause(one.label, other.label) or self.cause(other.label, one.label))
         if one.lane == "rpc>":
             return True
-        if apart:
+        if apart or (one.label != other.label and (self.unplaced(one.label) or self.unplaced(other.label))):
             return False
         if items_apart and self.loose(one.label) and self.loose(other.label):
             return False
@@ -204,6 +215,11 @@ class Order:
         if answers == 1 and self._by_itself(*((one, other) if _is_answer(one) else (other, one))):
             return False
         return one == other or not self.race(one.label, other.label)
+
+
+def _unplaced(table: dict[str, Any]) -> list[str]:
+    """Return the labels of notices that name neither a thread nor the request that they follow; older tables list none."""
+    return [rule["label"] for rule in table.get("unplaced", [])]
 
 
 def _is_answer(mark: Mark) -> bool:
@@ -233,7 +249,7 @@ def canonical(marks: Sequence[Mark], order: Order, *, replies_first: bool = Fals
     lanes = _REPLIES_FIRST if replies_first else _LANES
     after, waits = _edges(marks, order)
     if replies_first:
-        _follow_openings(marks, after, waits)
+        _follow_openings(marks, order, after, waits)
     threads: dict[str | None, int] = {None: -1}
     for mark in sorted((mark for mark in marks if mark.lane.startswith("rpc")), key=lambda mark: mark.lane == "rpc<"):
         threads.setdefault(mark.thread, len(threads))
@@ -261,14 +277,19 @@ def canonical(marks: Sequence[Mark], order: Order, *, replies_first: bool = Fals
     return line
 
 
-def _follow_openings(marks: Sequence[Mark], after: list[list[int]], waits: list[int]) -> None:
-    """Add the edge from the request that opened a thread to each frame of the server in that thread."""
+def _follow_openings(marks: Sequence[Mark], order: Order, after: list[list[int]], waits: list[int]) -> None:
+    """Add the edge from the request that opened a thread to each frame of the server in that thread.
+
+    A notice that names no thread follows the client's frame before it.
+    """
     openings: dict[str | None, int] = {None: len(marks)}
     for mark in marks:
         if mark.lane == "rpc<" and mark.request is not None:
             openings.setdefault(mark.thread, mark.request)
+    client = len(marks)
     for index, mark in enumerate(marks):
-        opening = openings.get(mark.thread, len(marks))
+        client = index if mark.lane == "rpc>" else client
+        opening = client if order.unplaced(mark.label) else openings.get(mark.thread, len(marks))
         if mark.lane == "rpc<" and opening < index:
             after[opening].append(index)
             waits[index] += 1

@@ -9,13 +9,15 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
   too, while a request of the thread has no result: without a result or an interrupt the server would send nothing.
 - The frame that reports a replaced turn waits for the request that opened the new turn.
 - A frame that names a thread and no turn waits for the request that opened the thread. If it is of a kind that only follows
-  requests (the thread's status, its name), it waits for the last request in the thread.
-- While no turn runs, a frame of a thread waits for the request that opens the next turn, if that request is open (a warning
-  before its response). Otherwise it waits for the last request in the thread that the server has answered, which caused it.
+  requests (the thread's status, its name), it waits for the last request in the thread that has a response, and for the first
+  open one (without a response): it comes behind the response of the one, and before that of the other.
+- While no turn runs, a frame of a thread waits for the same two requests. It waits for the one with a response only if it is the
+  first frame after the response.
   There are two exceptions: the first frame of a thread, and a frame of a kind that the thread sent before any request named it.
 - If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for it.
-- A frame that names a process, a watch or a search of the client waits for the last request that named it. The response to the
-  request that started it waits in the same way.
+- A frame that names a process, a watch or a search of the client waits for the last request that named it. If it is of a kind
+  that only follows requests (a change of a watched file), it waits for the last request, too. The response to the request that
+  started it waits for the last request that named it.
 - A frame of a thread that no request opened (a sub-agent's) waits for what the frame before it waited for.
 - After the response to a request that steers the running turn, the next frame of the thread waits for that request.
 - After the response to a request that opened a turn, the thread's first frame that names no turn waits for that request (a
@@ -26,7 +28,7 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
 A server frame never waits for a client frame only because that frame came earlier. Frames of one thread keep their order
 among themselves: they form a lane. A frame therefore names only the causes that are new since the last frame of its lane.
 
-For a version without a table, `RecordedOrder` is used instead: every server frame waits for all client frames before it.
+A version without a table has no causes: `recorded_order` takes the place of this module.
 
 The table of the methods that open and interrupt turns is `protocol/data/<version>/causality.json`. fake-codex loads this module
 at start-up; the table is read at the first frame of a thread, so that the client's first answer need not wait for it."""
@@ -54,8 +56,8 @@ class _Thread:
     """The state of one thread (or v1 conversation) of the recording so far."""
 
     __slots__ = (
-        *("answered", "asking", "began", "interrupts", "last_request", "new_replies", "opener"),
-        *("running", "said", "submissions", "turns", "unasked", "unclaimed"),
+        *("answered", "asked", "asking", "began", "interrupts", "new_replies", "open", "opener"),
+        *("replied", "running", "said", "submissions", "turns", "unasked", "unclaimed"),
     )
 
     def __init__(self, opener: int | None) -> None:
@@ -66,7 +68,9 @@ class _Thread:
         self.interrupts: list[int] = []
         self.asking: set[Any] = set()  # its server requests without a result (after an error the turn hangs)
         self.new_replies: list[int] = []  # replies that the lane's next frame waits for
-        self.last_request: int | None = None
+        self.asked = False  # a request has named it
+        self.replied: int | None = None  # the last request that was sent of those that have a response
+        self.open: set[int] = set()  # requests that name the thread and have no response yet
         self.began: int | None = None  # a request whose response named a new turn; None once a frame of the thread has come
         self.answered: int | None = None  # the last request that was answered while no turn ran; None once a frame waits for it
         self.running: set[str] = set()  # turn ids
@@ -118,35 +122,6 @@ class Methods:
         return type(method) is str and method in self._table.get(what, ())  # a damaged recording may have any value there
 
 
-class RecordedOrder:
-    """The causes for a version without a table: each server frame waits for every client frame before it.
-
-    This class has the same methods as `Causality`. A track that uses this class blocks all lanes together, so a frame names only
-    the client frames that are new since the server frame before it.
-    """
-
-    def __init__(self) -> None:
-        self._requests: dict[Any, list[int]] = {}  # client request id -> frames, oldest first
-        self._new: list[int] = []
-
-    def opener(self, lane: Lane) -> int | None:
-        """Return None, because no frame waits for the request that opened its thread."""
-        return None
-
-    def client(self, frame: Frame) -> None:
-        """Take note of a client frame."""
-        self._new.append(frame.n)
-        if kind(frame.value) == "request":
-            self._requests.setdefault(_key(frame.value["id"]), []).append(frame.n)
-
-    def server(self, frame: Frame) -> tuple[Lane, tuple[int, ...]]:
-        """Return the lane of a server frame (the lane names the request that the frame answers), and the client frames before
-        it."""
-        waits, self._new = tuple(self._new), []
-        waiting = self._requests.get(_key(frame.value["id"])) if kind(frame.value) in ("response", "error") else None
-        return (("response", waiting.pop(0)) if waiting else NO_LANE), waits
-
-
 class Causality:
     """Reads every frame of a recording in order, and returns the lane and the causes of each server frame."""
 
@@ -171,17 +146,17 @@ class Causality:
         value = frame.value
         sort = kind(value)
         if sort == "request":
-            self._requests.setdefault(_key(value["id"]), []).append((frame.n, value))
+            self._requests.setdefault(request_key(value["id"]), []).append((frame.n, value))
             self._last_request = frame.n
             self._open += 1
             if (named := _named_in(value.get("params"))) is not None:
                 self._named.setdefault(named, []).append(frame.n)
             self._submission(frame.n, value)
         elif sort in ("response", "error"):
-            thread = self._threads.get(self._server_requests.get(_key(value["id"])) or "")
+            thread = self._threads.get(self._server_requests.get(request_key(value["id"])) or "")
             if thread is not None:
                 if sort == "response":
-                    thread.asking.discard(_key(value["id"]))
+                    thread.asking.discard(request_key(value["id"]))
                 thread.new_replies.append(frame.n)
                 thread.submissions.append((frame.n, False))
 
@@ -199,7 +174,8 @@ class Causality:
         if thread is None:
             # A thread of an earlier process: its frames before any answer wait for the first request that names it.
             thread = self._threads[name] = _Thread(n)
-        thread.last_request = n
+        thread.asked = True
+        thread.open.add(n)
         if self._does("reopens_thread", method):
             thread.reopen(n)
         elif self._does("opens_turn", method):
@@ -219,19 +195,24 @@ class Causality:
             return self._previous, self._previous_waits
         else:
             lane, waits = self._message(value, sort == "request")
-        self._previous, self._previous_waits = lane, waits
+        if lane[0] != "named":  # a process writes when it will, and nothing else goes with its frames
+            self._previous, self._previous_waits = lane, waits
         return lane, waits
 
     def _response(self, value: dict[str, Any]) -> tuple[Lane, tuple[int, ...]]:
-        waiting = self._requests.get(_key(value["id"]))
+        waiting = self._requests.get(request_key(value["id"]))
         if not waiting:
             return self._previous, self._previous_waits
         n, request = waiting.pop(0)
         self._open -= 1
         params = request.get("params")
         asked = self._threads.get(thread_of(params) or "")
-        if asked is not None and "result" in value:
-            if self._does("steers", request.get("method")):
+        if asked is not None:
+            asked.open.discard(n)
+            asked.replied = max(n, asked.replied or n)
+            if "result" not in value:
+                asked.unclaimed = [each for each in asked.unclaimed if each != n]
+            elif self._does("steers", request.get("method")):
                 asked.new_replies.append(n)
             elif not asked.running:
                 asked.answered = n
@@ -270,7 +251,7 @@ class Causality:
         params = value.get("params")
         name = thread_of(params)
         if is_request:
-            self._server_requests[_key(value["id"])] = name
+            self._server_requests[request_key(value["id"])] = name
         if name is None:
             return self._of_no_thread(value["method"], params)
         thread = self._threads.setdefault(name, _Thread(self._opener_by_server()))
@@ -278,7 +259,7 @@ class Causality:
         opener = self._opener_of_turn(thread, turn)
         waits = [UNKNOWN if opener is None else opener]
         if not turn and self._does("follows_request", value["method"]):
-            waits += [] if thread.last_request is None else [thread.last_request]
+            waits += [n for n in (thread.replied, min(thread.open, default=None)) if n is not None]
         waits += self._idle(thread, value["method"], turn)
         if turn and self._does("ends_turn", value["method"]):
             thread.end(turn)
@@ -293,7 +274,7 @@ class Causality:
         elif thread.interrupts and thread.asking:
             waits.append(thread.interrupts[0])
         if is_request:
-            thread.asking.add(_key(value["id"]))
+            thread.asking.add(request_key(value["id"]))
         return ("thread", name), tuple(waits)
 
     def _opener_by_server(self) -> int | None:
@@ -306,7 +287,7 @@ class Causality:
     @staticmethod
     def _idle(thread: _Thread, method: str, turn: str | None) -> list[int]:
         """Return the request that a frame waits for while no turn of its thread runs, or has only begun."""
-        if thread.last_request is None:
+        if not thread.asked:
             thread.unasked.add(method)
         first, thread.said = not thread.said, True
         began, thread.began = thread.began, None
@@ -314,19 +295,18 @@ class Causality:
             return []
         if thread.running:
             return [began] if began is not None and not turn else []
-        if thread.unclaimed:
+        if thread.unclaimed and not thread.open:
             return thread.unclaimed[-1:]
-        if thread.answered is None:
-            return []
         answered, thread.answered = thread.answered, None
-        return [answered]
+        return [n for n in (answered, min(thread.open, default=None)) if n is not None]
 
     def _of_no_thread(self, method: str, params: Any) -> tuple[Lane, tuple[int, ...]]:
         named = _named_in(params)
+        follows = [self._last_request] if self._last_request is not None and self._does("follows_request", method) else []
         if named is not None and named in self._named:
-            return ("named", named), (self._named[named][-1],)
-        if self._threads and self._last_request is not None and self._does("follows_request", method):
-            return self._previous, (self._last_request,)
+            return ("named", named), (self._named[named][-1], *follows)
+        if self._threads and follows:
+            return self._previous, tuple(follows)
         # It goes with the frame before it (account/rateLimits/updated after token_count).
         return self._previous, self._previous_waits
 
@@ -360,7 +340,7 @@ def _named_in(params: Any) -> tuple[str, str] | None:
     return None
 
 
-def _key(request_id: Any) -> Any:
+def request_key(request_id: Any) -> Any:
     """Return a dictionary key that keeps 1, 1.0, true and "1" apart."""
     return (type(request_id), request_id) if type(request_id) in (int, str, float, bool) else repr(request_id)
 

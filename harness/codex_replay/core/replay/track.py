@@ -10,7 +10,7 @@ this module at start-up.
 from __future__ import annotations
 
 from codex_replay.core.cassette.frames import Frame
-from codex_replay.core.replay.causality import NO_LANE, UNKNOWN, Causality, RecordedOrder, thread_of
+from codex_replay.core.replay.causality import NO_LANE, UNKNOWN, Causality, thread_of
 from codex_replay.core.replay.match import Matcher, splice_id
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.core.wire.jsonrpc import is_reply, kind
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from codex_replay.core.replay.causality import Lane, Methods
+    from codex_replay.core.replay.recorded_order import RecordedOrder
 
     class Source(Protocol):
         """The source of a track's lines."""
@@ -69,7 +70,7 @@ class Track:
         self.ended = False
         self._source = source
         self._does = methods.does
-        self._causality = Causality(methods) if methods.known else RecordedOrder()
+        self._causality = Causality(methods) if methods.known else _recorded_order()
         self._one_lane = not methods.known  # in the recorded order nothing overtakes anything
         self._ready: list[Frame] = []  # may go out, found while looking for a client frame
         self._held: list[tuple[Frame | Run, Lane, tuple[int, ...]]] = []
@@ -288,6 +289,12 @@ class Track:
         while len(self.awaited) < most and self._read_to_client_frame():
             pass
         return list(self.awaited.values())
+
+
+def _recorded_order() -> RecordedOrder:
+    from codex_replay.core.replay.recorded_order import RecordedOrder  # not on fake-codex's start-up path
+
+    return RecordedOrder()
 
 
 _SERVER = b'"from":"server"'
