@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from codex_fakes.scripted.methods.paginated import preview_of
 from codex_replay.shell.rpc.client import Client
 from tests.fakes.scripted.test_scripted import Started, of, start
 
@@ -148,6 +149,55 @@ def test_the_preview_of_a_history_stays(start: Start) -> None:
     thread = fake.client.request("thread/resume", {"threadId": fake.thread(), "history": history})["thread"]["id"]
     fake.turn(thread, "And on.")
     assert [one["preview"] for one in fake.client.request("thread/list", {})["data"]] == ["From elsewhere."]
+
+
+def said(*texts: str | None) -> dict[str, Any]:
+    """Return a message of the user in a history; None stands for an image."""
+    parts = [{"type": "input_image", "image_url": "x"} if t is None else {"type": "input_text", "text": t} for t in texts]
+    return {"type": "message", "role": "user", "content": parts}
+
+
+#: The first message of a history, and the preview in 0.92.0 and in 0.169.0; the next message is "real".
+PREVIEWS = [
+    (said("\t "), "\t ", "real"),
+    (said("x\n"), "x\n", "x"),
+    (said("<environment_context>e</environment_context>"), "real", "real"),
+    (said("a", " <ENVIRONMENT_context>e</environment_context> "), "real", "real"),
+    (said("<environment_context>"), "real", "<environment_context>"),
+    (said("# AGENTS.md instructions for /x"), "real", "# AGENTS.md instructions for /x"),
+    (said("<turn_aborted>"), "real", "<turn_aborted>"),
+    (said(None), "", "[Image]"),
+    (said(None, " t"), " t", "t"),
+    (said("<user_action>"), "<user_action>", "<user_action>"),
+]
+
+
+@pytest.mark.parametrize(("first", "preview", "later"), PREVIEWS)
+def test_the_preview_of_a_history_is_its_first_message_that_is_not_of_codex_itself(
+    first: dict[str, Any], preview: str, later: str, start: Start
+) -> None:
+    fake = start(["One."])
+    history = [first, said("real")]
+    opened = fake.client.request("thread/resume", {"threadId": fake.thread(), "history": history})
+    assert (opened["thread"]["preview"], preview_of(history)) == (preview, later)
+
+
+def test_a_thread_keeps_the_provider_that_it_was_started_with(start: Start) -> None:
+    """The turns after a resume use the provider of config.toml; a fork is listed among the threads of its source's provider."""
+    fake = start(["One.", "Two."])
+    thread = fake.thread(modelProvider="openai")
+    fake.turn(thread, "Go.")
+    opened = fake.client.request("thread/resume", {"threadId": thread})
+    assert (opened["modelProvider"], opened["thread"]["modelProvider"]) == ("mock", "openai")
+    fork = fake.client.request("thread/fork", {"threadId": thread})["thread"]
+    assert fork["modelProvider"] == "mock"
+
+    def listed(**params: Any) -> list[str]:
+        return [one["id"] for one in fake.client.request("thread/list", params)["data"]]
+
+    assert (listed(modelProviders=["openai"]), listed(modelProviders=["mock"]), listed()) == ([fork["id"], thread], [], [])
+    assert listed(modelProviders=[]) == [fork["id"], thread]
+    assert fake.client.request("listConversations", {})["items"] == []
 
 
 IMAGE = {"type": "image", "url": "data:image/png;base64,AAAA"}

@@ -7,7 +7,7 @@ from time import gmtime, strftime, strptime
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.thread import beginning
-from codex_fakes.scripted.turns.request import given
+from codex_fakes.scripted.turns.request import given, is_prompt
 from codex_fakes.scripted.turns.turn import Turn
 from codex_replay.protocol.turn.frames import fill
 
@@ -125,7 +125,7 @@ def copy(session: Session, source: Thread, settings: Settings) -> Thread:
     thread.said = list(source.said)
     thread.asked = source.asked
     thread.total, thread.last, thread.window, thread.model = source.total, source.last, source.window, source.model
-    thread.lead = source.lead
+    thread.lead, thread.filed_under = source.lead, source.filed_under
     _open_compacted(thread)
     return thread
 
@@ -134,9 +134,8 @@ def remember(session: Session, settings: Settings, history: list[dict[str, Any]]
     """Make a thread from a history that the client gives; the thread then shows no turns."""
     thread = session.new_thread(settings)
     thread.history = [*given(history), *thread.history]
-    for item in history:
-        if item.get("role") == "user" and not thread.preview:
-            thread.preview = "".join(part.get("text", "") for part in item.get("content", []))
+    first = next((item for item in history if is_prompt(item)), {})
+    thread.preview = "".join(part.get("text", "") for part in first.get("content", []))
     return thread
 
 
@@ -193,12 +192,15 @@ def interrupt(thread: Thread, request: Any, api: str) -> None:
 def spoken(session: Session, providers: Any = None, sources: Any = None) -> list[Thread]:
     """Return the kept threads with at least one message, the latest first.
 
-    `providers` and `sources` select threads; without `sources`, those of `codex exec` are left out.
+    `providers` and `sources` select threads. Without `sources`, those of `codex exec` are left out; without `providers`, those of
+    other providers than that of config.toml. An empty list of providers selects all.
     """
+    if providers is None:
+        providers = [session.config.get("model_provider") or "openai"]
     wanted = sources or ("cli", "vscode")
     kept = [thread for thread in reversed(session.threads.values()) if thread.asked and not thread.ephemeral]
     kept = [thread for thread in kept if thread.source in wanted]
-    return [thread for thread in kept if not providers or thread.settings.provider in providers]
+    return [thread for thread in kept if not providers or thread.filed_under in providers]
 
 
 def listed(session: Session, params: dict[str, Any], size: Any, *, by_update: bool) -> tuple[list[Thread], str | None]:
@@ -261,7 +263,7 @@ def as_v2(session: Session, thread: Thread, turns: bool = False) -> dict[str, An
     return {
         "id": thread.id,
         "preview": "" if thread.ephemeral else thread.preview,  # it is read from the file
-        "modelProvider": thread.settings.provider,
+        "modelProvider": thread.provider,
         "createdAt": int(thread.created),
         "updatedAt": int(thread.updated),
         "path": thread.path,
@@ -280,7 +282,7 @@ def _as_later(session: Session, thread: Thread, turns: bool) -> dict[str, Any]:
     place = [{"environmentId": "local", "cwd": thread.cwd, "runtimeWorkspaceRoots": [thread.cwd]}]
     values = {
         **{name: getattr(thread, name) for name in ("id", "preview", "ephemeral", "path", "cwd", "name", "git")},
-        "provider": thread.settings.provider,
+        "provider": thread.provider,
         "model": thread.settings.model,
         "effort": thread.settings.effort,
         "forkedFrom": thread.forked_from,

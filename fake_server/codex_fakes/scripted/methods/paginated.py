@@ -82,6 +82,20 @@ def _recorded(session: Session, text: str) -> Thread:
     return thread
 
 
+def preview_of(history: list[dict[str, Any]]) -> str:
+    """Return the text of the first message of the user that is neither blank nor an environment; an image is `[Image]`."""
+    for item in history:
+        parts = item.get("content", []) if item.get("role") == "user" else []
+        texts = [part.get("text", "") for part in parts]
+        plain = [text.strip().lower() for text in texts]
+        if any(text.startswith("<environment_context>") and text.endswith("</environment_context>") for text in plain):
+            continue
+        text = "".join(texts).strip() or ("[Image]" if any(part.get("type") == "input_image" for part in parts) else "")
+        if text:
+            return text
+    return ""
+
+
 def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a thread from the client's history, even if the client names a thread; the new thread shows no turns."""
     named = session.threads.get(params["threadId"].lower())
@@ -90,7 +104,7 @@ def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> N
     if not params["history"]:
         raise Refused("history must not be empty")
     thread = remember(session, session.settings(params, "v2"), params["history"])
-    thread.reads, thread.preview = session.experimental, thread.preview.strip()
+    thread.reads, thread.preview = session.experimental, preview_of(params["history"])
     session.listen(thread, "v2")
     _status(session, thread, "idle")
     session.answer(request, _resumed(session, thread))

@@ -181,7 +181,7 @@ def _summary(session: Session, thread: Thread) -> dict[str, Any]:
         "preview": thread.preview,
         "timestamp": rfc3339(thread.created, milliseconds=True),
         "updatedAt": rfc3339(thread.updated),
-        "modelProvider": thread.settings.provider,
+        "modelProvider": thread.provider,
         "cwd": thread.cwd,
         "cliVersion": session.version,
         "source": thread.source,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 _PLAIN = (
     "created", "updated", "preview", "asked", "archived", "cwd", "model", "git", "total", "last", "window", "lead",
-    "source",
+    "source", "provider", "filed_under",
     "name", "forked_from", "failed", "unread", "revision",
 )  # fmt: skip
 _LATEST = 2  # the last turns may still change: a review adds two at once
@@ -30,8 +30,7 @@ class Broken(Exception):
 
 def _meta(thread: Thread) -> dict[str, Any]:
     meta = {name: getattr(thread, name) for name in _PLAIN}
-    settings = thread.settings
-    return {"format": FORMAT, **meta, "provider": settings.provider, "base_instructions": settings.base_instructions}
+    return {"format": FORMAT, **meta, "base_instructions": thread.settings.base_instructions}
 
 
 def _begun(thread: Thread) -> list[dict[str, Any]]:

@@ -63,6 +63,7 @@ class Thread:
         self.settings = settings
         self.loaded_with = settings.copy()  # its settings without the changes of turns: those of reviews
         self.cwd = settings.cwd  # where it was started: turns and resuming do not change what is kept
+        self.provider = self.filed_under = settings.provider  # the first is shown, lists filter by the second
         self.told = settings.model_view()  # the last description of them for the model
         self.model: str | None = None  # that of the latest turn; a review does not count
         self.created = self.updated = now
