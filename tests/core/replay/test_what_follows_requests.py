@@ -346,3 +346,10 @@ def test_the_status_of_a_turn_waits_for_its_request_though_an_earlier_one_is_ope
     started = (*TURN[:2], told("thread/status/changed", threadId="T"), TURN[2])
     first = (*OPENING, told("thread/status/changed", threadId="T"), asked(9, "thread/fork", threadId="T"))
     assert released(*first, *started, answered(9)) == [3, 1, 3]
+
+
+def test_a_notice_that_waits_delays_no_frame_of_a_thread() -> None:
+    asks = [asked(number, "thread/read", threadId="T") for number in (3, 4, 5)]
+    notice, name = told("deprecationNotice"), told("thread/name/updated", threadId="T")
+    entries = (*OPENING, *TURN, END, *asks, notice, answered(3), name, answered(4), answered(5))
+    assert released(*entries) == [2, 3, 1, 2, 2]

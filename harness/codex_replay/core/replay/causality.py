@@ -195,7 +195,7 @@ class Causality:
             return self._previous, self._previous_waits
         else:
             lane, waits = self._message(value, sort == "request")
-        if lane[0] != "named":  # a process writes when it will, and nothing else goes with its frames
+        if lane[0] not in ("named", "notice"):  # a process writes when it will, and nothing else goes with its frames
             self._previous, self._previous_waits = lane, waits
         return lane, waits
 
@@ -306,7 +306,7 @@ class Causality:
         if named is not None and named in self._named:
             return ("named", named), (self._named[named][-1], *follows)
         if self._threads and follows:
-            return self._previous, tuple(follows)
+            return ("notice", method), tuple(follows)
         # It goes with the frame before it (account/rateLimits/updated after token_count).
         return self._previous, self._previous_waits
 
