@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codex_fakes.scripted.server import _is_header
-from codex_fakes.scripted.turns.review import review_output, single, told_model
+from codex_fakes.scripted.turns.review import rendered, review_output, single, told_model
 from codex_replay.core.wire.jsonrpc import kind
 from tests.fakes.scripted.in_process import InProcess
 
@@ -65,6 +65,15 @@ def test_a_score_is_kept_in_single_precision() -> None:
     assert found is not None
     assert found["overall_confidence_score"] == 0.10000000149011612
     assert told_model(found) == ""
+
+
+def test_the_model_gets_the_findings_of_a_review_with_the_blanks_at_their_end() -> None:
+    place = {"absolute_file_path": "/x/a", "line_range": {"start": 1, "end": 2}}
+    finding = {"title": "A", "body": "} ", "confidence_score": 0.5, "priority": 0, "code_location": place}
+    found = {"findings": [finding], "overall_explanation": "\t"}
+    assert told_model(found) == "\n\nReview comment:\n\n- A \u2014 /x/a:1-2\n  } "
+    assert told_model({**found, "overall_explanation": " B. "}).startswith("B.\n\nReview comment:")
+    assert rendered(found, "") == "Review comment:\n\n- A \u2014 /x/a:1-2\n  }"
 
 
 def test_a_review_without_a_repository_fails_the_next_turn(tmp_path: Path) -> None:

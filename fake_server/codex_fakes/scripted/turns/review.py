@@ -217,10 +217,20 @@ def _is_review(given: dict[str, Any]) -> bool:
 
 
 def told_model(output: dict[str, Any] | None) -> str:
-    """Return a review in the form for the model of the reviewed thread; line ends replace a missing explanation."""
-    text = rendered(output, "")
-    alone = output is not None and output["findings"] and not output["overall_explanation"].strip()
-    return f"\n\n{text}" if alone else text
+    """Return a review in the form for the model of the reviewed thread; blanks at its end stay."""
+    if output is None:
+        return ""
+    block = f"\n\n{_block(output['findings'])}" if output["findings"] else ""
+    return f"{output['overall_explanation'].strip()}{block}"
+
+
+def _block(findings: list[dict[str, Any]]) -> str:
+    lines = ["Review comment:" if len(findings) == 1 else "Full review comments:"]
+    for finding in findings:
+        place = finding["code_location"]
+        where = f"{place['absolute_file_path']}:{place['line_range']['start']}-{place['line_range']['end']}"
+        lines += ["", f"- {finding['title']} \u2014 {where}", *(f"  {line}" for line in finding["body"].splitlines())]
+    return "\n".join(lines)
 
 
 def rendered(output: dict[str, Any] | None, failed: str) -> str:
@@ -228,12 +238,6 @@ def rendered(output: dict[str, Any] | None, failed: str) -> str:
     if output is None:
         return failed
     parts = [output["overall_explanation"].strip()] if output["overall_explanation"].strip() else []
-    findings = output["findings"]
-    if findings:
-        lines = ["Review comment:" if len(findings) == 1 else "Full review comments:"]
-        for finding in findings:
-            place = finding["code_location"]
-            where = f"{place['absolute_file_path']}:{place['line_range']['start']}-{place['line_range']['end']}"
-            lines += ["", f"- {finding['title']} \u2014 {where}", *(f"  {line}" for line in finding["body"].splitlines())]
-        parts.append("\n".join(lines).strip())
+    if output["findings"]:
+        parts.append(_block(output["findings"]).strip())
     return "\n\n".join(parts) or failed
