@@ -211,10 +211,11 @@ def test_a_long_run_is_ordered_in_about_linear_time() -> None:
     assert counted <= 20 * 20, "each pair of kinds is judged once"
 
 
-def test_a_notice_that_names_no_thread_has_no_fixed_place_among_several_threads() -> None:
+@pytest.mark.parametrize("method", ["deprecationNotice", "project/changed"])
+def test_a_notice_that_names_no_thread_has_no_fixed_place_among_several_threads(method: str) -> None:
     """Each of two requests at once gets a notice before its response, and nothing in the notice names the request."""
     table = data_tables.load("normalise", "0.169.0")
-    notice = rpc("server", method="deprecationNotice", params={})
+    notice = rpc("server", method=method, params={})
     opened = [rpc("client", id=1, method="thread/start"), rpc("server", id=1, result={"thread": {"id": "t"}})]
     reads = [rpc("client", id=number, method="thread/read", params={"threadId": name}) for number, name in ((2, "t"), (3, "u"))]
     answers = [rpc("server", id=number, result={"thread": {"id": name}}) for number, name in ((2, "t"), (3, "u"))]
@@ -229,7 +230,7 @@ def test_a_notice_that_names_no_thread_has_no_fixed_place_among_several_threads(
     assert one == order(*opened, note("a"), *reads, note("b", "u"), notice, notice, answers[1], answers[0])
     assert one != order(*opened, note("a"), *reads, note("b", "u"), notice, answers[1], answers[0])
     shown = order(*opened, note("a"), reads[0], notice, answers[0], replies_first=True)
-    assert shown.index("rpc< deprecationNotice") > shown.index("rpc> thread/read t")
+    assert shown.index(f"rpc< {method}") > shown.index("rpc> thread/read t")
 
 
 def test_the_output_of_a_process_has_no_fixed_place_in_a_turn() -> None:
