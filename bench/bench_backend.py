@@ -73,8 +73,11 @@ def theirs(fixtures: Path) -> tuple[list[str], bytes]:
     return [node, str(aimock()), "-p", "0", "-f", str(fixtures), "-c", str(DELTA)], b"listening on"
 
 
-def request(size: int) -> bytes:
-    """Make a request body of about `size` bytes, shaped as Codex's are: instructions, tools, a conversation with outputs."""
+def request(size: int, number: int = 0) -> bytes:
+    """Make a request body of about `size` bytes, shaped as Codex's are: instructions, tools, a conversation with outputs.
+
+    With another number, the conversation has another last output.
+    """
     user = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go: marker-1"}]}
     body: dict[str, Any] = {"model": "gpt-5.2-codex", "instructions": "", "input": [user], "tools": []}
     if size > 1000:
@@ -87,27 +90,37 @@ def request(size: int) -> bytes:
             call = {"type": "function_call", "call_id": f"call_{i}", "name": "tool_0", "arguments": '{"a":"b"}'}
             output = {"type": "function_call_output", "call_id": f"call_{i}", "output": "a line of output\n" * 60}
             body["input"] += [call, output]
+        body["input"][-1] = {**body["input"][-1], "output": f"line {number} of output\n" * 60}
         body["input"].append(user)
     return json.dumps({**body, "store": False, "stream": True}).encode()
 
 
+def conversation(size: int, count: int) -> list[bytes]:
+    """Make the requests of a conversation: each repeats the one before it, and has one more call and its output."""
+    body = json.loads(request(size))
+    made = []
+    for i in range(count):
+        call = {"type": "function_call", "call_id": f"next_{i}", "name": "tool_0", "arguments": '{"a":"b"}'}
+        body["input"] += [call, {"type": "function_call_output", "call_id": f"next_{i}", "output": f"output {i}"}]
+        made.append(json.dumps(body).encode())
+    return made
+
+
 def ask(url: str, body: bytes, count: int) -> int:
     """Send a request so many times over one connection; return the length of a reply."""
+    return send(url, [body] * count)
+
+
+def send(url: str, bodies: list[bytes]) -> int:
+    """Send requests over one connection; return the length of the last reply."""
     parts = urlsplit(url)
-    lines = [
-        "POST /v1/responses HTTP/1.1",
-        "host: localhost",
-        "content-type: application/json",
-        f"content-length: {len(body)}",
-        "",
-        "",
-    ]
+    lines = ["POST /v1/responses HTTP/1.1", "host: localhost", "content-type: application/json", "content-length: %d", "", ""]
     head = "\r\n".join(lines).encode()
     length = 0
     with socket.create_connection((parts.hostname, parts.port), timeout=30) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for _ in range(count):
-            sock.sendall(head + body)
+        for body in bodies:
+            sock.sendall(head % len(body) + body)
             received = b""
             while not received.endswith(b"\r\n0\r\n\r\n"):
                 data = sock.recv(1 << 18)
@@ -176,23 +189,28 @@ def starts(one: tuple[list[str], bytes], other: tuple[list[str], bytes]) -> list
 
 
 def replies(one: tuple[list[str], bytes], other: tuple[list[str], bytes]) -> list[Row]:
-    """Compare the CPU time of a streamed reply, to a small request and to one of 58 KB."""
+    """Compare the CPU time of a streamed reply: to a small request, and to requests of 58 KB, of which no two are equal."""
+    conversations = [conversation(58_000, 12) * (REPLIES // 12)] * (ROUNDS + 1)
+    others = [[request(58_000, 1000 * i + k) for k in range(REPLIES)] for i in range(ROUNDS + 1)]
+    kinds = (
+        ("small request", 0.2, [[request(100)] * REPLIES] * (ROUNDS + 1)),
+        ("58 KB request of a conversation", 0.35, conversations),
+        ("58 KB request with another output", 0.4, others),
+    )
     found = []
     with running(*one) as (mine, ready, _), running(*other) as (peer, listening, _):
         url = json.loads(ready)["url"], listening.split()[-1].decode()
-        for name, size, limit in (("small request", 100, 0.25), ("58 KB request", 58_000, 0.4)):
-            body = request(size)
+        for name, limit, rounds in kinds:
             used = [0.0, 0.0]
-            lengths = [ask(each, body, REPLIES) for each in url]  # both are warm before anything counts
-            for _ in range(ROUNDS):
+            lengths = [send(each, rounds[0]) for each in url]  # both are warm before anything counts
+            for bodies in rounds[1:]:
                 for k, pid in enumerate((mine, peer)):
                     before = cpu(pid)
-                    ask(url[k], body, REPLIES)
+                    send(url[k], bodies)
                     used[k] += cpu(pid) - before
             each = [seconds / ROUNDS / REPLIES * 1000 for seconds in used]
-            detail = (
-                f"{each[0]:.2f} ms ({lengths[0]} bytes) against {each[1]:.2f} ms ({lengths[1]} bytes), request {len(body)} bytes"
-            )
+            size = len(rounds[0][REPLIES // 2])
+            detail = f"{each[0]:.2f} ms ({lengths[0]} bytes) against {each[1]:.2f} ms ({lengths[1]} bytes), request {size} bytes"
             found.append(Row(f"backend: CPU per streamed reply, {name}", used[0] / used[1], "of aimock's", limit, True, detail))
         sizes = resident(mine), resident(peer)
     detail = f"{sizes[0]:.0f} MB against {sizes[1]:.0f} MB, each with its ledger"

@@ -159,6 +159,13 @@ FIRST_ANSWER = {
     # Whether the recorded version has tables decides in which order frames go out, and is reported to every client.
     *("codex_replay.protocol", "codex_replay.protocol.versions"),
 }
+#: The packages, of docstrings alone, whose modules the scripted fake of 0.169.0 loads before its first answer.
+SCRIPTED_PACKAGES = {
+    "codex_fakes.scripted",
+    "codex_fakes.scripted.state",
+    "codex_replay.protocol.turn",
+    "codex_replay.shell.files",
+}
 #: The launcher, which at its first write prints the modules and the folders that it has listed by then.
 PROBE = """
 import posix, sys
@@ -188,7 +195,7 @@ def test_the_first_answer_loads_these_modules_and_no_other(tmp_path: Path) -> No
     """Whatever the client's name is."""
     environ, _ = replayed(tmp_path)
     modules, folders = before_the_first_answer(environ)
-    assert modules == FIRST_ANSWER
+    assert modules == FIRST_ANSWER | SCRIPTED_PACKAGES
     assert [folder for folder in folders if folder.endswith("site-packages")] == []
 
 
@@ -201,11 +208,28 @@ def test_a_first_answer_that_loads_more_is_noticed(tmp_path: Path) -> None:
     assert {"codex_replay.protocol.data_tables", "codex_replay.shell.files.version_data"} <= modules - FIRST_ANSWER
 
 
+def is_package(name: str) -> bool:
+    return "." in name and (ROOT / PLACE[name.partition(".")[0]] / name.replace(".", "/")).is_dir()
+
+
+def test_the_scripted_fake_reads_no_package_before_its_first_answer(tmp_path: Path) -> None:
+    """All packages below the two roots that it needs are entered unread."""
+    modules, _ = before_the_first_answer({"PATH": "/nowhere", "HOME": str(tmp_path), "FAKE_CODEX_VERSION": "0.169.0"})
+    ours = {name for name in modules if name.startswith(("codex_fakes.", "codex_replay."))}
+    needed = {name for name in ours if is_package(name) and any(each.startswith(f"{name}.") for each in ours)}
+    assert needed >= SCRIPTED_PACKAGES
+    assert needed <= SCRIPTED_PACKAGES | FIRST_ANSWER
+
+
 def test_the_packages_that_are_entered_unread_hold_a_docstring_alone() -> None:
-    """The launcher enters all packages below the two roots that the first answer needs, and no other."""
+    """The launcher enters all packages below the two roots that a first answer needs, and no other."""
     parts = re.findall(r"""^    \((codex_\w+), "([\w. ]+)"\),$""", LAUNCHER.read_text(), re.MULTILINE)
     entered = {f"{root}.{name}" for root, names in parts for name in names.split()}
-    folders = {name: ROOT / PLACE[name.partition(".")[0]] / name.replace(".", "/") for name in FIRST_ANSWER if "." in name}
+    folders = {
+        name: ROOT / PLACE[name.partition(".")[0]] / name.replace(".", "/")
+        for name in FIRST_ANSWER | SCRIPTED_PACKAGES
+        if "." in name
+    }
     assert entered == {name for name, folder in folders.items() if folder.is_dir()}
     for name in sorted(entered):
         (only,) = ast.parse((folders[name] / "__init__.py").read_text()).body

@@ -1,6 +1,7 @@
 """The ledger of a session: one entry per request; the oldest entries are dropped when the ledger would grow too large.
 
-Beyond `PLAIN` bytes, the older bodies are kept compressed: a client repeats its instructions and tools in each request."""
+A body is kept in parts, which it may share with others, because a client repeats its conversation in each request. Beyond `PLAIN`
+bytes, the older bodies are kept compressed."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ class Entry:
     """
 
     __slots__ = (
-        *("_json", "_ledger", "answer", "body", "end", "left_out", "missed", "n", "packed", "raw_length", "recorded", "request"),
-        *("sentence", "status", "time", "turn", "websocket"),
+        *("_json", "_ledger", "answer", "body", "end", "left_out", "missed", "n", "packed", "parts", "raw_length", "recorded"),
+        *("request", "sentence", "status", "time", "turn", "unshared", "websocket"),
     )
 
     def __init__(self, n: int, request: Request, started: float, ledger: weakref.ref[Ledger]) -> None:
@@ -54,6 +55,8 @@ class Entry:
         self.raw_length = len(request.body)
         self.time = started
         self.body: bytes | None = None
+        self.parts: tuple[bytes, ...] = ()  # in place of the body, when the answer has ended
+        self.unshared = 0  # how many bytes of the parts are in no earlier entry
         self.packed: tuple[int, bytes] | None = None  # in place of the body: its length, and its compressed form
         self.left_out: int | None = None  # the length of a body that is too long for the ledger
         self.answer = ""
@@ -76,23 +79,29 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """Return the approximate size of the entry in memory, in bytes; a compressed body counts with its decompressed size."""
-        return _ENTRY + self.request.head_size + (self.packed[0] if self.packed else len(self.body or b""))
+        """Return the approximate size of the entry in memory, in bytes; a compressed or shared body counts in full."""
+        kept = self.packed[0] if self.packed else sum(map(len, self.parts)) if self.body is None else len(self.body)
+        return _ENTRY + self.request.head_size + kept
+
+    @property
+    def own(self) -> int:
+        """Return the bytes of the plain body that no earlier entry has."""
+        return self.unshared if self.body is None else len(self.body)
 
     def pack(self) -> None:
         """Keep the body compressed; another thread may read the entry meanwhile."""
-        if self.body is not None:
+        if (body := self._plain()) is not None:
             # A copy, because zstandard's own bytes keep the memory that the longest possible result would need.
-            self.packed = (len(self.body), bytes(memoryview(_compressor().compress(self.body))))
-            self.body = None
+            self.packed = (len(body), bytes(memoryview(_compressor().compress(body))))
+            self.body, self.parts = None, ()
 
     def _plain(self) -> bytes | None:
-        body = self.body
+        body, parts = self.body, self.parts
         if body is None and self.packed is not None:
             import zstandard
 
             return zstandard.decompress(self.packed[1])
-        return body
+        return b"".join(parts) if body is None and parts else body
 
     def written(self, redactor: Redactor | None) -> bytes:
         """Return the entry as JSON for the control API; `body` is the decoded JSON, else `body_text` the text.
@@ -155,7 +164,8 @@ class Ledger:
         # Weak, so that a session that is replaced is freed at once, and not when the garbage collector comes.
         self._itself = weakref.ref(self)
         self._size = 0
-        #: The ended entries whose body is still to be compressed, by number, and how many bytes these bodies are.
+        #: The ended entries whose body is still to be compressed, by number, and how many bytes these bodies are, without the
+        #: bytes that earlier entries have.
         self._unpacked: dict[int, Entry] = {}
         self._unpacked_size = 0
         self.entries: deque[Entry] = deque()
@@ -189,7 +199,9 @@ class Ledger:
         if first:
             self.ended += 1
             if entry.body is not None and (length := len(entry.body)) > self._limits.ledger_bytes // 2:
-                entry.body, entry.left_out = None, length
+                entry.body, entry.parts, entry.left_out = None, (), length
+            if entry.parts:
+                entry.body = None
             if entry.n > self.dropped:
                 self._size += entry.size
                 self._pack(entry)
@@ -198,12 +210,12 @@ class Ledger:
 
     def _pack(self, entry: Entry) -> None:
         """Compress the oldest bodies, if the body of this entry makes all plain bodies together too long."""
-        if (length := len(entry.body or b"")) in PACKED:
+        if (length := entry.own) in PACKED:
             self._unpacked[entry.n] = entry
             self._unpacked_size += length
         while self._unpacked_size > PLAIN:
             oldest = self._unpacked.pop(next(iter(self._unpacked)))
-            self._unpacked_size -= len(oldest.body or b"")
+            self._unpacked_size -= oldest.own
             oldest.pack()
 
     def _drop(self) -> None:
@@ -213,4 +225,4 @@ class Ledger:
             self.dropped = oldest.n
             self._size -= oldest.size if oldest.end is not None else 0
             if self._unpacked.pop(oldest.n, None) is not None:
-                self._unpacked_size -= len(oldest.body or b"")
+                self._unpacked_size -= oldest.own

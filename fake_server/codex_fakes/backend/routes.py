@@ -120,7 +120,10 @@ async def _post_responses(exchange: Exchange, session: Session, entry: Entry, pa
 
 async def _responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     off = session.script.rules_off if session.script is not None else ()
-    body = check(Asked(path, exchange.request.header, entry.body or b"", session.tokens, exchange.request.value), off)
+    data, value = entry.body or b"", exchange.request.value
+    if value is None:
+        value, entry.parts, entry.unshared = session.reader.read(data)
+    body = check(Asked(path, exchange.request.header, data, session.tokens, value), off)
     if isinstance(body, Violation):
         refuse(exchange, entry, body)
         return

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codex_fakes.backend.asked import Asked
+from codex_fakes.backend.bodies import Reader
 from codex_fakes.backend.cache import ReplyCache
 from codex_fakes.backend.exchange import Request
 from codex_fakes.backend.handshakes import Handshakes
@@ -56,6 +57,7 @@ class Session:
         self.reached: set[str] = set()
         self.replay: Replay | None = None  # recordings, which answer before the script
         self.asked = Asked()
+        self.reader = Reader()
         self.responses = Responses()
         self.conversations = Conversations()
         self.compactions = 0

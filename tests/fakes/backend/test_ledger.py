@@ -42,6 +42,35 @@ def test_the_older_bodies_are_compressed_and_read_as_they_were(monkeypatch: pyte
             assert entry.written(redactor) == other.written(redactor), "it can be read twice"
 
 
+def test_a_body_in_parts_is_read_as_it_was_and_only_its_own_bytes_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PLAIN", 12_000)
+    ledger = Ledger(Limits(), lambda: None)
+    head, tail = b'{"model":"m","input":["' + b"a" * 20_000, b'"],"tools":[]}'
+    entries = []
+    for number in range(8):
+        new = b"%d" % number * (5000 if number % 2 else 500)
+        entry = ledger.enter(Request(1), 0.0)
+        entry.body, entry.parts, entry.unshared = head + new + tail, (head, new, tail), len(new)
+        before = entry.written(None)
+        entry.close("end")
+        assert entry.body is None
+        assert before.partition(b'"body":')[2] == entry.written(None).partition(b'"body":')[2]
+        assert entry.size == 1000 + len(head + new + tail)
+        entries.append((entry, entry.written(Redactor())))
+    assert [entry.packed is not None for entry, _ in entries] == [False, True, False, True, False, False, False, False]
+    assert [entry.written(Redactor()) for entry, _ in entries] == [text for _, text in entries]
+    assert ledger._unpacked_size == 10_000
+    assert all(entry.parts[0] is head for entry, _ in entries if entry.packed is None), "it is kept once"
+
+
+def test_a_body_in_parts_that_is_too_long_is_left_out() -> None:
+    ledger = Ledger(Limits(ledger_bytes=5000), lambda: None)
+    entry = ledger.enter(Request(1), 0.0)
+    entry.body, entry.parts, entry.unshared = text(0), (text(0)[:9], text(0)[9:]), 1
+    entry.close("end")
+    assert (entry.body, entry.parts, entry.left_out) == (None, (), len(text(0)))
+
+
 @pytest.mark.parametrize("limits", [{"ledger_requests": 7}, {"ledger_bytes": 60_000}])
 def test_a_dropped_entry_is_no_longer_counted(limits: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PLAIN", 20_000)

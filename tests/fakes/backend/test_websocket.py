@@ -110,6 +110,24 @@ def test_prewarm_increments_and_the_full_request_in_the_ledger(backend: BackendP
     assert entries[3]["websocket"] == {"generate": True, "previous_response_id": first["id"], "sent_items": 1}
 
 
+def test_long_messages_share_their_items_and_change_none(backend: BackendProcess) -> None:
+    """Messages in full and increments alternate; each full request is in the ledger as the client sent it or as it stands for."""
+    session = backend.session("long", {"websocket": "on", "turns": [{"items": ["done"], "times": "always"}]})
+    long, tools = user("a long text " * 400), [{"type": "function", "name": "add"}]
+    expected = []
+    with opened(session) as client:
+        for number in range(6):
+            sent = [long, *(user(f"{i}") for i in range(number))]
+            first = asked(client, input=sent, tools=tools)["response"]
+            answer = asked(client, input=[long, user("more")], tools=tools, previous_response_id=first["id"])
+            assert text(answer) == "done"
+            expected += [sent, [*sent, first["output"][0], long, user("more")]]
+    found = [entry["body"]["input"] for entry in session.ledger()[1:]]
+    assert [[item["content"][0]["text"] for item in each] for each in found] == [
+        [item["content"][0]["text"] for item in each] for each in expected
+    ]
+
+
 def test_rules_hold_for_what_an_increment_stands_for(backend: BackendProcess) -> None:
     session = backend.session("rules", {"websocket": "on", "turns": ["one", "two"]})
     with opened(session) as client:

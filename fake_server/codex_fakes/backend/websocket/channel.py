@@ -169,7 +169,7 @@ class Channel:
 
     async def _judge(self, exchange: WebSocketExchange, entry: Entry, data: bytes) -> None:
         try:
-            value = read(data)
+            value = self._session.reader.read(data)[0] or read(data)
         except NotJson as error:
             refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The message is not JSON: {error}."))
             return
