@@ -115,8 +115,8 @@ class Report(TypedDict):
     `stale` are lines of a baseline whose checks now pass; `interrupted` is True if not all cases ran. Stale lines and an
     interruption make the verdict `failed`. `racy` are checks that had a different result when they were rerun alone, and that the
     baseline does not mark as racy. `stopped_early` is the number of selected cases, if the run stopped because its first cases
-    all failed for one cause. `next` are the recommended steps, the most useful first. In a merged report `runs` lists the merged
-    runs.
+    all failed, most of them for one cause. `next` are the recommended steps, the most useful first. In a merged report `runs`
+    lists the merged runs.
     """
 
     report: int

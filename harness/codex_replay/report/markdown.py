@@ -113,7 +113,8 @@ def _headline(report: Report, total: Sums) -> str:
     line = f"{', '.join(parts)} in {report['seconds']:.1f} s. "
     line += f"Subject: {subjects} (Codex {escaped(report['codex'])}), profile {escaped(profiles)}."
     if chosen := report.get("stopped_early"):
-        line += f" The run stopped early: the first cases all failed for one cause, and the rest of {chosen} did not run."
+        line += " The run stopped early: the first cases all failed, most of them for one cause,"
+        line += f" and the rest of {chosen} did not run."
     if report.get("interrupted"):
         line += " The run was interrupted; the other cases did not run."
     return line if report["validated"] else line + " Frames were not validated."

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from codex_replay.cli.io.suite_names import BadUse
 from codex_replay.cli.main import main
-from codex_replay.cli.run.parts import Part, parts
+from codex_replay.cli.run.parts import JOBS, JOBS_OF_A_PROXY, Part, default_jobs, parts
 from codex_replay.plugin.base.configuration import Configuration
 
 HERE = Path("/project")
@@ -83,3 +83,31 @@ def test_a_wrong_configuration_is_a_usage_error(
     done = CliRunner().invoke(main, ["run", "schema"])
     assert done.exit_code == 4
     assert sentence in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("suites", "proxy", "jobs"),
+    [
+        ((), "node a.js", JOBS),
+        (("proxy",), "node a.js", JOBS_OF_A_PROXY),
+        (("./suites/proxy/",), None, JOBS_OF_A_PROXY),
+        (("proxy/test_auth.py",), "node a.js", JOBS),
+        (("proxy", "schema"), "node a.js", JOBS),
+        (("backend",), None, JOBS),
+        (("proxy",), "http://127.0.0.1:8787", JOBS),
+        (("proxy",), "there", JOBS),
+    ],
+)
+def test_more_cases_run_at_a_time_if_the_run_starts_a_proxy(
+    monkeypatch: pytest.MonkeyPatch, suites: tuple[str, ...], proxy: str | None, jobs: int
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    own = Configuration(HERE / "pyproject.toml", {"proxy": {"there": {"url": "http://127.0.0.1:8787"}}})
+
+    assert default_jobs(Part(suites), {"proxy": proxy}, own if proxy == "there" else Configuration()) == jobs
+    assert default_jobs(Part(("proxy",)), {}, own) == JOBS
+
+
+def test_a_machine_with_one_core_runs_two_cases_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    assert default_jobs(Part(("proxy",)), {"proxy": "node a.js"}, Configuration()) == JOBS

@@ -1,4 +1,4 @@
-"""A run whose first cases all fail for one cause stops early; every other run goes on to its end."""
+"""A run whose first cases all fail, most of them for one cause, stops early; every other run goes on to its end."""
 
 from __future__ import annotations
 
@@ -57,6 +57,20 @@ def test_one_cause_from_the_first_case_on_stops_the_run(pytester: pytest.Pyteste
     assert summary.index("### Do this next\n\n1. Fix the one cause of every failure") < summary.index("### Failed: ")
 
 
+@WORKERS
+def test_most_failures_with_one_cause_stop_the_run(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    """Each worker starts in another part of the suite, where a wrong subject fails with another message."""
+    suite(pytester, "assert False, ('no case is right' if n % 4 else 'nothing came')")
+    result, report = run(pytester, *workers)
+    ran = len(report["cases"])
+    assert (result.ret, report["stopped_early"]) == (1, MANY)
+    assert FAILURES < ran < 2 * FAILURES
+    most = sum(case["message"].startswith("no case") for case in report["cases"])
+    assert (
+        f"FAILED: stopped early after {ran} cases of {MANY}. {most} of them failed for one cause: no case" in result.stdout.str()
+    )
+
+
 def test_the_option_lets_every_case_run(pytester: pytest.Pytester) -> None:
     suite(pytester, "assert False, 'wrong'", 2 * FAILURES)
     result, report = run(pytester, "--no-early-stop")
@@ -67,10 +81,11 @@ def test_the_option_lets_every_case_run(pytester: pytest.Pytester) -> None:
     "body",
     [
         "assert n == 3, 'wrong'",
-        "assert False, ('one' if n != 3 else 'another')",
+        "assert False, 'abc'[n % 3]",
+        "assert False, 'ab'[n % 2]",
         "n == 3 and pytest.xfail('known by itself'); assert False, 'wrong'",
     ],
-    ids=["one-passed", "two-causes", "one-known"],
+    ids=["one-passed", "three-causes", "two-causes", "one-known"],
 )
 def test_a_run_in_which_something_else_happened_goes_on(pytester: pytest.Pytester, body: str) -> None:
     suite(pytester, body, 3 * FAILURES)
@@ -161,8 +176,10 @@ def test_a_proxy_that_answers_404_to_everything_stops_the_run_with_its_cause(tmp
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1, done.stderr
     verdict = next(line for line in done.stdout.splitlines() if line.startswith("FAILED: "))
-    found = re.match(r"FAILED: stopped early after (\d+) cases of (\d+)\. They all failed for one cause: (.*)", verdict)
+    found = re.match(
+        r"FAILED: stopped early after (\d+) cases of (\d+)\. (?:They all|\d+ of them) failed for one cause: (.*)", verdict
+    )
     assert found is not None, verdict
-    assert FAILURES <= int(found[1]) < 2 * FAILURES
+    assert FAILURES <= int(found[1]) <= 2 * FAILURES
     assert int(found[2]) > 1000
     assert found[3].startswith("Requests got the status 404 instead of a success, ")

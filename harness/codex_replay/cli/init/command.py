@@ -255,7 +255,7 @@ def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list
         look = f"Look at the report: codex-replay report open {shlex.quote(os.path.relpath(run.report))}"
         steps = [look, *run.steps, *steps]
     if run is not None and run.baseline is None:
-        steps.insert(0, "No list of known failures was written: the first cases all fail for one cause. Fix that first.")
+        steps.insert(0, "No list of known failures was written: the first cases all fail. Fix their most common cause first.")
     elif run is not None and run.entries:
         many = f"{run.entries} {'entry' if run.entries == 1 else 'entries'}"
         steps.append(f"Write a reason into {known.name} ({many}): the gate refuses an entry without one.")

@@ -16,12 +16,11 @@ from pathlib import Path
 
 from codex_replay.cli.io.console import Unable, progress
 from codex_replay.cli.run.child import started, wait
-from codex_replay.plugin.base.configuration import SUITE_OF
+from codex_replay.cli.run.parts import Part, default_jobs
+from codex_replay.plugin.base.configuration import SUITE_OF, read
+from codex_replay.plugin.base.options import KEYS
 from codex_replay.plugin.base.places import PACKAGED, installed_suites
 from codex_replay.plugin.base.progress import VARIABLE
-
-#: How many cases run at a time, as `codex-replay run` does without -n.
-JOBS = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +50,9 @@ def first_run(role: str, table: str, file: str, profile: str | None, report: Pat
         folder = Path(made)
         (folder / file).write_text(table, encoding="utf-8")
         known = folder / "known.yaml"
+        jobs = default_jobs(Part((suite,)), {}, read(folder, KEYS))
         words = [sys.executable, "-P", "-m", "pytest", str(installed_suites() / suite), "-c", str(PACKAGED), "--rootdir", made]
-        words += ["-q", "-n", JOBS, f"--report={report}", f"--baseline={known}", "--update-baseline"]
+        words += ["-q", "-n", str(jobs), f"--report={report}", f"--baseline={known}", "--update-baseline"]
         words += [f"--profile={profile}"] if profile else []
         status, printed = _run(words, suite)
         try:

@@ -17,7 +17,7 @@ from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import BadUse, no_expression, resolve
 from codex_replay.cli.run.child import started, wait
 from codex_replay.cli.run.display import run_live
-from codex_replay.cli.run.parts import parts
+from codex_replay.cli.run.parts import default_jobs, parts
 from codex_replay.core.text.whole_number import whole_number
 from codex_replay.plugin.base.configuration import BadConfiguration, find_root, read
 from codex_replay.plugin.base.options import KEYS
@@ -45,9 +45,9 @@ class _Command(click.Command):
             raise BadUse(error.format_message(), error.ctx) from None
 
 
-def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def _jobs(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse a number that pytest-xdist would read as "no workers", or answer with pytest's own usage message."""
-    if value not in ("auto", "logical") and not whole_number(value):
+    if value not in (None, "auto", "logical") and not whole_number(value):
         raise BadUse(f"-n {value}: give the number of parallel cases, 1 or more, or auto.", ctx)
     return value
 
@@ -80,9 +80,15 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--backend-websocket", is_flag=True, help="The --backend URL has a WebSocket: test both transports.")
 @click.option("--lite-websocket", is_flag=True, help="The --lite-client speaks WebSocket: also run the cases for WebSocket.")
 @click.option("--update-baseline", is_flag=True, help="Rewrite the file of --baseline from the failures of this run.")
-@click.option("--no-early-stop", is_flag=True, help="Run every case, even if the first cases all fail for the same cause.")
+@click.option("--no-early-stop", is_flag=True, help="Run every case, even if the first ones all fail.")
 @click.option("--shard", metavar="I/N", help="Run every N-th case, starting with the I-th; `report merge` joins the reports.")
-@click.option("-n", "jobs", metavar="N", default="2", show_default=True, callback=_jobs, help="The number of parallel cases.")
+@click.option(
+    "-n",
+    "jobs",
+    metavar="N",
+    callback=_jobs,
+    help="The number of parallel cases; default: 2, or 4 for the suite of a proxy to start.",
+)
 @click.option("-k", "chosen", metavar="WORDS", help="Run only the cases whose names match, like pytest's -k.")
 @click.option("--plain", is_flag=True, help="Show pytest's output in place of the live display.")
 @click.option(
@@ -93,7 +99,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 )
 def command(
     suites: tuple[str, ...],
-    jobs: str,
+    jobs: str | None,
     chosen: str | None,
     plain: bool,
     backend_cost_ok: bool,
@@ -113,7 +119,8 @@ def command(
     given = {name.replace("_", "-"): value for name, value in named.items()}
     here = Path.cwd()
     try:
-        planned = parts(suites, given, read(find_root(here), KEYS), here)
+        own = read(find_root(here), KEYS)
+        planned = parts(suites, given, own, here)
     except BadConfiguration as error:
         raise BadUse(str(error)) from None
     if planned[0].suites == ():
@@ -126,10 +133,9 @@ def command(
         "no-early-stop": no_early_stop,
     }
     flags = [f"--{name}" for name, on in given_flags.items() if on]
-    if jobs != "1" and _has_xdist():
-        if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-            flags += ["-p", "xdist"]
-        flags += ["-n", jobs]
+    distributed = jobs != "1" and _has_xdist()
+    if distributed and os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        flags += ["-p", "xdist"]
     if chosen:
         flags += ["-k", chosen]
     live = not plain and sys.stdout.isatty()
@@ -139,7 +145,8 @@ def command(
             click.echo(f"Running {', '.join(part.suites)}, as the project's configuration says.", err=True)
         paths = resolve(part.suites)
         words = [f"--{name}={value}" for name, value in {**given, **part.options}.items() if value is not None]
-        arguments = [sys.executable, "-P", "-m", "pytest", *paths, *settings_of(paths), *words, *flags]
+        workers = ["-n", jobs or str(default_jobs(part, given, own))] if distributed else []
+        arguments = [sys.executable, "-P", "-m", "pytest", *paths, *settings_of(paths), *words, *workers, *flags]
         ended = _run_json(arguments) if as_json else run_live(arguments) if live else run_plain(arguments)
         status = status or ended
         if ended in STOPS:

@@ -13,6 +13,9 @@ from pathlib import Path
 from codex_replay.cli.io.suite_names import BadUse
 from codex_replay.plugin.base.configuration import SUITE_OF, TABLE, Configuration
 
+#: How many cases run at a time by default. A case of a proxy that the run starts mostly waits: for the model, for the end of a
+#: turn, and, if the proxy has a defect, for an answer. Such a run has two cases for each core, four at most.
+JOBS, JOBS_OF_A_PROXY = 2, 4
 #: The keys of a subject that are options of the run.
 _OF_A_RUN = ("profile", "baseline")
 
@@ -46,8 +49,25 @@ def parts(suites: Sequence[str], given: Mapping[str, str | None], own: Configura
     return [_with_report(part, report) for part in found] if report and len(found) > 1 else found or [Part(())]
 
 
+def default_jobs(part: Part, given: Mapping[str, str | None], own: Configuration) -> int:
+    """Return how many cases of a part run at a time by default.
+
+    A proxy that already runs serves no more clients at a time than those of two cases.
+    """
+    if {_name(name) for name in part.suites} != {"proxy"}:
+        return JOBS
+    proxy = given.get("proxy") or ""
+    rows = own.subjects("proxy")
+    runs = "url" in rows.get(proxy or next(iter(rows), ""), {}) or proxy.startswith(("http://", "https://"))
+    return JOBS if runs else min(JOBS_OF_A_PROXY, JOBS * (os.cpu_count() or 1))
+
+
+def _name(suite: str) -> str:
+    return suite.removeprefix("./").removeprefix("suites/").rstrip("/")
+
+
 def _role(name: str) -> str | None:
-    suite = name.removeprefix("./").removeprefix("suites/").partition("/")[0]
+    suite = _name(name).partition("/")[0]
     return next((role for role, its in SUITE_OF.items() if its == suite), None)
 
 

@@ -68,7 +68,7 @@ FLAGS = {
     "backend-websocket": "The --backend URL has a WebSocket: run the cases for both transports twice.",
     "lite-websocket": "The --lite-client speaks WebSocket (LITE_TRANSPORT=websocket): also run the cases for WebSocket.",
     "update-baseline": "Rewrite the file of --baseline from the failures of this run.",
-    "no-early-stop": "Run every case, even if the first ones all fail for one cause.",
+    "no-early-stop": "Run every case, even if the first ones all fail.",
 }
 #: The options' group in `pytest --help`.
 GROUP = "codex-replay"

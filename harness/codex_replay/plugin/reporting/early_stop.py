@@ -1,8 +1,9 @@
-"""Stop a run whose first cases all fail for one cause: a wrong proxy then fails in seconds and not in minutes.
+"""Stop a run whose first cases all fail, most of them for one cause: a wrong proxy then fails in seconds and not in minutes.
 
-A run stops early only if no case has worked so far. After a passed case, a known failure of the baseline, a second cause, a test
-of the user's own or a dead worker, the run does not stop early. A passed case that expects a failure does not count, because a
-subject that always fails passes such a case. A run also continues if fewer cases are left than have failed.
+A run stops early only if no case has worked so far. After a passed case, a known failure of the baseline, a test of the user's
+own or a dead worker, the run does not stop early. A passed case that expects a failure does not count, because a subject that
+always fails passes such a case. A run also continues if fewer than `FAILURES` cases are left. Some of the failures may have other
+causes: each worker begins in another part of the suite, where the same mistake fails with another message.
 
 The controller of pytest-xdist decides whether the run stops. The workers of pytest-xdist do not read messages between two cases.
 The controller therefore puts a file into the folder of the traces, and each worker looks for this file after each case.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from codex_replay.plugin.reporting.session import Session
 
-#: The number of failures of one cause that stops a run.
+#: The number of failures of one cause that stops a run, if at most a third of all failures have other causes.
 FAILURES = 20
 #: A timeout counts as so many failures: a subject that hangs costs ten seconds per case.
 WAITED = 4
@@ -43,8 +45,7 @@ class EarlyStop:
         self._session = session
         self._run: pytest.Session | None = None
         self._watching = True
-        self._cause = ""
-        self._weight = 0
+        self._weights: Counter[str] = Counter()
         self._failed: set[str] = set()
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -78,19 +79,18 @@ class EarlyStop:
         if nodeid in self._failed:
             return
         self._failed.add(nodeid)
-        self._cause = self._cause or cause(message)
-        if not self._cause or cause(message) != self._cause:
+        if not (found := cause(message)):
             self._watching = False
             return
-        self._weight += WAITED if _WAITED.search(message.partition("\n")[0]) else 1
+        self._weights[found] += WAITED if _WAITED.search(message.partition("\n")[0]) else 1
         left = self._session.verdict.planned - len(self._failed)
-        if self._weight >= FAILURES and left >= FAILURES:
+        if max(self._weights.values()) >= max(FAILURES, self._weights.total() * 2 / 3) and left >= FAILURES:
             self._stop()
 
     def _stop(self) -> None:
         self._watching = False
         self._session.verdict.stopped_early = True
-        text = f"stopped early: the first {len(self._failed)} cases failed for one cause"
+        text = f"stopped early: the first {len(self._failed)} cases failed, most of them for one cause"
         with contextlib.suppress(OSError):  # then the workers run what they have, and the verdict is the same
             (self._session.need_spool().folder / STOP).touch()
         distributed: Any = self._session.config.pluginmanager.get_plugin("dsession")

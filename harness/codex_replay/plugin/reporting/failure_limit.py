@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: The maximum number of failures that are always printed in full.
 WHOLE = 25
-#: The same, of a run that stopped early: its failures have one cause.
+#: The same, of a run that stopped early: most of its failures have one cause.
 WHOLE_OF_ONE_CAUSE = 3
 _KINDS = ("error", "failed")
 

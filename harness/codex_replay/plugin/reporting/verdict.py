@@ -5,6 +5,7 @@ Exit statuses: 0 verified, 1 failed, 4 usage, 5 nothing verified.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from codex_replay.core.text.plural import plural
 from codex_replay.core.text.truncate import shortened
 from codex_replay.report import data
 from codex_replay.report.data import ROLES, Alone, Case, Outcome, Report
+from codex_replay.report.group_failures import cause as cause_of
 from codex_replay.report.group_failures import groups
 
 if TYPE_CHECKING:
@@ -167,7 +169,9 @@ class Verdict:
             ran = plural(len(self.cases), "case")
             found = groups(list(self.cases.values()), least=1, most=1)
             cause = f": {found[0][0].rstrip('.')}" if found else ""
-            return f"FAILED: stopped early after {ran} of {self.planned}. They all failed for one cause{cause}. Subject: {of}."
+            causes = Counter(cause_of(case["message"]) for case in self.cases.values() if case["outcome"] == "failed")
+            who = "They all" if len(causes) == 1 else f"{max(causes.values(), default=0)} of them"
+            return f"FAILED: stopped early after {ran} of {self.planned}. {who} failed for one cause{cause}. Subject: {of}."
         if self.count("failed"):
             unjudged = f", {self.count('skipped')} skipped" if self.count("skipped") else ""
             return f"FAILED: {self.count('failed')} of {plural(len(self.cases), 'case')}{unjudged}; {of}."

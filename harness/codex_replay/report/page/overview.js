@@ -27,7 +27,7 @@ function overview(choose, list) {
       bar(sums, true),
       el("p", { cls: "muted" }, sentence(sums, subjects))),
     data.stopped_early && el("p", { cls: "notice" },
-      `The run stopped early, of ${data.stopped_early} cases: the first ones all failed for one cause.`),
+      `The run stopped early, of ${data.stopped_early} cases: the first ones all failed, most of them for one cause.`),
     data.interrupted && el("p", { cls: "notice" }, "The run was interrupted; the other cases did not run."),
     (data.stale || []).length > 0 && el("p", { cls: "notice" }, `The baseline is stale: ${data.stale.join(", ")} passes now. Remove the line.`),
     data.next && el("section", { cls: "next", "aria-labelledby": "next-title" },
