@@ -156,11 +156,14 @@ class Gate:
         self._messages: dict[str, str] = {}
         self._failed: dict[str, list[pytest.TestReport]] = {}  # the reports of each case that count as failures, or as known
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Note every case of a module, even if the run was given the node ids of a few: a line may mean more than those."""
+        report = yield
         for item in report.result:
             if isinstance(item, pytest.Function):
                 self._note(item)
+        return report
 
     def _note(self, item: pytest.Item) -> None:
         names = self._names[item.nodeid] = names_of(item)
