@@ -135,7 +135,7 @@ def check_told(tmp_path: Path, broken: str = "") -> None:
     assert len(told) == 2, told
     assert told[0] == (
         f"fake-codex: note: turn/start was answered like frame 5 of {tmp_path}/a.ndjson, although it differs at params.threadId: "
-        f'recorded "{THREAD}", got "bogus" (and 1 more)'
+        f'recorded "{THREAD}", got "bogus"; params.input: recorded "Hi", got "not a list"'
     )
     assert "1 request " in told[1]
     assert "FAKE_CODEX_MATCH=exact" in told[1]

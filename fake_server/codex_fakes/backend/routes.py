@@ -107,7 +107,9 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
         _model(exchange, session, entry, unquoted(before[2]))
         return
     known = ", ".join([*(f"{method} ...{ending}" for method, ending, _ in ROUTES), *state.ROUTES, "GET .../models/ID"])
-    refuse(exchange, entry, Violation("route", 404, "not_found", f"There is no route {path}. The routes are: {known}."))
+    chat = path.endswith("/chat/completions")
+    instead = "This backend has the Responses API, not Chat Completions: call client.responses.create. " if chat else ""
+    refuse(exchange, entry, Violation("route", 404, "not_found", f"There is no route {path}. {instead}The routes are: {known}."))
 
 
 async def _post_responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:

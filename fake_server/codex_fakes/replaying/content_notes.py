@@ -7,6 +7,7 @@ start of fake-codex.
 
 from __future__ import annotations
 
+from codex_replay.core.replay.match import first_few
 from codex_replay.core.text.escape import escape
 from codex_replay.core.text.truncate import excerpts
 from codex_replay.core.wire.jsonrpc import label
@@ -35,10 +36,9 @@ def content_notes(
     for recorded, live in pairs:
         differences = _differences(matcher, recorded, live) and _differences(matcher, recorded, clean(live))
         if differences:
-            more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
             sentence = (
                 f"{escape(label(live.value))} was answered like frame {recorded.n} of {cassette}, although it differs at "
-                f"{_sentence(differences[0])}{more}"
+                f"{first_few([_sentence(found) for found in differences])}"
             )
             found.append((recorded.n, sentence))
     return found

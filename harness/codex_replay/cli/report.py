@@ -57,7 +57,7 @@ def open_report(folder: Path | None, full: bool, as_json: bool) -> None:
         return
     click.echo(str(page))
     if not _show(page.as_uri()):
-        click.echo("No browser was found; open this file in a browser.", err=True)
+        click.echo("No browser was opened, because none was found or there is no display: open this file in a browser.", err=True)
 
 
 def _newest() -> Path:

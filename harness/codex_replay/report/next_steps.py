@@ -7,23 +7,35 @@ from collections.abc import Iterable
 from codex_replay.core.text.plural import plural
 from codex_replay.core.text.truncate import truncate
 from codex_replay.report.data import Report
-from codex_replay.report.group_failures import LONGEST, groups
+from codex_replay.report.group_failures import FEW, LONGEST, groups
+
+#: How the message of a case begins that passes, although the baseline lists it as a known failure.
+STALE = "Stale: "
 
 
-def next_steps(report: Report, advice: Iterable[str] = ()) -> list[str]:
+def next_steps(report: Report, advice: Iterable[str] = (), listed: bool = False) -> list[str]:
     """Return the steps, the most useful first; an empty list for a run without failed cases. `advice` are sentences from the
-    plugin.
+    plugin. If the failures are `listed` in a baseline now (`--update-baseline`), no step says to fix them.
     """
     cases = report["cases"]
-    found = groups(cases, least=1, most=1)
+    steps = list(advice)
+    if stale := report.get("stale"):
+        names = ", ".join(map(repr, stale[:FEW])) + (f" and {len(stale) - FEW} more" if len(stale) > FEW else "")
+        steps.append(f"Remove from the baseline what passes now, or add --update-baseline: {names}.")
+    failures = [case for case in cases if not case["message"].startswith(STALE)]
+    found = [] if listed else groups(failures, least=1, most=1)
     if not found:
-        return list(advice)
+        return steps
     [(text, indexes)] = found
-    failed = sum(case["outcome"] == "failed" for case in cases)
-    all_fail = len(indexes) == len(cases) > 1
-    cause = "one cause of every failure" if all_fail else f"most common cause ({len(indexes)} of {plural(failed, 'failed case')})"
-    steps = [*advice, f"Fix the {cause}: {truncate(text, LONGEST)}"]
-    if again := cases[indexes[0]]["again"]:
+    failed = sum(case["outcome"] == "failed" for case in failures)
+    if len(indexes) == len(cases) > 1:
+        cause = "one cause of every failure"
+    elif len(indexes) == 1 < failed:
+        cause = f"first of {failed} failed cases, which have different causes"
+    else:
+        cause = f"most common cause ({len(indexes)} of {plural(failed, 'failed case')})"
+    steps.append(f"Fix the {cause}: {truncate(text, LONGEST)}")
+    if again := failures[indexes[0]]["again"]:
         steps.append(f"Rerun one of these cases: {again}")
     if report.get("stopped_early"):
         steps.append("Run every case despite the failures: add --no-early-stop.")

@@ -102,6 +102,27 @@ def test_a_line_of_many_cases_is_stale_when_all_pass(run) -> None:
     assert result.ret == 1
 
 
+def test_one_case_of_a_line_does_not_make_it_stale(run_both) -> None:
+    """`test_some[2]` passes, but the line also means the cases 1 and 3, which were not run."""
+    some = "- {check: bad-some, reason: two are wrong}\n- {check: bad-all, reason: all are wrong}\n"
+    result = run_both(some, "test_it.py::test_some[2]")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["'bad-some': 1 case passes now, 2 other cases did not run. If they pass, too, the line is stale."]
+    )
+    run_both(None, "test_it.py::test_some[2]", "--update-baseline")
+    assert "bad-some" in Path("known.yaml").read_text(), "--update-baseline keeps it"
+    selected = run_both(some, "-k", "test_some and 2")
+    assert selected.ret == 0
+    whole = run_both("- {check: good-one, reason: not any more}\n", "test_it.py::test_good")
+    assert whole.ret == 1, "all cases of the line ran"
+
+
+def test_an_update_says_what_is_new(run) -> None:
+    said = run("- {check: bad-all, reason: all are wrong}\n", "--update-baseline").stdout
+    said.fnmatch_lines(["New in it: 'bad-some[[]1]', 'bad-some[[]3]'.", "2 groups still need a reason*"])
+
+
 def test_racy_lines_may_pass(run) -> None:
     result = run(KNOWN + "- {check: good-one, reason: sometimes, racy: 1/20}\n")
     assert result.ret == 0

@@ -14,7 +14,7 @@ from codex_replay.core.wire.jsonrpc import kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Protocol
 
     class Rules(Protocol):
@@ -47,6 +47,12 @@ class Difference:
         from codex_replay.core.text.truncate import truncate  # not on fake-codex's start-up path
 
         return f"{self.path}: recorded {truncate(self.recorded, SHOWN)}, got {truncate(self.live, SHOWN)}"
+
+
+def first_few(differences: Sequence[object]) -> str:
+    """Return the first three differences, and the number of the others: the misspelt key is often not the first."""
+    more = f"; and {len(differences) - 3} more" if len(differences) > 3 else ""
+    return "; ".join(map(str, differences[:3])) + more
 
 
 class Bindings:

@@ -7,7 +7,7 @@ bound to the ids that were already sent, so that both name the same threads. fak
 from __future__ import annotations
 
 from codex_replay.core.cassette.frames import Frame
-from codex_replay.core.replay.match import Difference, Matcher
+from codex_replay.core.replay.match import Difference, Matcher, first_few
 from codex_replay.core.replay.track import READ_AHEAD, Track, with_bytes
 from codex_replay.core.wire.json_text import NotJson, loads
 from codex_replay.core.wire.jsonrpc import is_reply, kind, label
@@ -37,8 +37,7 @@ class Miss:
         near = f"the nearest is frame {self.nearest.n} of {self.track.name}, {label(self.nearest.value)}"
         if not self.differences:
             return f"no recorded frame matches {message}: {near}, which comes later, after other client frames"
-        more = f" (and {len(self.differences) - 1} more)" if len(self.differences) > 1 else ""
-        return f"no recorded frame matches {message}: {near}, and differs at {self.differences[0]}{more}"
+        return f"no recorded frame matches {message}: {near}, and differs at {first_few(self.differences)}"
 
 
 class Player:

@@ -1,8 +1,8 @@
 """`--baseline FILE`: the checks that are known to fail. Only a change of these results makes the run fail.
 
-A listed failure passes (as pytest's xfail). If all cases of a listed check pass, its line is stale and fails the run, because a
-baseline that only grows hides new failures. A line that matches no collected check is a usage error, unless the run is limited to
-named modules or cases: then the list may have other entries. `baseline_file` has the format.
+A listed failure passes (as pytest's xfail). If all cases of a listed check ran and pass, its line is stale and fails the run,
+because a baseline that only grows hides new failures. A line that matches no collected check is a usage error, unless the run
+is limited to named modules or cases: then the list may have other entries. `baseline_file` has the format.
 
 Before the run fails, each changed case is rerun alone (see `alone`). A failed case that then passes is reported as racy and
 does not fail the run; a case that fails again fails the run. A line that is marked racy may pass. If the case of such a line
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,16 +23,16 @@ from codex_replay.plugin.base.options import settings_of
 from codex_replay.plugin.base.shard import shard_of
 from codex_replay.plugin.reporting.alone import Results, is_alone, run_alone
 from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, BadBaseline, Line, parse, render
-from codex_replay.plugin.reporting.changes import MOST, ONCE, Change, headline, plan, rerun
+from codex_replay.plugin.reporting.changes import MOST, Change, headline, new_lines, plan, rerun
 from codex_replay.plugin.reporting.message import message_of
 from codex_replay.plugin.reporting.session import SESSION, UNCLAIMED
-from codex_replay.report.group_failures import groups
+from codex_replay.report.next_steps import STALE
 from codex_replay.shell.process.subject import CannotStart
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from codex_replay.report.data import Alone, Case
+    from codex_replay.report.data import Alone
 
 PROPERTY = "codex-replay-baseline"
 #: The same of a case that was skipped; whether its subject lacks a capability is known once the report is complete.
@@ -130,14 +130,16 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"--baseline {path}: {_some(unexplained)} {have} no reason yet; write it in place of {UNEXPLAINED!r}."
         )
-    config.pluginmanager.register(Gate(path, lines, update, shard_of(config) is not None), "codex-replay-baseline-gate")
+    gate = Gate(path, lines, update, _selected(config), shard_of(config) is not None)
+    config.pluginmanager.register(gate, "codex-replay-baseline-gate")
 
 
 class Gate:
     """Apply a baseline to a run. With pytest-xdist the workers apply it to their cases, and the controller to all of them."""
 
-    def __init__(self, path: Path, lines: list[Line], update: bool, sharded: bool = False) -> None:
-        self.path, self.lines, self.update, self._sharded = path, lines, update, sharded
+    def __init__(self, path: Path, lines: list[Line], update: bool, partial: bool = False, sharded: bool = False) -> None:
+        """`partial` is True if the run has only selected cases, `sharded` if it has only those of a shard."""
+        self.path, self.lines, self.update, self._partial, self._sharded = path, lines, update, partial or sharded, sharded
         self._of: dict[str, list[int]] = {}
         self._names: dict[str, list[str]] = {}
         self._totals: Counter[int] = Counter()  # how many cases each line means, those of other shards included
@@ -148,17 +150,30 @@ class Gate:
         self.unchecked = ""  # why the changes were not run again
         self.entries = self.checks = self.unexplained = 0
         self.stopped = False  # the run stopped early
+        self.added: list[str] = []  # the checks that --update-baseline listed anew
         self.dropped = 0  # the entries whose cases all need a capability that the subject lacks
         self._skipped: Counter[int] = Counter()  # how many cases of each line were skipped for that
         self._messages: dict[str, str] = {}
         self._failed: dict[str, list[pytest.TestReport]] = {}  # the reports of each case that count as failures, or as known
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Note every case of a module, even if the run was given the node ids of a few: a line may mean more than those."""
+        report = yield
+        for item in report.result:
+            if isinstance(item, pytest.Function):
+                self._note(item)
+        return report
+
+    def _note(self, item: pytest.Item) -> None:
+        names = self._names[item.nodeid] = names_of(item)
+        self._of[item.nodeid] = [i for i, line in enumerate(self.lines) if line.matches(names)]
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Find the lines of the baseline for every case, even for cases that are deselected later."""
         for item in items:
-            names = self._names[item.nodeid] = names_of(item)
-            self._of[item.nodeid] = [i for i, line in enumerate(self.lines) if line.matches(names)]
+            self._note(item)
         self._totals = Counter(i for found in self._of.values() for i in found)
         used = set(self._totals)
         unmatched = [line.check for i, line in enumerate(self.lines) if i not in used]
@@ -189,10 +204,11 @@ class Gate:
             report.wasxfail = f"known: {lines[0].reason}"
         elif single := [line for line in lines if line.racy is None and self._alone(line)]:
             report.outcome = "failed"
-            report.longrepr = f"Stale: {self._passes_now(single[0].check)}"
+            report.longrepr = f"{STALE}{self._passes_now(single[0].check)}"
         return report
 
     def _passes_now(self, check: str) -> str:
+        """Return the sentence on a stale line, and what to do."""
         return f"{check!r} passes now; remove its line from {self.path}, or add --update-baseline."
 
     def _alone(self, line: Line) -> bool:
@@ -235,11 +251,19 @@ class Gate:
             if not self.stopped:
                 self.changes = self.changes or plan(self.lines, self.seen, (), True)  # the run may have ended before its loop did
                 self._write(session.config)
+                if SESSION in session.config.stash:
+                    session.config.stash[SESSION].advisers.append(self._advice)
             return
         disproved = {change.line for change in self.changes if change.kind == "stale" and not change.confirmed}
         self.stale = [self.lines[i].check for i in self._stale() if i not in disproved]
         if self.stale and exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _advice(self) -> list[str]:
+        """Return the next steps of a run that wrote the baseline."""
+        many = "the new entry" if self.unexplained == 1 else f"each of the {self.unexplained} new entries"
+        reasons = [f"Write a reason for {many} in {self.path}, in place of {UNEXPLAINED!r}."] if self.unexplained else []
+        return [*reasons, "Run the gate: the same command without --update-baseline."]
 
     def _stale(self) -> list[int]:
         return [i for i, line in enumerate(self.lines) if line.racy is None and self._passes(i)]
@@ -298,60 +322,39 @@ class Gate:
 
     def _passes(self, number: int) -> bool:
         verdicts = [failed for failed, _, lines in self.seen.values() if number in lines]
-        if self._sharded and len(verdicts) < self._totals.get(number, 0):
-            return False  # other shards have the other cases of this line
-        return bool(verdicts) and not any(verdicts)
+        return bool(verdicts) and not any(verdicts) and not self._elsewhere(number, len(verdicts))
+
+    def _passing_here(self) -> list[str]:
+        """Return a sentence on each line whose cases passed in this run, while others of its cases did not run."""
+        found = []
+        for number, line in enumerate(self.lines):
+            verdicts = [failed for failed, _, lines in self.seen.values() if number in lines]
+            rest = self._elsewhere(number, len(verdicts))
+            if verdicts and not any(verdicts) and rest and line.racy is None and not self._sharded:
+                passed = "1 case passes" if len(verdicts) == 1 else f"{len(verdicts)} cases pass"
+                others = "1 other case" if rest == 1 else f"{rest} other cases"
+                found.append(f"{line.check!r}: {passed} now, {others} did not run. If they pass, too, the line is stale.")
+        return found
+
+    def _elsewhere(self, number: int, ran: int) -> int:
+        """Return how many cases of a line did not run, because they are in another shard or were not selected."""
+        return self._totals[number] - self._skipped[number] - ran if self._partial else 0
 
     def _write(self, config: pytest.Config) -> None:
         whole = not _selected(config)
         lost = {i for i, many in self._skipped.items() if whole and many == self._totals[i]}
         kept = [line for i, line in enumerate(self.lines) if i not in lost and (line.racy is not None or not self._passes(i))]
         self.dropped = len({self.lines[i].entry for i in lost} - {line.entry for line in kept})
-        lines = [*kept, *self._new_lines(config, 1 + max((line.entry for line in kept), default=0))]
+        messages = dict(self._messages)
+        if SESSION in config.stash:
+            clean = config.stash[SESSION].trace_collector().clean
+            messages = {change.nodeid: clean(messages.get(change.nodeid, "")) for change in self.changes}
+        new = new_lines(self.changes, self.seen, messages, 1 + max((line.entry for line in kept), default=0))
+        self.added = [line.check for line in new]
+        lines = [*kept, *new]
         self.path.write_text(render(lines), encoding="utf-8")
         self.entries, self.checks = len({line.entry for line in lines}), len(lines)
         self.unexplained = len({line.entry for line in lines if line.reason == UNEXPLAINED})
-
-    def _new_lines(self, config: pytest.Config, entry: int) -> list[Line]:
-        """Return lines for the failures that no line lists, with one entry for each cause.
-
-        `entry` is the number of the first entry.
-        """
-        racy = {change.nodeid for change in self.changes if change.alone and not change.confirmed}
-        others = {name for failed, names, lines in self.seen.values() if not failed or lines for name in names}
-        found: list[Line] = []
-        for group, rate in (
-            ([c for c in self.changes if c.nodeid not in racy], None),
-            ([c for c in self.changes if c.nodeid in racy], ONCE),
-        ):
-            ours = {change.nodeid for change in group}
-            taken = others | {name for nodeid, (_, names, _) in self.seen.items() if nodeid not in ours for name in names}
-            by_cause = self._by_cause(config, group)
-            # A name that cases of several causes have would give all of them the reason of one.
-            of_causes = Counter(name for _, of in by_cause for name in {n for c in of for n in self.seen[c.nodeid][1]})
-            taken |= {name for name, many in of_causes.items() if many > 1}
-            causes = [(cause, {self._name(self.seen[c.nodeid][1], taken) for c in of}) for cause, of in by_cause]
-            placed: set[str] = set()
-            for cause, names in sorted(
-                causes, key=lambda found: (-len(found[1]), sorted(found[1]))
-            ):  # not in the order of workers
-                found += [Line(check, UNEXPLAINED, rate, cause, entry) for check in sorted(names - placed)]
-                placed |= names
-                entry += 1
-        return found
-
-    def _by_cause(self, config: pytest.Config, changes: list[Change]) -> list[tuple[str, list[Change]]]:
-        messages = [self._messages.get(change.nodeid, "") for change in changes]
-        if SESSION in config.stash:
-            messages = [config.stash[SESSION].trace_collector().clean(message) for message in messages]
-        rows = cast("list[Case]", [{"outcome": "failed", "message": message} for message in messages])
-        found = [(cause, [changes[i] for i in indexes]) for cause, indexes in groups(rows, least=1, most=None)]
-        return [*found, *(("", [change]) for change, message in zip(changes, messages, strict=True) if not message.strip())]
-
-    @staticmethod
-    def _name(names: list[str], passing: set[str]) -> str:
-        """Return the shortest name of a failed case that does not also match a passing case."""
-        return next((name for name in names if name not in passing), names[-1])
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
     def pytest_terminal_summary_first(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
@@ -374,26 +377,23 @@ class Gate:
         if _looked_at(config):
             for report in (each for reports in self._failed.values() for each in reports if hasattr(each, "wasxfail")):
                 out.section(f"{report.nodeid} ({report.wasxfail})", "_")
-                out.write_line(report.longreprtext)
+                for name, content in (("", report.longreprtext), *report.sections):
+                    if name:
+                        out.section(name, "-")
+                    out.write_line(content)
         out.section("baseline")
         if self.stopped:
             out.write_line(f"{self.path} was not updated: the run stopped early. Add --no-early-stop to update it.", red=True)
         elif self.update:
-            out.write_line(f"{self.path} lists {plural(self.checks, 'check')} in {plural(self.entries, 'group')} now.")
-            if self.dropped:
-                many = "1 entry was" if self.dropped == 1 else f"{self.dropped} entries were"
-                out.write_line(
-                    f"{many} dropped from the baseline: every case was skipped, because the subject does not "
-                    "declare a capability."
-                )
-            if self.unexplained:
-                many = plural(self.unexplained, "group")
-                out.write_line(
-                    f"{many} still need a reason: write it in place of {UNEXPLAINED!r}, because the gate refuses that text."
-                )
+            for line in self._written():
+                out.write_line(line)
         else:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
-            out.write_line(f"{plural(known, 'known failure')}, {plural(len(self.stale), 'stale line')} of {len(self.lines)}.")
+            above = " (shown above)" if known and _looked_at(config) else ""
+            stale = plural(len(self.stale), "stale line")
+            out.write_line(f"{plural(known, 'known failure')}{above}, {stale} of {len(self.lines)}.")
+            for sentence in self._passing_here():
+                out.write_line(sentence)
             for check in self.stale:
                 out.write_line(f"stale: {self._passes_now(check)}", red=True)
         if self.unchecked:
@@ -401,9 +401,22 @@ class Gate:
         again = [change for change in self.changes if change.alone]
         if again:
             same = sum(change.confirmed for change in again)
-            out.write_line(
-                f"Rerun alone: {plural(len(again), 'case')}; {same} with the same result, "
-                f"{len(again) - same} with a different result."
-            )
+            results = f"{same} with the same result, {len(again) - same} with a different result"
+            out.write_line(f"Rerun alone: {plural(len(again), 'case')}; {results}.")
             for change in again:
                 out.write_line(change.sentence(self.path), red=change.confirmed, yellow=not change.confirmed)
+
+    def _written(self) -> list[str]:
+        """Return the lines of a run that wrote the baseline."""
+        lines = [f"{self.path} lists {plural(self.checks, 'check')} in {plural(self.entries, 'group')} now."]
+        if self.added:
+            lines.append(f"New in it: {_some(self.added)}.")
+        if self.dropped:
+            many = "1 entry was" if self.dropped == 1 else f"{self.dropped} entries were"
+            lines.append(
+                f"{many} dropped from the baseline: every case was skipped, because the subject does not declare a capability."
+            )
+        if self.unexplained:
+            many = "1 group still needs" if self.unexplained == 1 else f"{self.unexplained} groups still need"
+            lines.append(f"{many} a reason: write it in place of {UNEXPLAINED!r}, because the gate refuses that text.")
+        return lines

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from codex_replay.core.text.plural import plural
-from codex_replay.plugin.reporting.baseline_file import Line, Rate, one_line
+from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, Line, Rate, one_line
+from codex_replay.report.group_failures import groups
 
 if TYPE_CHECKING:
-    from codex_replay.report.data import Alone
+    from codex_replay.report.data import Alone, Case
 
 #: The maximum number of cases that are run again: more changes are no races.
 MOST = 30
@@ -113,3 +114,42 @@ def headline(changes: Sequence[Change]) -> str:
     words = {"new": "new failure", "racy": "racy failure", "stale": "stale case"}
     counts = [(sum(change.kind == kind for change in changes), word) for kind, word in words.items()]
     return ", ".join(plural(count, word) for count, word in counts if count)
+
+
+def new_lines(
+    changes: Sequence[Change], seen: Mapping[str, tuple[bool, list[str], list[int]]], messages: Mapping[str, str], entry: int
+) -> list[Line]:
+    """Return lines for the failures that no line lists, with one entry for each cause.
+
+    `messages` has the message of each failed case, by its node id; `entry` is the number of the first entry.
+    """
+    racy = {change.nodeid for change in changes if change.alone and not change.confirmed}
+    others = {name for failed, names, lines in seen.values() if not failed or lines for name in names}
+    found: list[Line] = []
+    for group, rate in (([c for c in changes if c.nodeid not in racy], None), ([c for c in changes if c.nodeid in racy], ONCE)):
+        ours = {change.nodeid for change in group}
+        taken = others | {name for nodeid, (_, names, _) in seen.items() if nodeid not in ours for name in names}
+        by_cause = _by_cause(group, messages)
+        # A name that cases of several causes have would give all of them the reason of one.
+        of_causes = Counter(name for _, of in by_cause for name in {n for c in of for n in seen[c.nodeid][1]})
+        taken |= {name for name, many in of_causes.items() if many > 1}
+        causes = [(cause, {_name(seen[c.nodeid][1], taken) for c in of}) for cause, of in by_cause]
+        placed: set[str] = set()
+        # The order of the causes does not depend on the order in which workers end.
+        for cause, names in sorted(causes, key=lambda found: (-len(found[1]), sorted(found[1]))):
+            found += [Line(check, UNEXPLAINED, rate, cause, entry) for check in sorted(names - placed)]
+            placed |= names
+            entry += 1
+    return found
+
+
+def _by_cause(changes: Sequence[Change], messages: Mapping[str, str]) -> list[tuple[str, list[Change]]]:
+    of = [messages.get(change.nodeid, "") for change in changes]
+    rows = cast("list[Case]", [{"outcome": "failed", "message": message} for message in of])
+    found = [(cause, [changes[i] for i in indexes]) for cause, indexes in groups(rows, least=1, most=None)]
+    return [*found, *(("", [change]) for change, message in zip(changes, of, strict=True) if not message.strip())]
+
+
+def _name(names: list[str], passing: set[str]) -> str:
+    """Return the shortest name of a failed case that does not also match a passing case."""
+    return next((name for name in names if name not in passing), names[-1])

@@ -113,7 +113,7 @@ class Reporter:
         redact = plain.argv
         for case, dirty in zip(clean["cases"], report["cases"], strict=True):
             case["again"] = again.line(dirty["nodeid"], redact)
-        self.next = next_steps(clean, map(self._redactor.text, self._advice))
+        self.next = next_steps(clean, map(self._redactor.text, self._advice), self._config.option.update_baseline)
         if self.next:
             clean["next"] = self.next
         return write_all(self.folder, clean, self._traces(clean["cases"], traces))

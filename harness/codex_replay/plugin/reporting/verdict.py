@@ -178,7 +178,9 @@ class Verdict:
         if self.stale:
             return f"FAILED: {plural(len(self.stale), 'stale line')} of the baseline; {of}."
         if self.word == "nothing verified":
-            return f"NOTHING VERIFIED: no case passed; {of}."
+            known = self.count("known")
+            listed = f"; {plural(known, 'known failure')} of the baseline" if known else ""
+            return f"NOTHING VERIFIED: no case passed{listed}; {of}."
         more = [f", {plural(self.count('known'), 'known failure')}"] if self.count("known") else []
         more += [f", {self.count('skipped')} skipped"] if self.count("skipped") else []
         more += [f", {len(self.racy)} of them racy and not listed"] if self.racy else []
