@@ -27,7 +27,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 def body(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return the specification's "Request Body" with this conversation (default: a greeting) and the keys of `more`.
+    """Return the request body of the specification with this conversation (default: a greeting), and with the keys in `more`.
 
     The value `...` removes a key.
     """

@@ -1,7 +1,6 @@
-"""Every value that this suite compares exactly, and the table of these values in docs/editor-client.md.
+"""Every value that this suite compares exactly, as rows of a table in docs/editor-client.md.
 
-The cases take the values from here, and `tests/project/test_exact_values.py` compares the page with `ROWS`, so the cases and the
-page agree.
+The cases import these values, and `tests/project/test_exact_values.py` compares the page with `ROWS`.
 """
 
 from __future__ import annotations
