@@ -132,7 +132,7 @@ LATER: dict[str, tuple[str, Any]] = {
 
 
 def snake(info: Any) -> Any:
-    """Return codexErrorInfo in the spelling of the events, snake_case."""
+    """Return codexErrorInfo in snake_case, the spelling of the events."""
     if isinstance(info, dict):
         return {snake(key): snake(value) for key, value in info.items()}
     return re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), info) if isinstance(info, str) else info

@@ -126,7 +126,7 @@ def items_of(server: Server, type: str, which: str = "completed") -> list[dict[s
 
 
 def msgs(server: Server, type: str) -> list[dict[str, Any]]:  # noqa: A002 - the protocol's name
-    """Return the `msg` of every event of one type so far, in order, without its type."""
+    """Return the `msg` of every event of one type so far, in order, without the member `type`."""
     found = [params["msg"] for params in all_of(server, f"codex/event/{type}")]
     assert all(msg["type"] == type for msg in found)
     return [{key: value for key, value in msg.items() if key != "type"} for msg in found]
@@ -157,7 +157,7 @@ def asked_upstream(server: Server) -> list[list[dict[str, Any]]]:
 
 
 def ran(app_server: AppServer, **outputs: str) -> dict[str, Any]:
-    """Return the outputs of commands that the script expects; for random parts, see `judge_ran`."""
+    """Return the expected outputs of commands for a script; if a version adds random lines, `judge_ran` checks the outputs."""
     if app_server.by_version(CHUNKS):
         return {}
     return {"outputs": {call: f"Exit code: 0\nWall time: 0 seconds\nOutput:\n{words}" for call, words in outputs.items()}}

@@ -1,4 +1,4 @@
-"""Examples of the specification as JSON, and checks of refusals and streams. All values are written by hand."""
+"""Examples of the specification as JSON, and checks of refusals and streams. All values in this module are written by hand."""
 
 from __future__ import annotations
 

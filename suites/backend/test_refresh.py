@@ -67,7 +67,7 @@ def test_the_id_token_is_a_jwt_with_the_account(backend: Backend) -> None:
     says="a refresh must name the same user, or 0.169.0 ends the turn",
 )
 def test_two_refreshes_name_the_same_user(backend: Backend) -> None:
-    """The id token has the id of the user, and a second refresh has the same id."""
+    """The id token of a refresh has the id of the user; the id token of a second refresh has the same id."""
     first = backend.refresh(REQUEST).value
     second = backend.refresh(changed(refresh_token=first["refresh_token"])).value
     user, later = (claims_of(answer)["https://api.openai.com/auth"].get("chatgpt_user_id") for answer in (first, second))

@@ -382,7 +382,7 @@ def test_a_custom_call_carries_its_input_as_text(backend: Backend) -> None:
 
 @pytest.mark.spec("events-reasoning", "LITE-40")
 def test_reasoning_carries_summary_and_encrypted_content(backend: Backend) -> None:
-    """A reasoning item has the parts of its summary and `encrypted_content`, which a client sends back."""
+    """A reasoning item has the parts of a summary, and `encrypted_content`, which a client must send back."""
     backend.says(*KINDS["reasoning"])
     answer = completed(backend.ask(body()))
     assert [part["text"] for part in answer.items[0]["summary"]] == ["One", "Two"]

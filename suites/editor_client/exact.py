@@ -35,7 +35,7 @@ DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
 
 
 def code(*values: object) -> str:
-    """Return values as a cell of the table: formatted as code, `null` for None."""
+    """Return values in the form of a table cell: as code, with `null` for None."""
     return ", ".join("`null`" if value is None else f"`{value}`" for value in values)
 
 

@@ -82,19 +82,19 @@ def started(name: str = TURN) -> Step:
 
 
 def conversation(*steps: Step, end: bool = True) -> list[Step]:
-    """Return the steps of a whole conversation of one turn, with `steps` in the turn."""
+    """Return the steps of a complete conversation with one turn, which runs `steps`."""
     return [*handshake(), *thread(), *turn(*steps, end=end)]
 
 
 def more() -> list[Step]:
-    """Return the steps of one additional turn, which `settle` runs."""
+    """Return the steps of the additional turn that `settle` runs."""
     return turn(name="turn_999")
 
 
 def settle(editor: Editor) -> None:
     """Run one additional turn with the steps of `more`; after it, the ledger has every earlier message of the editor.
 
-    Because the server reads in order, a case can then also check that the editor did not send a message.
+    Because the server reads in order, a case can then check that the editor did not send a certain message.
     """
     __tracebackhide__ = True
     editor.turn("One more.")

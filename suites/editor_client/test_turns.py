@@ -25,7 +25,7 @@ from suites.editor_client.speech import (
 def test_the_thread_is_started_in_the_project(editor_client: EditorClient) -> None:
     """In thread/start, cwd is the absolute path of the editor's working directory.
 
-    The sandbox is null, absent, or a mode that restricts Codex.
+    The sandbox in thread/start is null, absent, or a mode that restricts Codex.
     """
     editor = editor_client(server=conversation())
     editor.turn()

@@ -44,7 +44,7 @@ AUTH_FILE = "auth.json"
 
 
 def code(value: object) -> str:
-    """Return a value as a cell of the table: formatted as code, and as JSON unless the value is a string."""
+    """Return a value in the form of a table cell: as code, and as JSON unless the value is a string."""
     return f"`{value if isinstance(value, str) else json.dumps(value)}`"
 
 

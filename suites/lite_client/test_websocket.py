@@ -1,4 +1,7 @@
-"""Clients that speak WebSocket (LITE_TRANSPORT=websocket). Source: docs/lite-client.md, "WebSocket"; docs/websocket.md."""
+"""Checks of clients that speak WebSocket (LITE_TRANSPORT=websocket).
+
+Source: docs/lite-client.md, "WebSocket"; docs/websocket.md.
+"""
 
 from __future__ import annotations
 

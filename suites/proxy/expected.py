@@ -95,7 +95,7 @@ def native(name: str = "getFileTree", call_id: str = "call_9") -> dict[str, Any]
 def each_way(text: list[Any], natively: list[Any], *others: Any) -> pytest.MarkDecorator:
     """Return a case for each kind of tool call: calls in the text, and native calls.
 
-    A proxy may declare that it supports only one kind.
+    A proxy may declare that it supports only one kind of tool call.
     """
     marks = [IN_TEXT, pytest.mark.model(*text)]
     # With the newConversation of the specification the real 0.92 has no native tools.

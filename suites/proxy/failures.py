@@ -34,7 +34,7 @@ BACK_OFF = 8.0
 
 
 def failure(done: Exchange) -> Any:
-    """Return the error of a failed answer, whole or streamed; raises AssertionError if the answer has no error."""
+    """Return the error of a failed answer, streamed or not; raises AssertionError if the answer has no error."""
     if not done.is_stream:
         if done.status < 400:
             raise AssertionError(f"The turn failed, but the status of the answer is {done.status}: {done.shown()}")

@@ -1,8 +1,8 @@
 """The developer instructions of the specification, read from its text.
 
 developer-instructions.txt is the text block of docs/contract/payloads.md, section "Full developer instructions (Obsidian
-tool-call requests)", byte for byte. This module splits this text into fixed and conditional lines. The module also splits the
-developer instructions that a proxy sends, at the headings of this text.
+tool-call requests)", byte for byte. This module splits the document's text into fixed and conditional lines. The module also
+splits the developer instructions that a proxy sends, at the headings of the same text.
 """
 
 from __future__ import annotations

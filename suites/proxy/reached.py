@@ -138,7 +138,10 @@ def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
 
 
 def _in_text(body: Any, calls: tuple[Called, ...]) -> str:
-    """Return an error sentence for the outputs in a text, or "". The name of the call must be before or after each output."""
+    """Return an error sentence for the outputs in a text, or "".
+
+    In the text, the name of the call must be before or after each output.
+    """
     given = body.get("input")
     items = [given] if isinstance(given, str) else [item for item in given or [] if not _is_native(item)]
     text = "\n".join([str(body.get("instructions") or ""), *map(_joined_text, items)])

@@ -41,7 +41,7 @@ def about(server: Server, turn: str, *words: str) -> Events:
 
 
 def with_image(root: Path) -> None:
-    """Put a.png into the working directory."""
+    """Write the image a.png to the working directory."""
     (root / "work" / "a.png").write_bytes(PNG)
 
 

@@ -39,7 +39,7 @@ BOTH = [("user", "first"), ("assistant", "One"), ("user", "second")]
 
 
 def steer(server: Server) -> str:
-    """Steer a running turn with a second input; wait for the end of the turn, and return its thread."""
+    """Send a second input to a running turn, wait for the end of the turn, and return the id of the thread."""
     thread = open_thread(server)
     start(server, thread, "first")
     wait_message(server)

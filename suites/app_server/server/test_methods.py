@@ -101,7 +101,7 @@ def with_skills(root: Path) -> None:
 
 
 def test_skills_list(app_server: AppServer) -> None:
-    """For a directory, skills/list returns the skills of the user and of the system, and reports a broken skill as an error."""
+    """skills/list returns the skills of the user and of the system for a directory, and reports a broken skill as an error."""
     server = started(app_server(prepare=with_skills))
     (entry,) = server.request("skills/list", {"cwds": [server.work], "forceReload": True})["data"]
     assert entry["cwd"] == server.work

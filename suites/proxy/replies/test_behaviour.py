@@ -100,7 +100,7 @@ ERRORS: list[Any] = [
 
 
 def with_model(cases: list[Any]) -> list[Any]:
-    """Return the same cases, each with its turn as the model's script."""
+    """Return the given cases; in each, the script of the model is the turn of the case."""
     return [
         pytest.param(case.values[1], id=case.id, marks=pytest.mark.model(turns=[{**case.values[0], **THINKS, "times": "always"}]))
         for case in cases

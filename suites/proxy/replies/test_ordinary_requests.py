@@ -43,7 +43,7 @@ INDENTED = "\n\n  Indented,\n    as code is.\n"
 @pytest.mark.model("Read.")
 @pytest.mark.spec("long-prompt", source="OpenAI API reference", says="a prompt may fill the context of the model")
 def test_a_long_prompt(proxy: Proxy, endpoint: str) -> None:
-    """A prompt of 325 KB reaches the model whole."""
+    """A prompt of 325 KB reaches the model completely."""
     done = proxy.post(endpoint, asking(endpoint, proxy.prompt(LONG)), ok=False)
     must_be(f"The status of the answer to POST {done.path} with a prompt of {len(LONG)} bytes", done.status, 200)
     for body in model_bodies(proxy):
@@ -126,7 +126,7 @@ def test_a_message_without_a_content(proxy: Proxy) -> None:
 @pytest.mark.model("Now.")
 @pytest.mark.spec("created-seconds", source="OpenAI API reference", says="created: the Unix timestamp (in seconds)")
 def test_the_time_of_an_answer(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """`created` (for a response, `created_at`) is the current time in seconds since 1970."""
+    """In an answer, `created` (or `created_at`) is the current time in seconds since 1970."""
     done = proxy.post(endpoint, {"stream": stream})
     if endpoint == "chat":
         values = [event.value for event in done.events if isinstance(event.value, dict)] if stream else [done.json]

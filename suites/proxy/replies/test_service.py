@@ -67,7 +67,8 @@ def test_a_silent_stream_has_no_event_without_an_object(proxy: Proxy, endpoint: 
     if wrong := [event.data for event in events if not isinstance(event.value, dict)]:
         raise AssertionError(
             f"While the model was silent, the stream had {len(wrong)} events whose data is not a JSON object, the first "
-            f"{short(wrong[0])}: clients fail to decode it. To keep a connection alive, send a comment, a line that begins "
+            f"{short(wrong[0])}: clients fail to decode such an event. To keep a connection alive, send a comment, a line that "
+            "begins "
             "with a colon (`: ping`)."
         )
     text = read(done).text

@@ -2,7 +2,7 @@
 
 Source: docs/contract/payloads.md.
 
-A proxy may handle the two in different code (HAND-09), and each other check of the payloads sends only one of them.
+A proxy may handle streamed requests in separate code (HAND-09), and each other check of payloads sends only one of the two.
 """
 
 from __future__ import annotations
