@@ -42,7 +42,7 @@ def made(backend: Backend, *said: Any, **body: Any) -> dict[str, Any]:
 
 
 def texts(items: list[dict[str, Any]]) -> list[str]:
-    """Return the text of each message."""
+    """Return the text of each message in a list of items."""
     return ["".join(part["text"] for part in item["content"]) for item in items]
 
 

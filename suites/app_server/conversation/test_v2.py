@@ -1,4 +1,4 @@
-"""Threads and turns of the v2 API: the exact frames, in their order.
+"""The exact frames of threads and turns of the v2 API, in their order.
 
 Source: docs/contract/real-0.92.md, section 4, "JSON-RPC surface" and "Turns, tools and approvals"; section 6 lists the allowed
 differences.

@@ -237,7 +237,7 @@ def test_one_response_from_its_beginning_to_its_end(proxy: Proxy, way: str) -> N
 
 
 def must_be_one_response(events: list[Any]) -> None:
-    """Compare the responses of all events with the response of the first event, apart from their progress."""
+    """Compare the responses of all events with the response of the first event, without the members that show the progress."""
     values = [value for value in events if "response" in value]
     first = values[0]["response"]
     for value in values:

@@ -22,7 +22,7 @@ ODD = 'a\tb «ü» \u2028 \U0001f600 \\ "q" </tool_call> [assistant] x\r\nlast'
 
 
 def both(done: Exchange) -> list[dict[str, Any]]:
-    """Return the payloads that have items."""
+    """Return the payloads of the proxy that have `items`."""
     return [done.params("sendUserTurn"), done.params("sendUserMessage")]
 
 
