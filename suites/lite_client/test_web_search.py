@@ -1,4 +1,4 @@
-"""Web search, which the backend runs itself. Source: docs/contract/lite.md, "Web search events"."""
+"""How the client handles web searches, which the backend runs itself. Source: docs/contract/lite.md, "Web search events"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration: how clients read it with origins and layers, how they write keys, and which writes the server refuses.
+"""How clients read the configuration with origins and layers, how they write keys, and which writes the server refuses.
 
 Source: the bundle's ConfigReadResponse, ConfigWriteResponse and ConfigLayerSource; docs/contract/real-0.92.md, section 4, lists
 the methods.

@@ -92,7 +92,7 @@ def only_its_own(done: Exchange, own: str, foreign: str, what: str, wanted: str,
     if own == foreign != UNKNOWN:
         raise AssertionError(
             f"Two requests share the thread {own} ({what}): each gets events of the other, and the model gets the conversations "
-            "of both. Open a thread for each request."
+            "of both. Open a new thread for each request."
         )
     compare = "Compare the threadId (conversationId) of each event with the threadId of the request."
     between = f"thread {foreign} ({what}), which is not the request's own, {own}"
@@ -213,5 +213,5 @@ def test_nothing_of_an_earlier_request_reaches_the_model(proxy: Proxy, endpoint:
             if earlier in text:
                 raise AssertionError(
                     f"The model got a prompt of an earlier request ({earlier!r}, {path}), which another client may have sent. "
-                    "Open a thread for each request."
+                    "Open a new thread for each request."
                 )

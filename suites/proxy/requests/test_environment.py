@@ -155,7 +155,7 @@ def test_system_and_developer_prompts_of_chat(proxy: Proxy) -> None:
 @pytest.mark.parametrize("role", ["system", "developer"])
 @pytest.mark.spec("env-system-dropped", "PAY-92", "PAY-93")
 def test_system_prompt_is_dropped(proxy: Proxy, role: str, env: dict[str, str] | None) -> None:
-    """By default and with `true`, no call to the app-server has the system prompt."""
+    """By default and with the value `true`, no call to the app-server has the system prompt."""
     messages = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.chat({"messages": messages}, env=env)
     must_be_unset("newConversation", done.params("newConversation"), "baseInstructions")
