@@ -1,9 +1,9 @@
-"""The dialect of a Codex version: the results that each case expects of versions other than 0.92.0.
+"""The expected results that depend on the Codex version.
 
-A case is written for the specification's version, and compares a server of that version with it exactly. `these` derives the
-expectation for a later version: every member that the case names must have its value. Members that a later version has added are
-checked against its bundle at the end of each case. If a value differs between versions, the case has a table by version
-(`Server.by_version`: a row counts for its version and for later versions).
+A case states the exact results for 0.92.0, the version of the specification. For a later version, `these` requires only the
+members that the case names, with their values. At the end of each case, the schema bundle of the version checks the members that
+the version has added. If a value differs between versions, the case has a table of versions (`Server.by_version`); a row applies
+to its version and to later ones.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def has_events(server: Server) -> bool:
 
 
 def in_events(server: Server, expected: Any) -> Any:
-    """Return the expected `codex/event/*`: an empty list for a version that does not send them."""
+    """Return the expected `codex/event/*` notifications; an empty list for a version that does not send them."""
     return expected if has_events(server) else type(expected)()
 
 
 def tool_output(server: Server, words: str, *, success: bool = True) -> dict[str, Any]:
-    """Return a client's reply to the call of one of its tools."""
+    """Return the reply of a client to the call of a tool that the client declared."""
     form: str = server.by_version(_OUTPUT)
     return (
         {"output": words, "success": success}
@@ -86,12 +86,12 @@ def tool_output(server: Server, words: str, *, success: bool = True) -> dict[str
 
 
 def tool_spec(server: Server, tool: dict[str, Any]) -> dict[str, Any]:
-    """Return the declaration of a client's tool: a version with several kinds of tools also requires the type."""
+    """Return the declaration of a client's tool; some versions also require the type of the tool."""
     return {"type": "function", **tool} if server.by_version(_OUTPUT) == "contentItems" else tool
 
 
 def turn_id(server: Server, number: int = 0, thread: str | None = None) -> str:
-    """Return the id of a turn by its number: the number, or the id that the server gave to that turn when it started."""
+    """Return the id of the turn with this number: the number itself, or the id that the server gave this turn at its start."""
     if server.by_version(_COUNTED):
         return str(number)
     started = [m["params"] for m in server.messages() if isinstance(m, dict) and m.get("method") == "turn/started"]
@@ -100,13 +100,16 @@ def turn_id(server: Server, number: int = 0, thread: str | None = None) -> str:
 
 
 def after_opening(server: Server) -> list[Any]:
-    """Return the server's messages so far, without the notifications at the opening of a connection."""
+    """Return the messages of the server so far, without the notifications that it sends when a client connects."""
     opening = server.by_version(_OPENING)
     return [m for m in server.messages() if not (isinstance(m, dict) and "id" not in m and m.get("method") in opening)]
 
 
 class Members(dict[str, Any]):
-    """An expected object: it equals every object that has at least these members. A member that is null may be missing."""
+    """An expected object, which equals every object that has at least these members.
+
+    If an expected member is null, the compared object may lack this member.
+    """
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, dict) and all(other.get(name) == value for name, value in self.items())
@@ -118,9 +121,9 @@ class Members(dict[str, Any]):
 
 
 def these(server: Server, expected: Any) -> Any:
-    """Return `expected` for the version of the specification; for later versions, the part that still applies.
+    """Return `expected` for the version of the specification; for later versions, return the part that still applies.
 
-    That part has no notifications of v1, and its objects may have further members.
+    The part for later versions has no notifications of v1, and its objects may have more members.
     """
     if has_events(server):
         return expected
@@ -136,7 +139,7 @@ def _later(value: Any, free: tuple[tuple[str, Any], ...]) -> Any:
 
 
 def _is_event(value: Any) -> bool:
-    """Return True for a notification of v1, as a pair of method and params or as a message."""
+    """Return True for a notification of v1; the argument is a message, or a pair of method and params."""
     if isinstance(value, tuple):
         return len(value) == 2 and isinstance(value[0], str) and value[0].startswith("codex/event/")
     return isinstance(value, dict) and str(value.get("method", "")).startswith("codex/event/")

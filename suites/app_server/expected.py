@@ -15,7 +15,7 @@ MARKER = "printf marker"
 
 
 class _SomeInt:
-    """An expected number: it equals any whole number that is not negative."""
+    """An expected number, which equals any whole number that is not negative."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is int and other >= 0
@@ -54,7 +54,7 @@ def usage(input_tokens: int, output_tokens: int) -> dict[str, int]:
 
 
 def events(server: Server, turn: str) -> Events:
-    """Return the notifications of one turn so far, in order, without those whose place is not fixed."""
+    """Return the notifications of one turn so far, in order, without the notifications whose place depends on chance."""
     found: Events = []
     for message in server.messages():
         if isinstance(message, dict) and "method" in message and "id" not in message and message["method"] not in UNORDERED:
@@ -76,17 +76,17 @@ def event(thread: str, turn: str, type: str, **msg: Any) -> tuple[str, dict[str,
 
 
 def turn_notification(name: str, thread: str, turn: str, status: str) -> tuple[str, dict[str, Any]]:
-    """`turn/started` or `turn/completed`."""
+    """Return the frame `turn/started` or `turn/completed`."""
     return f"turn/{name}", {"threadId": thread, "turn": {"id": turn, "items": [], "status": status, "error": None}}
 
 
 def item_notification(name: str, thread: str, turn: str, item: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """`item/started` or `item/completed`: camelCase."""
+    """Return the frame `item/started` or `item/completed`, with keys in camelCase."""
     return f"item/{name}", {"item": item, "threadId": thread, "turnId": turn}
 
 
 def prompt(thread: str, turn: str, item: str, words: str) -> Events:
-    """The frames that repeat the user's message: an item that starts and completes immediately, and an event."""
+    """Return the frames that repeat the user's message: an item that starts and completes immediately, and an event."""
     content = [{"type": "text", "text": words, "text_elements": []}]
     old, new = {"type": "UserMessage", "id": item, "content": content}, {"type": "userMessage", "id": item, "content": content}
     of = {"thread_id": thread, "turn_id": turn, "item": old}
@@ -100,7 +100,7 @@ def prompt(thread: str, turn: str, item: str, words: str) -> Events:
 
 
 def answer(thread: str, turn: str, item: str, *deltas: str) -> Events:
-    """The frames of the model's message: start of the item, three frames for each chunk, end of the item, the whole message."""
+    """Return the frames of the model's message: start of the item, three frames per chunk, end of the item, whole message."""
     words = "".join(deltas)
     of = {"thread_id": thread, "turn_id": turn}
     old = {"type": "AgentMessage", "id": item}
@@ -123,13 +123,13 @@ def answer(thread: str, turn: str, item: str, *deltas: str) -> Events:
 
 
 def begin(thread: str, turn: str, *, v1: bool = False) -> Events:
-    """The first frames of a turn; a v1 conversation has no turn/started."""
+    """Return the first frames of a turn; a v1 conversation has no turn/started."""
     begun = [] if v1 else [turn_notification("started", thread, turn, "inProgress")]
     return [*begun, event(thread, turn, "task_started", model_context_window=SOME_INT)]
 
 
 def end(thread: str, turn: str, last: str | None) -> Events:
-    """The last frames of a turn that succeeds; `last` is the model's last message."""
+    """Return the last frames of a turn that succeeds; `last` is the last message of the model."""
     return [
         event(thread, turn, "task_complete", last_agent_message=last),
         turn_notification("completed", thread, turn, "completed"),
@@ -139,7 +139,7 @@ def end(thread: str, turn: str, last: str | None) -> Events:
 def command_item(
     shell: list[str], cwd: str, status: str, output: str | None = None, exit_code: int | None = None
 ) -> dict[str, Any]:
-    """The commandExecution item of the call `call_1`, which runs `shell` (program, option, command)."""
+    """Return the commandExecution item of the call `call_1`, which runs `shell` (program, option, command)."""
     return {
         "type": "commandExecution",
         "id": "call_1",

@@ -1,4 +1,4 @@
-"""The exact error of each refused request: unknown methods, missing and wrong params, threads that do not exist.
+"""The exact errors for refused requests: unknown methods, missing and wrong params, and threads that do not exist.
 
 Source: docs/contract/real-0.92.md, section 4, "Bad input". Every error here has the code -32600.
 """

@@ -1,4 +1,4 @@
-"""How a client sees a failing model: messages, codexErrorInfo, retries, and the model's input in the next turn.
+"""What a client gets if the model fails: messages, codexErrorInfo, retries; and the model's input in the next turn.
 
 Source: docs/contract/real-0.92.md, section 5, row by row. The fake backend makes the faults; it is the upstream of a live server.
 Retries are off unless a case turns them on.
@@ -42,7 +42,7 @@ def fault(name: str, **more: Any) -> dict[str, Any]:
 
 
 def status(number: int, name: str) -> tuple[dict[str, Any], str, Any, bool]:
-    """Return the row for an HTTP status that the client sees unchanged."""
+    """Return the row of the table for an HTTP status that the server passes on to the client unchanged."""
     body = {"error": {"message": "No.", "code": "no"}}
     answer = {"status": number, "body": body}
     return answer, f'unexpected status {number} {name}: {{"error":{{"message":"No.","code":"no"}}}}, url: URL', "other", False
@@ -132,7 +132,7 @@ LATER: dict[str, tuple[str, Any]] = {
 
 
 def snake(info: Any) -> Any:
-    """Return codexErrorInfo in the spelling of the events, snake_case."""
+    """Return codexErrorInfo in snake_case, the spelling of the events."""
     if isinstance(info, dict):
         return {snake(key): snake(value) for key, value in info.items()}
     return re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), info) if isinstance(info, str) else info
@@ -148,7 +148,7 @@ def end_of(server: Server, turn: str) -> Events:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault(app_server: AppServer, name: str) -> None:
-    """The turn fails, three frames carry the message of the row, and the thread can run the next turn.
+    """After each fault in the table, the turn fails with the listed message in three frames, and the next turn works.
 
     Source: REAL-98, REAL-99, REAL-100, REAL-101, REAL-103, REAL-104, REAL-105, REAL-106, REAL-107, REAL-108, REAL-109, REAL-112.
     """
@@ -259,7 +259,7 @@ def retrying(streams: int, requests: int = 0) -> dict[str, Any]:
 
 
 def retried(server: Server, thread: str, n: int, of: int) -> dict[str, Any]:
-    """The `error` notification of a stream that the server restarts."""
+    """Return the `error` notification for a stream that the server requests again."""
     error = {
         "message": f"Reconnecting... {n}/{of}",
         "codexErrorInfo": {"responseStreamDisconnected": {"httpStatusCode": None}},
@@ -321,9 +321,10 @@ REPEATS_A_429 = {"0.0.0": False, "0.169.0": True}
 
 
 def test_a_429_is_not_repeated(app_server: AppServer) -> None:
-    """A 429 fails the turn immediately: the server does not retry it, even with a retry-after header. (REAL-107)
+    """After a 429, the turn fails immediately: the server does not retry, even with a retry-after header.
 
-    Since 0.169.0 the server retries after a 429 as often as configured for streams, and then the turn fails in the same way.
+    (REAL-107) Since 0.169.0 the server retries as often as the configuration allows for streams, and then the turn fails in the
+    same way.
     """
     repeats = app_server.by_version(REPEATS_A_429)
     fault: dict[str, Any] = {"fault": {"name": "http_429", "retry_after": "1"}}
@@ -336,7 +337,7 @@ def test_a_429_is_not_repeated(app_server: AppServer) -> None:
 
 
 def test_turn_state_is_echoed_within_a_turn(app_server: AppServer) -> None:
-    """The server sends the `x-codex-turn-state` of an answer with each later request of the same turn, not with the next turn.
+    """The server repeats `x-codex-turn-state` of an answer in later requests of the same turn, but not in the next turn.
 
     Source: REAL-25.
     """

@@ -1,6 +1,6 @@
-"""The parts of a request to the model that depend on the name of the model. Source: docs/contract/real-0.92.md, section 3.
+"""The parts of a request to the model that depend on the model's name. Source: docs/contract/real-0.92.md, section 3.
 
-On a live server a case compares the body of the request; on a recording, the settings in the server's answer.
+On a live server, a case checks the body of the request. In a replay, a case checks the settings in the server's answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps with threads and turns that the modules of this suite share, and functions that select received frames."""
+"""Functions that the modules of this suite share: they start threads and turns, and select received frames."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ESTIMATE = "after a cut the server estimates the tokens from the length of the r
 def open_thread(server: Server, *, experimental: bool = False, **settings: Any) -> str:
     """Do the handshake and start a thread; return its id.
 
-    `experimental` declares the capability, because later requests of the case need it.
+    `experimental` declares the capability for the experimental API, which later requests of the case need.
     """
     server.initialize(experimental=experimental or not EXPERIMENTAL.isdisjoint(settings))
     return another_thread(server, **settings)
@@ -43,7 +43,7 @@ def start(server: Server, thread: str, words: str = "Go on.", **params: Any) -> 
 
 
 def ended(server: Server, thread: str, turn: str | None = None) -> Any:
-    """Wait for the end of a turn (by default the thread's next turn); return it."""
+    """Wait for the end of a turn (default: the next turn of the thread); return the turn."""
     while True:
         found = server.notification("turn/completed", threadId=thread)["turn"]
         if turn in (None, found["id"]):
@@ -51,7 +51,7 @@ def ended(server: Server, thread: str, turn: str | None = None) -> Any:
 
 
 def run(server: Server, thread: str, words: str = "Go on.", **params: Any) -> Any:
-    """Start a turn and wait for its end; return it."""
+    """Start a turn and wait for its end; return the turn."""
     start(server, thread, words, **params)
     return ended(server, thread)
 
@@ -65,7 +65,7 @@ def conversation(server: Server, **settings: Any) -> str:
 
 
 def v1_items(words: str) -> list[dict[str, Any]]:
-    """Return the user's text as v1 items."""
+    """Return a text of the user as v1 items."""
     return [{"type": "text", "data": {"text": words}}]
 
 
@@ -75,7 +75,7 @@ def send_words(server: Server, conversation: str, words: str = "Go on.") -> None
 
 
 def item_started(server: Server, type: str) -> dict[str, Any]:  # noqa: A002 - the protocol's name
-    """Wait until an item of this type starts; return it."""
+    """Wait until an item of this type starts; return the item."""
 
     def matches(message: Any) -> bool:
         item = message.get("params", {}).get("item", {}) if message.get("method") == "item/started" else {}
@@ -86,7 +86,7 @@ def item_started(server: Server, type: str) -> dict[str, Any]:  # noqa: A002 - t
 
 
 def wait_usage(server: Server) -> None:
-    """Wait for the usage of an answer if the version sends it before the answer's calls; in other versions, do not wait."""
+    """If the version sends the token usage of an answer before the calls of the answer, wait for the usage."""
     if server.by_version(COUNTED_FIRST):
         server.notification("thread/tokenUsage/updated")
 
@@ -126,7 +126,7 @@ def items_of(server: Server, type: str, which: str = "completed") -> list[dict[s
 
 
 def msgs(server: Server, type: str) -> list[dict[str, Any]]:  # noqa: A002 - the protocol's name
-    """Return the `msg` of every event of one type so far, in order, without its type."""
+    """Return the `msg` of every event of one type so far, in order, without the member `type`."""
     found = [params["msg"] for params in all_of(server, f"codex/event/{type}")]
     assert all(msg["type"] == type for msg in found)
     return [{key: value for key, value in msg.items() if key != "type"} for msg in found]
@@ -144,7 +144,7 @@ def asked(server: Server) -> list[str]:
 
 
 def release(server: Server, gate: str) -> None:
-    """Release the model's answer that waits at this gate (in a replay this has no effect)."""
+    """Release the answer of the fake model that waits at this gate; in a replay, this has no effect."""
     if server.upstream is not None:
         server.upstream.release(gate)
 
@@ -157,7 +157,7 @@ def asked_upstream(server: Server) -> list[list[dict[str, Any]]]:
 
 
 def ran(app_server: AppServer, **outputs: str) -> dict[str, Any]:
-    """Return a script's expectations for the outputs of commands; `judge_ran` ignores the random parts of these outputs."""
+    """Return the expected outputs of commands for a script; if a version adds random lines, `judge_ran` checks the outputs."""
     if app_server.by_version(CHUNKS):
         return {}
     return {"outputs": {call: f"Exit code: 0\nWall time: 0 seconds\nOutput:\n{words}" for call, words in outputs.items()}}
@@ -174,9 +174,9 @@ def judge_ran(server: Server, **outputs: str) -> None:
 
 
 def texts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return the role and text of each message of the user and of the model in an input.
+    """Return the role and text of each message of the user and of the model in a request's input.
 
-    Messages that Codex adds are left out.
+    The returned list leaves out the messages that Codex adds.
     """
     found = []
     for item in items:
@@ -188,5 +188,5 @@ def texts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def without_url(message: str) -> str:
-    """Return the message with the address of the upstream replaced by `URL`."""
+    """Return the message with `URL` in place of the address of the fake backend."""
     return re.sub(r"https?://[^/ ]+:\d+/(?:[^ )]*/)?v1/responses", "URL", message)

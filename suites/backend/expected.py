@@ -1,4 +1,4 @@
-"""Examples of the specification as JSON, and checks of refusals and streams. All values are written by hand."""
+"""Examples of the specification as JSON, and checks of refusals and streams. All values in this module are written by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 def body(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return the specification's "Request Body" with this conversation (default: a greeting) and the keys of `more`.
+    """Return the request body of the specification with this conversation (default: a greeting), and with the keys in `more`.
 
     The value `...` removes a key.
     """

@@ -26,25 +26,25 @@ def test_an_api_key_is_taken(backend: Backend) -> None:
 
 @pytest.mark.spec("auth-bearer-missing", "LITE-09", "LITE-24")
 def test_no_bearer(backend: Backend) -> None:
-    """A request without `Authorization` is refused."""
+    """The backend refuses a request without `Authorization`."""
     refused(backend.ask(body(), {"authorization": None}), 401)
 
 
 @pytest.mark.spec("auth-bearer-scheme", "LITE-09", "LITE-24")
 def test_another_scheme_is_no_bearer(backend: Backend) -> None:
-    """A token with another scheme than Bearer is refused."""
+    """The backend refuses a token with another scheme than Bearer."""
     refused(backend.ask(body(), {"authorization": "Basic YWNjZXNzLTE6"}), 401)
 
 
 @pytest.mark.spec("auth-bearer-wrong", "LITE-05", "LITE-09")
 def test_a_token_that_nobody_issued(backend: Backend) -> None:
-    """An invented token is refused."""
+    """The backend refuses an access token that it did not issue."""
     refused(backend.ask(body(), {"authorization": "Bearer no-such-token"}), 401)
 
 
 @pytest.mark.spec("auth-key-wrong", "LITE-05", "LITE-09")
 def test_a_key_that_nobody_issued(backend: Backend) -> None:
-    """An invented key is refused."""
+    """The backend refuses an unknown API key."""
     backend.login("api_key")
     refused(backend.ask(body(), {"authorization": "Bearer sk-no-such-key"}), 401)
 
@@ -65,20 +65,20 @@ def test_a_revoked_token(backend: Backend) -> None:
 
 @pytest.mark.spec("auth-account-missing", "LITE-06")
 def test_no_account(backend: Backend) -> None:
-    """With a ChatGPT login the account is required; the error message names the missing header."""
+    """With a ChatGPT login, a request without the account header is refused; the error message names this header."""
     error = refused(backend.ask(body(), {"chatgpt-account-id": None}), 400, 401, 403)
     assert "chatgpt-account-id" in error["message"]
 
 
 @pytest.mark.spec("auth-account-wrong", "LITE-06")
 def test_another_account(backend: Backend) -> None:
-    """An access token with another account is refused."""
+    """The backend refuses an access token together with the account of another login."""
     refused(backend.ask(body(), {"chatgpt-account-id": "00000000-0000-0000-0000-000000000000"}), 400, 401, 403)
 
 
 @pytest.mark.spec("auth-account-under-key", "LITE-08")
 def test_an_account_beside_an_api_key(backend: Backend) -> None:
-    """An API key together with a ChatGPT account is refused, because the account belongs to a ChatGPT login."""
+    """The backend refuses an API key together with a ChatGPT account, because only a ChatGPT login has an account."""
     backend.login("api_key")
     refused(backend.ask(body(), {"chatgpt-account-id": "account-1"}), 400)
 
@@ -97,26 +97,26 @@ def test_a_custom_originator(backend: Backend) -> None:
 
 @pytest.mark.spec("header-session-missing", "LITE-28")
 def test_no_session(backend: Backend) -> None:
-    """The session id is required."""
+    """The backend refuses a request without a session id."""
     refused(backend.ask(body(), {"session_id": None}), 400)
 
 
 @pytest.mark.spec("header-session-uuid", "LITE-28")
 def test_a_session_that_is_no_uuid(backend: Backend) -> None:
-    """A session_id that is not a uuid is refused."""
+    """The backend refuses a session_id that is not a uuid."""
     refused(backend.ask(body(), {"session_id": "conversation-1"}), 400)
 
 
 @pytest.mark.spec("header-user-agent", "LITE-27")
 def test_no_user_agent(backend: Backend) -> None:
-    """The User-Agent is required."""
+    """The backend refuses a request without a User-Agent."""
     assert "User-Agent" in refused(backend.ask(body(), {"user-agent": None}), 400)["message"]
 
 
 @pytest.mark.parametrize("name", ["originator", "user-agent", "session_id"])
 @pytest.mark.spec("header-under-key", "LITE-29")
 def test_the_headers_under_an_api_key(backend: Backend, name: str) -> None:
-    """With an API key at the path of the ChatGPT backend, every other header except the account is required."""
+    """With an API key at the path of the ChatGPT backend, a request needs every header except the account header."""
     backend.login("api_key", base=CHATGPT)
     completed(backend.ask(body()))
     assert name in refused(backend.ask(body(), {name: None}), 400)["message"].lower()
@@ -133,7 +133,7 @@ def test_names_of_headers_in_any_case(backend: Backend) -> None:
     "error-shape", source="the error object of the OpenAI API", says='{"error": {"message", "type", "param", "code"}}'
 )
 def test_a_refusal_has_the_shape_of_the_api(backend: Backend) -> None:
-    """Every refusal has `error.message` and `error.code`."""
+    """The answer to every refused request has `error.message` and `error.code`."""
     answers = [backend.ask(body(), {"authorization": None}), backend.ask(body(), {"originator": None}), backend.ask(b"{")]
     if not backend.live:
         answers += [backend.refresh({}), backend.refresh({"grant_type": "refresh_token", "refresh_token": "refresh-1"})]

@@ -64,7 +64,7 @@ def responses(backend: Backend, streamed: bool, **settings: Any) -> list[dict[st
 @pytest.mark.parametrize("name", GIVEN)
 @pytest.mark.spec("echo-setting", source="openai 3.52.0, the type Response", says="a response has the settings of its request")
 def test_a_setting_comes_back(backend: Backend, name: str, streamed: bool) -> None:
-    """Every state of the response has the value of the request."""
+    """Every state of the response repeats the value of the setting in the request."""
     more = {"tools": [FUNCTION_TOOL]} if name == "tool_choice" else {}
     found = responses(backend, streamed, **more, **{name: GIVEN[name]})
     if name == "tools":  # a service may add keys with their defaults
@@ -76,7 +76,7 @@ def test_a_setting_comes_back(backend: Backend, name: str, streamed: bool) -> No
 @pytest.mark.parametrize("name", DEFAULTS)
 @pytest.mark.spec("echo-default", source="openai 3.52.0, the type Response", says="a setting has its documented default")
 def test_a_setting_that_is_left_out_has_its_default(backend: Backend, name: str) -> None:
-    """The response has the documented default of a setting that the request leaves out."""
+    """If the request leaves out a setting, the response has the documented default."""
     for each in responses(backend, True):
         assert name in each, f"expected {name}: {DEFAULTS[name]!r} in the response, got no such key"
         assert each[name] == DEFAULTS[name]
@@ -85,7 +85,7 @@ def test_a_setting_that_is_left_out_has_its_default(backend: Backend, name: str)
 
 @pytest.mark.spec("echo-text", source="openai 3.52.0, the type ResponseTextConfig", says="format, verbosity")
 def test_the_format_of_the_text_comes_back(backend: Backend) -> None:
-    """The response has `text.format` and `text.verbosity`: SDKs parse structured output by it."""
+    """The response has `text.format` and `text.verbosity`, because SDKs need them to parse structured output."""
     for each in responses(backend, True, text={"format": FORMAT, "verbosity": "low"}):
         assert (each["text"]["format"]["type"], each["text"]["format"]["name"]) == ("json_schema", "greeting")
         assert each["text"]["format"]["schema"] == FORMAT["schema"]

@@ -1,4 +1,7 @@
-"""The six edge cases, and the follow-up. Source: docs/contract/lite.md, "Edge Case Behavior (Observed)"."""
+"""The six edge cases of the specification, and the follow-up request.
+
+Source: docs/contract/lite.md, "Edge Case Behavior (Observed)".
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def test_1_an_invalid_schema_is_ignored(backend: Backend, parameters: object) ->
 @pytest.mark.spec("edge-2-invalid-arguments", "LITE-64")
 @pytest.mark.parametrize("arguments", ['{"a":2,', "", "a = 2", "[2", '{"a":2}}'], ids=["cut", "empty", "words", "list", "brace"])
 def test_2_arguments_that_are_no_json(backend: Backend, arguments: str) -> None:
-    """The backend accepts earlier arguments of the model that are not JSON."""
+    """The backend accepts an earlier call of the model whose arguments are not JSON."""
     message = [user("What is 2 + 3?"), {**CALL, "arguments": arguments}, OUTPUT]
     answer = completed(backend.ask(body(*message, tools=[FUNCTION_TOOL])))
     assert answer.text
@@ -31,39 +34,39 @@ def test_2_arguments_that_are_no_json(backend: Backend, arguments: str) -> None:
 
 @pytest.mark.spec("edge-3-output-without-call", "LITE-58", "LITE-65")
 def test_3_an_output_without_its_call(backend: Backend) -> None:
-    """`If only function_call_output is provided, backend returns 400`; the message names the call."""
+    """The backend answers 400 to a function_call_output without its function_call; the error message names the call."""
     assert "call_1" in refused(backend.ask(body(user("What is 2 + 3?"), OUTPUT)), 400)["message"]
 
 
 @pytest.mark.spec("edge-3-another-call", "LITE-58", "LITE-65")
 def test_3_another_call_does_not_count(backend: Backend) -> None:
-    """An output needs a call with the same call_id."""
+    """The backend refuses an output whose call_id belongs to no call."""
     refused(backend.ask(body(user("What is 2 + 3?"), {**CALL, "call_id": "call_9"}, OUTPUT)), 400)
 
 
 @pytest.mark.spec("edge-3-one-of-two", "LITE-58", "LITE-65")
 def test_3_a_call_that_is_answered_does_not_count(backend: Backend) -> None:
-    """An output without its call is refused, even after another call with its output."""
+    """The backend refuses an output without its call, even after another call with its output."""
     answered = [{**CALL, "call_id": "call_8"}, {**OUTPUT, "call_id": "call_8"}]
     assert "call_1" in refused(backend.ask(body(user("What is 2 + 3?"), *answered, OUTPUT)), 400)["message"]
 
 
 @pytest.mark.spec("edge-3-custom", "LITE-58", "LITE-65")
 def test_3_a_custom_output_without_its_call(backend: Backend) -> None:
-    """A custom output needs a custom call with the same call_id; the call of a function does not count."""
+    """The backend refuses the output of a custom tool if only a function call has the same call_id."""
     refused(backend.ask(body(user("Patch it."), CUSTOM_OUTPUT)), 400)
     refused(backend.ask(body(user("Patch it."), {**CALL, "call_id": "call_2"}, CUSTOM_OUTPUT)), 400)
 
 
 @pytest.mark.spec("call-without-output", source="known behaviour of the real service", says="a call without an output is 400")
 def test_a_call_without_its_output(backend: Backend) -> None:
-    """A call without its output is refused."""
+    """The backend refuses a call without its output."""
     assert "call_1" in refused(backend.ask(body(user("What is 2 + 3?"), CALL)), 400)["message"]
 
 
 @pytest.mark.spec("edge-4-no-tools", "LITE-66")
 def test_4_asked_to_call_without_tools(backend: Backend) -> None:
-    """Without tools the model answers with text."""
+    """If the request has no tools, the model answers with text."""
     answer = completed(backend.ask(body(user(CALL_ADD.replace("Say nothing else.", "Use the tool or say why you cannot.")))))
     assert [item["type"] for item in answer.items if item["type"].endswith("_call")] == []
     assert answer.text
@@ -77,7 +80,7 @@ def test_5_a_large_output(backend: Backend) -> None:
 
 @pytest.mark.spec("edge-6-mixed-order", "LITE-68")
 def test_6_outputs_in_another_order(backend: Backend) -> None:
-    """Outputs may come in any order; the call_id assigns each to its call."""
+    """The outputs of several calls may come in any order; the call_id assigns each output to its call."""
     calls = [{**CALL, "call_id": f"call_{i}"} for i in (1, 2, 3)]
     outputs = [{**OUTPUT, "call_id": f"call_{i}", "output": f"result-{i}"} for i in (3, 1, 2)]
     answer = completed(backend.ask(body(user(REPEAT), *calls, *outputs)))

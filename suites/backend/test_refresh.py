@@ -26,7 +26,7 @@ def changed(**fields: str | None) -> dict[str, Any]:
 
 
 def claims_of(answer: Any) -> Any:
-    """Return the claims of a refresh's id token, which is a JWT of three parts."""
+    """Return the claims of the id token in the response to a refresh; the token is a JWT of three parts."""
     parts = answer["id_token"].split(".")
     assert len(parts) == 3
     return json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
@@ -45,7 +45,7 @@ def test_the_answer_of_a_refresh(backend: Backend) -> None:
 
 @pytest.mark.spec("refresh-form", "REAL-12")
 def test_a_form_is_taken_as_well(backend: Backend) -> None:
-    """The token URL also accepts the fields as a form, the encoding of OAuth (RFC 6749, section 6)."""
+    """The token URL accepts the fields as JSON and as a form, the encoding of OAuth (RFC 6749, section 6)."""
     answer = backend.refresh(REQUEST, form=True)
     assert answer.status == 200, answer.report_on()
     assert isinstance(answer.value.get("access_token"), str)
@@ -67,7 +67,7 @@ def test_the_id_token_is_a_jwt_with_the_account(backend: Backend) -> None:
     says="a refresh must name the same user, or 0.169.0 ends the turn",
 )
 def test_two_refreshes_name_the_same_user(backend: Backend) -> None:
-    """The id token has the id of the user, and a second refresh has the same id."""
+    """The id token of a refresh has the id of the user; the id token of a second refresh has the same id."""
     first = backend.refresh(REQUEST).value
     second = backend.refresh(changed(refresh_token=first["refresh_token"])).value
     user, later = (claims_of(answer)["https://api.openai.com/auth"].get("chatgpt_user_id") for answer in (first, second))
@@ -94,7 +94,7 @@ def test_the_old_access_token_is_good_no_more(backend: Backend) -> None:
 
 @pytest.mark.spec("refresh-rotates", "LITE-19", "REAL-18")
 def test_a_refresh_token_is_good_once(backend: Backend) -> None:
-    """The second use of a refresh token gets its own error code, and the new refresh token works."""
+    """The second use of a refresh token is refused with the code for a used token, and the new refresh token works."""
     fresh = backend.refresh(REQUEST).value["refresh_token"]
     assert fresh != REQUEST["refresh_token"]
     assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_reused"
@@ -103,21 +103,21 @@ def test_a_refresh_token_is_good_once(backend: Backend) -> None:
 
 @pytest.mark.spec("refresh-expired", "LITE-18", "REAL-17")
 def test_an_expired_refresh_token(backend: Backend) -> None:
-    """An expired refresh token gets the code that the real client expects."""
+    """The error for an expired refresh token has the code that the real client expects."""
     backend.login(refresh="expired")
     assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_expired"
 
 
 @pytest.mark.spec("refresh-revoked", "LITE-20", "REAL-19")
 def test_a_revoked_refresh_token(backend: Backend) -> None:
-    """A revoked refresh token gets the code that the real client expects."""
+    """The error for a revoked refresh token has the code that the real client expects."""
     backend.login(refresh="revoked")
     assert refused(backend.refresh(REQUEST), 401)["code"] == "refresh_token_invalidated"
 
 
 @pytest.mark.spec("refresh-unknown", "REAL-20")
 def test_a_refresh_token_that_nobody_issued(backend: Backend) -> None:
-    """An unknown refresh token is refused without the codes for expired, used and revoked tokens."""
+    """The error for an unknown refresh token does not have the code for an expired, used or revoked token."""
     error = refused(backend.refresh({**REQUEST, "refresh_token": "made-up"}), 401)
     assert error["code"] not in ("refresh_token_expired", "refresh_token_reused", "refresh_token_invalidated")
 
@@ -146,7 +146,7 @@ def test_another_client(backend: Backend, client: str | None) -> None:
     "refresh-no-scope", source="known behaviour of the real service", says="Codex 0.116.0 to 0.169.0 refreshes without a scope"
 )
 def test_no_scope(backend: Backend) -> None:
-    """A refresh without a scope has the scope of the login."""
+    """The token URL accepts a refresh without a scope; the scope of the login then applies."""
     answer = backend.refresh(changed(scope=None))
     assert answer.status == 200, answer.report_on()
 

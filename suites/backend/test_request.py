@@ -45,7 +45,7 @@ def test_the_whole_body_of_the_specification(backend: Backend) -> None:
 
 @pytest.mark.spec("body-format-unnamed", "LITE-42", "LITE-43")
 def test_a_format_without_a_name(backend: Backend) -> None:
-    """The backend accepts the format of the example, which has only type, strict and schema."""
+    """The backend accepts the output format of the example, which has only type, strict and schema."""
     given = {"type": "json_schema", "strict": True, "schema": {"type": "object", "properties": {}, "additionalProperties": False}}
     completed(backend.ask(body(text={"verbosity": "medium", "format": given})))
 
@@ -74,14 +74,14 @@ def test_a_compressed_body(backend: Backend) -> None:
 @pytest.mark.spec("body-json", source="known behaviour of the real service", says="a body that is not JSON is 400")
 @pytest.mark.parametrize("data", [b"", b"{", b'{"model":"m",}', b"model=m"], ids=["empty", "open", "comma", "form"])
 def test_no_json(backend: Backend, data: bytes) -> None:
-    """A body that is not JSON is refused."""
+    """The backend refuses a body that is not JSON."""
     refused(backend.ask(data), 400)
 
 
 @pytest.mark.spec("body-object", source="known behaviour of the real service", says="a body that is not an object is 400")
 @pytest.mark.parametrize("data", [b"[]", b'"hi"', b"null", b"5"])
 def test_no_object(backend: Backend, data: bytes) -> None:
-    """A JSON body that is not an object is refused."""
+    """The backend refuses a JSON body that is not an object."""
     refused(backend.ask(data), 400)
 
 
@@ -153,7 +153,7 @@ def test_previous_response_id(backend: Backend) -> None:
     "body-store", "LITE-38", source="known behaviour of the real service", says="`store` must be false on the ChatGPT path"
 )
 def test_store(backend: Backend) -> None:
-    """`store` must be false: true and a missing key are refused, because the default of the API is true."""
+    """The backend refuses a request if `store` is true or missing, because the default of the API is true."""
     for value in (True, ...):
         assert "store" in refused(backend.ask(body(store=value)), 400)["message"]
 
@@ -189,13 +189,13 @@ def test_a_custom_tool(backend: Backend) -> None:
 @pytest.mark.spec("tool-type", "LITE-45", "LITE-46", "LITE-47")
 @pytest.mark.parametrize("tool", [{"type": "funktion", "name": "add"}, {"name": "add"}, "add"], ids=["unknown", "none", "string"])
 def test_a_tool_of_no_type(backend: Backend, tool: object) -> None:
-    """A tool with an unknown type, without a type, or that is not an object is refused."""
+    """The backend refuses a tool that has an unknown type or no type, or that is not an object."""
     assert refused(backend.ask(body(tools=[tool])), 400)["param"].startswith("tools[0]")
 
 
 @pytest.mark.spec("tool-name", "LITE-45")
 def test_a_tool_without_a_name(backend: Backend) -> None:
-    """A tool with its name inside `function`, the form of another API, is refused."""
+    """The backend refuses a tool with its name inside `function`, which is the form of the chat API."""
     nested = {"type": "function", "function": {"name": "add", "parameters": FUNCTION_TOOL["parameters"]}}
     assert "name" in refused(backend.ask(body(tools=[nested])), 400)["message"]
 
@@ -203,14 +203,14 @@ def test_a_tool_without_a_name(backend: Backend) -> None:
 @pytest.mark.spec("tool-choice", "LITE-35")
 @pytest.mark.parametrize("choice", ["always", {"type": "function", "name": "mul"}], ids=["word", "tool"])
 def test_a_choice_that_does_not_exist(backend: Backend, choice: object) -> None:
-    """`tool_choice` with an unknown word or an undeclared tool is refused."""
+    """The backend refuses a `tool_choice` with an unknown word or an undeclared tool."""
     assert "tool_choice" in refused(backend.ask(body(tools=[FUNCTION_TOOL], tool_choice=choice)), 400)["message"]
 
 
 @pytest.mark.spec("item-type", "LITE-33")
 @pytest.mark.parametrize("item", [{"type": "function_result"}, {"text": "hi"}, "hi"], ids=["unknown", "none", "string"])
 def test_an_item_of_no_type(backend: Backend, item: Any) -> None:
-    """An item with an unknown type, without a type, or that is not an object is refused; the message names the item."""
+    """The backend refuses an item that has an unknown type or no type, or that is not an object; the message names the item."""
     assert refused(backend.ask(body(user("Hi"), item)), 400)["param"].startswith("input[1]")
 
 
@@ -227,27 +227,27 @@ def test_an_item_of_no_type(backend: Backend, item: Any) -> None:
     ],
 )
 def test_a_call_without_what_belongs_to_it(backend: Backend, items: tuple[dict[str, Any], ...], key: str) -> None:
-    """A call or an output without one of its fields is refused; the message names the field."""
+    """The backend refuses a call or an output that lacks a required field; the message names the field."""
     first = {name: value for name, value in items[0].items() if name != key}
     assert key in refused(backend.ask(body(user("Hi"), first, *items[1:])), 400)["message"]
 
 
 @pytest.mark.spec("item-arguments", "LITE-57")
 def test_arguments_are_a_string(backend: Backend) -> None:
-    """The arguments of a call must be a string of JSON; an object, a common mistake, is refused."""
+    """The arguments of a call must be a string that contains JSON; the backend refuses an object."""
     assert "arguments" in refused(backend.ask(body(user("Hi"), {**CALL, "arguments": {"a": 2, "b": 3}}, OUTPUT)), 400)["message"]
 
 
 @pytest.mark.spec("message-role", source="known behaviour of the real service", says="an unknown role is 400")
 def test_a_role_that_does_not_exist(backend: Backend) -> None:
-    """A role other than user, assistant, system and developer is refused."""
+    """The backend refuses a message with another role than user, assistant, system and developer."""
     assert "role" in refused(backend.ask(body({**user("Hi"), "role": "robot"})), 400)["message"]
 
 
 @pytest.mark.spec("message-parts", source="known behaviour of the real service", says="a part of an unknown type is 400")
 @pytest.mark.parametrize("content", [[{"type": "text", "text": "Hi"}], 5, ["Hi"]], ids=["chat", "number", "strings"])
 def test_a_part_that_does_not_exist(backend: Backend, content: object) -> None:
-    """A message part of an unknown type is refused, including `text`, the type of another API."""
+    """The backend refuses a message part of an unknown type; `text`, the type of the chat API, is also unknown."""
     assert "content" in str(refused(backend.ask(body({**user("Hi"), "content": content})), 400)["param"])
 
 

@@ -13,7 +13,7 @@ from suites.backend.expected import body, refused
 
 @pytest.mark.spec("endpoint-method", "LITE-02")
 def test_responses_are_posted(backend: Backend) -> None:
-    """A method other than POST is refused."""
+    """The backend refuses every method except POST."""
     answer = backend.ask(body(), method="PUT")
     assert answer.status in (404, 405), answer.report_on()
 
@@ -26,7 +26,7 @@ def test_another_path_is_not_found(backend: Backend) -> None:
 
 @pytest.mark.spec("endpoint-websocket", "REAL-05")
 def test_a_websocket_is_answered_at_once(backend: Backend) -> None:
-    """The backend answers a WebSocket request immediately, because newer Codex versions try a WebSocket first."""
+    """The backend answers a WebSocket request immediately, because newer Codex versions first try a WebSocket."""
     upgrade = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-version": "13", "sec-websocket-key": "AAAA"}
     assert backend.get("/v1/responses", upgrade).status == 426
 
@@ -67,7 +67,7 @@ def test_usage(backend: Backend) -> None:
 
 @pytest.mark.spec("usage-auth", "LITE-24")
 def test_usage_needs_the_login(backend: Backend) -> None:
-    """The usage without a valid login is refused, because limits belong to an account."""
+    """The backend refuses a request for the usage without a valid login, because limits belong to an account."""
     refused(backend.get("/backend-api/wham/usage", {"authorization": "Bearer no-such-token"}), 401)
 
 
@@ -77,7 +77,7 @@ def test_usage_needs_the_login(backend: Backend) -> None:
     says="wham/accounts/check has the account of the login, an https origin, a routing",
 )
 def test_the_workspaces_have_the_account_and_where_it_is_served(backend: Backend) -> None:
-    """Without these members of the workspaces, the account/read of 0.169.0 fails."""
+    """The answer about workspaces has the members without which account/read of 0.169.0 fails."""
     answer = backend.get("/backend-api/wham/accounts/check", {"chatgpt-account-id": "account-1"})
     assert answer.status == 200, answer.report_on()
     (account,) = [each for each in answer.value["accounts"] if each["id"] == "account-1"]
@@ -88,7 +88,7 @@ def test_the_workspaces_have_the_account_and_where_it_is_served(backend: Backend
 
 @pytest.mark.spec("workspaces-auth", "LITE-24")
 def test_the_workspaces_need_the_login(backend: Backend) -> None:
-    """The workspaces without a valid login are refused, because they belong to an account."""
+    """The backend refuses a request for the workspaces without a valid login, because workspaces belong to an account."""
     refused(backend.get("/backend-api/wham/accounts/check", {"authorization": "Bearer no-such-token"}), 401)
 
 
@@ -96,7 +96,7 @@ def test_the_workspaces_need_the_login(backend: Backend) -> None:
     "settings-user", source="known behaviour of the real service", says="wham/settings/user has `commit_attribution_enabled`"
 )
 def test_the_settings_of_the_user(backend: Backend) -> None:
-    """The user's settings contain whether commits name Codex."""
+    """The settings of the user state whether commits name Codex."""
     answer = backend.get("/backend-api/wham/settings/user")
     assert answer.status == 200, answer.report_on()
     assert isinstance(answer.value["commit_attribution_enabled"], bool)
@@ -108,7 +108,7 @@ def test_the_settings_of_the_user(backend: Backend) -> None:
     says="wham/rate-limit-reset-credits has `available_count` and the list `credits`",
 )
 def test_the_credits_that_reset_rate_limits(backend: Backend) -> None:
-    """The credits that reset the rate limits are counted and listed; 0.169.0 requests them together with the usage."""
+    """The answer counts and lists the credits that reset the rate limits; 0.169.0 requests these credits with the usage."""
     answer = backend.get("/backend-api/wham/rate-limit-reset-credits")
     assert answer.status == 200, answer.report_on()
     assert type(answer.value["available_count"]) is int
@@ -117,5 +117,5 @@ def test_the_credits_that_reset_rate_limits(backend: Backend) -> None:
 
 @pytest.mark.spec("reset-credits-auth", "LITE-24")
 def test_the_credits_need_the_login(backend: Backend) -> None:
-    """The credits without a valid login are refused, because they belong to an account."""
+    """The backend refuses a request for the credits without a valid login, because credits belong to an account."""
     refused(backend.get("/backend-api/wham/rate-limit-reset-credits", {"authorization": "Bearer no-such-token"}), 401)

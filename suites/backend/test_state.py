@@ -25,7 +25,7 @@ def send(backend: Backend, path: str = "/responses", method: str = "POST", **bod
 
 
 def found(answer: Answer) -> dict[str, Any]:
-    """Check that a request succeeded; return the object of its body."""
+    """Check that a request succeeded; return the JSON object in the body of the response."""
     assert answer.status == 200, f"expected status 200 for a valid request, got {answer.status}\n{answer.report_on()}"
     assert isinstance(answer.value, dict), f"expected a JSON object\n{answer.report_on()}"
     kind = answer.header("content-type").partition(";")[0]
@@ -34,7 +34,7 @@ def found(answer: Answer) -> dict[str, Any]:
 
 
 def made(backend: Backend, *said: Any, **body: Any) -> dict[str, Any]:
-    """Make a response with these items (default: the fake's own reply); return it."""
+    """Make a response with these items (default: the default reply of the fake); return the response."""
     backend.login("api_key")
     if said:
         backend.says(*said)
@@ -42,20 +42,20 @@ def made(backend: Backend, *said: Any, **body: Any) -> dict[str, Any]:
 
 
 def texts(items: list[dict[str, Any]]) -> list[str]:
-    """Return the text of each message."""
+    """Return the text of each message in a list of items."""
     return ["".join(part["text"] for part in item["content"]) for item in items]
 
 
 @pytest.mark.spec("state-get", source="openai 3.52.0, client.responses.retrieve()", says="a stored response can be read")
 def test_a_response_is_read_again(backend: Backend) -> None:
-    """GET returns the stored response, equal to the first answer."""
+    """GET returns the stored response, which equals the answer to the request."""
     response = made(backend)
     assert found(backend.get(f"/v1/responses/{response['id']}")) == response
 
 
 @pytest.mark.spec("state-streamed", source="openai 3.52.0, client.responses.retrieve()", says="a streamed response is stored too")
 def test_a_streamed_response_is_read_again(backend: Backend) -> None:
-    """GET returns the response of a stream in the form of its last event."""
+    """After a streamed request, GET returns the response in the form that the last event of the stream has."""
     backend.login("api_key")
     last = send(backend, model="gpt-5.2", input=HELLO, stream=True).events[-1]["response"]
     assert found(backend.get(f"/v1/responses/{last['id']}")) == last
@@ -97,7 +97,7 @@ def test_a_deleted_response_is_gone(backend: Backend) -> None:
 
 @pytest.mark.spec("state-input-items", source="openai 3.52.0, client.responses.input_items.list()", says="a page, newest first")
 def test_the_input_is_listed(backend: Backend) -> None:
-    """The input of a response is a page of items with ids, newest first; `order=asc` reverses the order."""
+    """GET of the input of a response returns a page of items with ids, newest first; `order=asc` reverses the order."""
     response = made(backend, input=[user("One."), user("Two.")])
     page = found(backend.get(f"/v1/responses/{response['id']}/input_items"))
     assert (page["object"], texts(page["data"]), page["has_more"]) == ("list", ["Two.", "One."], False)
@@ -110,7 +110,7 @@ def test_the_input_is_listed(backend: Backend) -> None:
     "state-previous", source="openai 3.52.0, the parameter previous_response_id", says="continues a stored response"
 )
 def test_a_response_is_continued(backend: Backend) -> None:
-    """The next turn names the response before it, and may answer its calls."""
+    """A request can name the response before it, and can send outputs for the calls of this response."""
     first = made(backend, CALL_ITEM)
     assert [{key: item[key] for key in CALL_ITEM} for item in first["output"]] == [CALL_ITEM]
     second = found(send(backend, model="gpt-5.2", input=[OUTPUT], previous_response_id=first["id"]))
@@ -131,7 +131,7 @@ def test_an_unknown_response_is_not_continued(backend: Backend) -> None:
 
 @pytest.mark.spec("state-previous-call", source="known behaviour of the real service", says="an output without its call is 400")
 def test_an_output_of_another_conversation_is_refused(backend: Backend) -> None:
-    """An output needs its call in the conversation that the request continues."""
+    """The backend refuses an output if the conversation that the request continues does not have its call."""
     first = made(backend, CALL_ITEM)
     items = [{**OUTPUT, "call_id": "call_9"}]
     error = refused(send(backend, model="gpt-5.2", input=items, previous_response_id=first["id"]), 400)
@@ -153,7 +153,7 @@ def test_a_response_in_the_background_is_polled(backend: Backend) -> None:
 
 @pytest.mark.spec("state-cancel", source="openai 3.52.0, client.responses.cancel()", says="a background response is cancelled")
 def test_a_response_in_the_background_is_cancelled(backend: Backend) -> None:
-    """After cancel the response is and stays `cancelled`; a second cancel has no effect."""
+    """After a cancel, the status of the response stays `cancelled`; a second cancel has no effect."""
     response = made(backend, {"type": "gate", "name": "held"}, "Never.", background=True)
     for _ in range(2):
         assert found(send(backend, f"/responses/{response['id']}/cancel"))["status"] == "cancelled"
@@ -198,7 +198,7 @@ def test_a_turn_goes_into_its_conversation(backend: Backend) -> None:
     "state-conversation-unknown", source="known behaviour of the real service", says="an unknown conversation is 404"
 )
 def test_an_unknown_conversation_is_refused(backend: Backend) -> None:
-    """A turn in an unknown conversation gets a 404 that names the id."""
+    """A request that names an unknown conversation gets a 404 with the id of the conversation."""
     backend.login("api_key")
     error = refused(send(backend, model="gpt-5.2", input=HELLO, conversation="conv_unknown"), 404)
     assert "conv_unknown" in error["message"]

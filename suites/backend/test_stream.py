@@ -68,7 +68,7 @@ def test_it_is_an_event_stream(backend: Backend, mode: str) -> None:
 @pytest.mark.spec("stream-names", "LITE-48", "LITE-49", "LITE-50", "LITE-51", "LITE-52", "LITE-53", "LITE-54")
 @pytest.mark.http_only
 def test_each_event_has_its_type_for_a_name(backend: Backend) -> None:
-    """Each event's name equals the `type` in its data, so a client may use either."""
+    """The name of each event equals the `type` in its data, so a client may read either of them."""
     blocks = [block for block in greeted(backend).blocks if block.dispatched]
     assert [block.event.decode() for block in blocks] == [json.loads(block.data or b"")["type"] for block in blocks]
 
@@ -82,7 +82,7 @@ def test_no_event_is_left_unended(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-created", "LITE-48")
 def test_created_comes_first(backend: Backend) -> None:
-    """`response.created` comes first and once, with an unfinished response."""
+    """`response.created` is the first event, comes once, and has an unfinished response."""
     answer = greeted(backend)
     assert [i for i, kind in enumerate(kinds(answer)) if kind == "response.created"] == [0]
     assert answer.events[0]["response"]["status"] == "in_progress"
@@ -97,7 +97,7 @@ def test_in_progress_comes_second(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-completed", "LITE-54")
 def test_completed_comes_last(backend: Backend) -> None:
-    """`response.completed` comes last and once."""
+    """`response.completed` is the last event and comes once."""
     found = kinds(greeted(backend))
     assert found.index("response.completed") == len(found) - 1
 
@@ -119,7 +119,7 @@ def test_a_response_keeps_its_id(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-completed-output", "LITE-54")
 def test_completed_has_the_whole_output(backend: Backend) -> None:
-    """`response.completed` has all finished items, in their order."""
+    """`response.completed` has all finished items, in the order in which they were streamed."""
     answer = greeted(backend)
     assert answer.events[-1]["response"]["output"] == answer.items
 
@@ -147,7 +147,7 @@ def test_events_are_numbered(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-added", "LITE-50")
 def test_an_item_is_added_before_anything_of_it(backend: Backend) -> None:
-    """The events of an item come in the order item, part, deltas."""
+    """For each item, the stream first adds the item, then its part, and then sends the deltas."""
     found = [
         kind
         for kind in kinds(greeted(backend))
@@ -172,7 +172,7 @@ def test_deltas_join_to_the_text(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-item-done", "LITE-53")
 def test_every_item_that_was_added_is_done(backend: Backend) -> None:
-    """Each added item is done exactly once, with the same id and type."""
+    """Each item that the stream adds is finished exactly once, with the same id and type."""
     answer = greeted(backend)
     added = [
         (event["output_index"], event["item"]["id"], event["item"]["type"]) for event in answer.of("response.output_item.added")
@@ -186,7 +186,7 @@ def test_every_item_that_was_added_is_done(backend: Backend) -> None:
 
 @pytest.mark.spec("stream-indexes", "LITE-50")
 def test_deltas_name_the_item_that_they_belong_to(backend: Backend) -> None:
-    """Each delta has the id and the index of its item."""
+    """Each delta has the id and the index of the item to which it belongs."""
     answer = greeted(backend)
     items = {event["output_index"]: event["item"]["id"] for event in answer.of("response.output_item.added")}
     assert [items.get(event["output_index"]) for event in answer.of(TEXT_DELTA)] == [
@@ -204,7 +204,7 @@ def test_two_responses_have_two_ids(backend: Backend) -> None:
 
 @pytest.mark.spec("call-added", "LITE-55")
 def test_a_call_is_added_empty(backend: Backend) -> None:
-    """The event that adds a call has its name and call id, and empty arguments."""
+    """The event that adds a call has the name and the call id of the call, and empty arguments."""
     (item,) = [e["item"] for e in called(backend).of("response.output_item.added") if e["item"]["type"] == "function_call"]
     assert (item["name"], item["arguments"], item["status"]) == ("add", "", "in_progress")
     assert item["call_id"]
@@ -212,7 +212,7 @@ def test_a_call_is_added_empty(backend: Backend) -> None:
 
 @pytest.mark.spec("call-deltas", "LITE-51", "LITE-56")
 def test_deltas_build_the_arguments(backend: Backend) -> None:
-    """The joined deltas equal the finished arguments, which are valid JSON for the tool's schema."""
+    """The joined deltas equal the finished arguments of the call, which are valid for the tool's schema."""
     answer = called(backend)
     joined = "".join(event["delta"] for event in answer.of("response.function_call_arguments.delta"))
     (done,) = answer.of("response.function_call_arguments.done")
@@ -223,7 +223,7 @@ def test_deltas_build_the_arguments(backend: Backend) -> None:
 
 @pytest.mark.spec("call-done", "LITE-53")
 def test_a_call_is_done_with_the_id_that_it_was_added_with(backend: Backend) -> None:
-    """A call keeps its call id from `added` to `done`, because the output needs this id."""
+    """A call has the same call id in `added` and in `done`, because its output needs this id."""
     answer = called(backend)
     (added,) = [e["item"] for e in answer.of("response.output_item.added") if e["item"]["type"] == "function_call"]
     (done,) = [item for item in answer.items if item["type"] == "function_call"]
@@ -240,7 +240,7 @@ def test_a_call_can_be_sent_back_as_it_came(backend: Backend) -> None:
 
 @pytest.mark.spec("search-added", "LITE-60")
 def test_a_search_is_added(backend: Backend) -> None:
-    """The search item is added before its other events."""
+    """The stream adds the item of a search before it sends other events of the search."""
     answer = searched(backend)
     added = [event for event in answer.of("response.output_item.added") if event["item"]["type"] == "web_search_call"]
     assert added
@@ -262,7 +262,7 @@ def test_a_search_goes_its_way(backend: Backend) -> None:
 
 @pytest.mark.spec("search-action", "LITE-62")
 def test_a_search_is_done_with_its_action(backend: Backend) -> None:
-    """The finished search item has its action, so that a client can show the query."""
+    """The finished item of a search has the action, so that a client can show the query."""
     items = [item for item in searched(backend).items if item["type"] == "web_search_call"]
     assert items
     for item in items:
@@ -303,7 +303,7 @@ def test_every_event_of_a_broken_stream_is_what_its_type_says(backend: Backend, 
 @pytest.mark.spec("events-add-up", source="openai 3.52.0, its client", says="how a stream is put together")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stream_adds_up(backend: Backend, kind: str) -> None:
-    """Items and parts are added empty, and a finished part equals its joined deltas, because clients build the part from them."""
+    """The stream adds items and parts empty, and a finished part equals its joined deltas, because clients join the deltas."""
     backend.says(*KINDS[kind])
     must_add_up(completed(backend.ask(body())).events)
 
@@ -333,7 +333,7 @@ def text_of(part: dict[str, Any]) -> Any:
 @pytest.mark.spec("events-one-response", source="openai 3.52.0, the types of its events", says="Response")
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_events_are_about_one_response(backend: Backend, kind: str) -> None:
-    """All events with a response contain the same response; only its progress differs."""
+    """All events with a response contain the same response; only the members that show its progress may differ."""
     backend.says(*KINDS[kind])
     must_be_one_response(completed(backend.ask(body())).events)
 
@@ -373,7 +373,7 @@ def test_long_arguments_come_in_deltas(backend: Backend) -> None:
 
 @pytest.mark.spec("events-custom", "LITE-47")
 def test_a_custom_call_carries_its_input_as_text(backend: Backend) -> None:
-    """The joined deltas equal the input of the custom call, which is plain text and not JSON."""
+    """For a custom tool, the joined deltas equal the input of the call, which is plain text and not JSON."""
     backend.says(*KINDS["custom tool call"])
     answer = completed(backend.ask(body()))
     joined = "".join(event["delta"] for event in answer.of("response.custom_tool_call_input.delta"))
@@ -382,7 +382,7 @@ def test_a_custom_call_carries_its_input_as_text(backend: Backend) -> None:
 
 @pytest.mark.spec("events-reasoning", "LITE-40")
 def test_reasoning_carries_summary_and_encrypted_content(backend: Backend) -> None:
-    """A reasoning item has the parts of its summary and `encrypted_content`, which a client sends back."""
+    """A reasoning item has the parts of a summary, and `encrypted_content`, which a client must send back."""
     backend.says(*KINDS["reasoning"])
     answer = completed(backend.ask(body()))
     assert [part["text"] for part in answer.items[0]["summary"]] == ["One", "Two"]
@@ -394,7 +394,7 @@ def test_reasoning_carries_summary_and_encrypted_content(backend: Backend) -> No
 @pytest.mark.spec("events-failed", "REAL-102")
 @pytest.mark.parametrize("code", ["context_length_exceeded", "insufficient_quota", "rate_limit_exceeded", "server_error"])
 def test_a_failure_ends_the_stream_with_its_code(backend: Backend, code: str) -> None:
-    """`response.failed` comes last, with an error code that the real client knows."""
+    """`response.failed` is the last event and has an error code that the real client knows."""
     backend.says("half", {"type": "failed", "code": code})
     answer = backend.ask(body())
     assert kinds(answer)[-1] == "response.failed"
@@ -405,7 +405,7 @@ def test_a_failure_ends_the_stream_with_its_code(backend: Backend, code: str) ->
 
 @pytest.mark.spec("events-incomplete", "REAL-99")
 def test_an_incomplete_response_ends_the_stream(backend: Backend) -> None:
-    """`response.incomplete` comes last, with its reason."""
+    """`response.incomplete` is the last event and has the reason."""
     backend.says("half", {"type": "incomplete", "reason": "max_output_tokens"})
     answer = backend.ask(body())
     assert kinds(answer)[-1] == "response.incomplete"

@@ -33,7 +33,7 @@ def call_and_output(socket: Socket) -> tuple[str, dict[str, Any]]:
 
 @pytest.mark.spec("websocket-prewarm", source=SOURCE, says="`generate` false: created and completed, without items")
 def test_a_prewarm_generates_nothing(backend: Backend) -> None:
-    """A request with `generate: false` is completed with an id and without items."""
+    """After a request with `generate: false`, the response is completed with an id and without items."""
     answer = completed(backend.connect().ask(body(generate=False)))
     assert answer.events[0]["type"] == "response.created"
     assert answer.items == []
@@ -43,7 +43,7 @@ def test_a_prewarm_generates_nothing(backend: Backend) -> None:
 
 @pytest.mark.spec("websocket-prewarm-continued", source=SOURCE, says="`previous_response_id` may name a prewarm")
 def test_a_prewarm_is_continued(backend: Backend) -> None:
-    """A request may continue a prewarm, and then sends only the new input."""
+    """A request may continue a prewarm (a request with `generate: false`), and then sends only the new input."""
     socket = backend.connect()
     warm = response_id(socket.ask(body(generate=False)))
     answer = completed(socket.ask(body(user(HELLO), previous_response_id=warm)))
@@ -53,7 +53,7 @@ def test_a_prewarm_is_continued(backend: Backend) -> None:
 
 @pytest.mark.spec("websocket-increment", source=SOURCE, says="an increment continues the whole conversation")
 def test_an_increment_stands_for_the_whole_conversation(backend: Backend) -> None:
-    """The output of a call is sent alone: its call is in the response that the increment continues."""
+    """An increment may send the output of a call without the call, because the continued response has the call."""
     if not backend.live:
         backend.says(CALL)
     socket = backend.connect()
@@ -63,7 +63,7 @@ def test_an_increment_stands_for_the_whole_conversation(backend: Backend) -> Non
 
 @pytest.mark.spec("websocket-increment-rules", source=SOURCE, says="the rules hold for the whole conversation of an increment")
 def test_the_rules_hold_for_increments(backend: Backend) -> None:
-    """An output whose call is in no response of the conversation is refused in an increment, too."""
+    """The backend also refuses an increment with an output if no response of the conversation has the call."""
     socket = backend.connect()
     first = response_id(socket.ask(body()))
     refused(socket.ask(body({**OUTPUT, "call_id": "call_of_nobody"}, previous_response_id=first)), 400)
@@ -89,7 +89,7 @@ def test_an_unknown_response_is_not_continued(backend: Backend) -> None:
 
 @pytest.mark.spec("websocket-other-connection", source=SOURCE, says="the last response of the same connection can be continued")
 def test_a_response_of_another_connection_is_not_continued(backend: Backend) -> None:
-    """A response belongs to its connection, because `store` is false."""
+    """With `store: false`, a request cannot continue a response from another connection."""
     first = response_id(backend.connect().ask(body()))
     assert refused(backend.connect().ask(body(previous_response_id=first)), 400)["code"] == "previous_response_not_found"
 
@@ -104,7 +104,7 @@ def test_a_connection_survives_an_error(backend: Backend) -> None:
 
 @pytest.mark.spec("websocket-one-by-one", source=SOURCE, says="requests of one connection are answered in order")
 def test_requests_are_answered_in_order(backend: Backend) -> None:
-    """Two requests that are sent together are answered one after the other."""
+    """If a client sends two requests at the same time, the backend answers them one after the other."""
     socket = backend.connect()
     socket.send(body())
     socket.send(body(generate=False))
@@ -123,7 +123,7 @@ def test_a_ping_is_answered(backend: Backend) -> None:
 
 @pytest.mark.spec("websocket-ping-in-response", source="RFC 6455, section 5.5.2", says="as soon as is practical")
 def test_a_ping_is_answered_in_the_middle_of_a_response(backend: Backend) -> None:
-    """A ping is answered during a response: after its begin and before its end."""
+    """The backend answers a ping during a response, before the response has ended."""
     backend.says("one", {"type": "gate", "name": "after-the-ping"}, "two")
     socket = backend.connect()
     socket.send(body())
@@ -153,7 +153,7 @@ def test_a_message_in_fragments(backend: Backend, fragments: int) -> None:
 @pytest.mark.parametrize("compressed", [True, False], ids=["offered", "not offered"])
 @pytest.mark.spec("websocket-compression", source="RFC 7692, section 5", says="used only if the client offers it")
 def test_compression_is_the_choice_of_both(backend: Backend, compressed: bool) -> None:
-    """Three requests are answered, whether the client offers permessage-deflate or not."""
+    """The backend answers three requests, with and without an offer of permessage-deflate."""
     socket = backend.connect(compressed=compressed)
     if not compressed:
         assert socket.extensions == ""

@@ -1,7 +1,6 @@
-"""Every value that this suite compares exactly, and the table of these values in docs/editor-client.md.
+"""Every value that this suite compares exactly, as rows of a table in docs/editor-client.md.
 
-The cases take the values from here, and `tests/project/test_exact_values.py` compares the page with `ROWS`, so the cases and the
-page agree.
+The cases import these values, and `tests/project/test_exact_values.py` compares the page with `ROWS`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
 
 
 def code(*values: object) -> str:
-    """Return values as a cell of the table: formatted as code, `null` for None."""
+    """Return values in the form of a table cell: as code, with `null` for None."""
     return ", ".join("`null`" if value is None else f"`{value}`" for value in values)
 
 

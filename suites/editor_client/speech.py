@@ -1,7 +1,7 @@
-"""The messages of a server to an editor, as steps of the byte server, and small functions that read the editor's messages.
+"""The messages from a server to an editor, as steps of the byte server, and functions that read the editor's messages.
 
-The camelCase form comes from recordings of the real server; `snake` turns it into the form of docs/contract/editor.md. All values
-are written by hand from these two sources, not taken from a schema or from the fake.
+The messages have camelCase keys, as in recordings of the real server; `snake` converts them to the form of
+docs/contract/editor.md. All values are written by hand from these two sources, and not copied from a schema or from the fake.
 """
 
 from __future__ import annotations
@@ -82,19 +82,19 @@ def started(name: str = TURN) -> Step:
 
 
 def conversation(*steps: Step, end: bool = True) -> list[Step]:
-    """Return the steps of a whole conversation of one turn, with `steps` in the turn."""
+    """Return the steps of a complete conversation with one turn, which runs `steps`."""
     return [*handshake(), *thread(), *turn(*steps, end=end)]
 
 
 def more() -> list[Step]:
-    """Return the steps of one more turn, which `settle` runs."""
+    """Return the steps of the additional turn that `settle` runs."""
     return turn(name="turn_999")
 
 
 def settle(editor: Editor) -> None:
-    """Run one more turn with the steps of `more`, so that the ledger has every earlier message of the editor.
+    """Run one additional turn with the steps of `more`; after it, the ledger has every earlier message of the editor.
 
-    The server reads in order, so after this turn a case can also check that the editor did not send a message.
+    Because the server reads in order, a case can then check that the editor did not send a certain message.
     """
     __tracebackhide__ = True
     editor.turn("One more.")
@@ -122,7 +122,7 @@ def names(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def switched_off(editor: Editor) -> list[str]:
-    """Return a sentence for each safeguard of the user that the editor has disabled."""
+    """Return a sentence for each safety setting of the user that the editor has disabled."""
     found = []
     for message in (*editor.requests("thread/start"), *editor.requests("turn/start")):
         for path, value in SWITCHED_OFF.items():
@@ -138,7 +138,7 @@ def switched_off(editor: Editor) -> list[str]:
 def approval_of(editor: Editor) -> dict[str, Any]:
     """Return the approval that a complete Codex requests; fail immediately if the editor has disabled approvals.
 
-    thread/start and turn/start override the configuration, which requests an approval for every command.
+    The configuration requests an approval for every command, but thread/start and turn/start can override it.
     """
     __tracebackhide__ = True
     editor.wait_sent("turn/start")

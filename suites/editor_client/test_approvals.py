@@ -1,4 +1,7 @@
-"""Approvals of commands and file changes. Source: docs/contract/editor.md, section 3."""
+"""The approvals of commands and file changes that the editor requests from the user.
+
+Source: docs/contract/editor.md, section 3.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ def test_the_user_sees_the_command(editor_client: EditorClient) -> None:
 @BOTH
 @pytest.mark.spec("approval-reply", "EDIT-25", "EDIT-26", "EDIT-28")
 def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
-    """The editor sends one reply: a result with only the decision. If the user closes the dialog, the decision is `cancel`."""
+    """The editor answers an approval with one reply, whose result has only the decision.
+
+    If the user closes the approval dialog, the editor sends the decision `cancel`.
+    """
     editor = editor_client(server=[*conversation(asks(10, kind), {"expect_reply": 10}), *more()])
     editor.prompt("Hello")
     editor.decide(editor.wait("approval"), choice)
@@ -58,7 +64,7 @@ def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
 @pytest.mark.parametrize("number", [0, 1, 9007199254740991, "a-1", ""], ids=["zero", "one", "large", "string", "empty"])
 @pytest.mark.spec("approval-id", "REAL-36")
 def test_the_id_comes_back(editor_client: EditorClient, number: Any) -> None:
-    """The reply has the same id as the request, for every kind of id; the first id of the real server is 0."""
+    """The editor's reply has the id of the request, for every kind of id; the first id of the real server is 0."""
     editor = editor_client(server=conversation(asks(number), {"expect_reply": number}))
     editor.prompt("Hello")
     editor.decide(editor.wait("approval"), "accept")
@@ -68,7 +74,7 @@ def test_the_id_comes_back(editor_client: EditorClient, number: Any) -> None:
 @BOTH
 @pytest.mark.spec("approval-waits", "EDIT-22")
 def test_nothing_is_decided_for_the_user(editor_client: EditorClient, kind: str) -> None:
-    """The editor sends no reply before the user has decided."""
+    """The editor sends no reply to an approval before the user has decided."""
     asked: list[Step] = [asks(10, kind), delta("Well"), {"gate": "asked"}, {"quiet": 0.05}, delta("?"), {"expect_reply": 10}]
     editor = editor_client(server=conversation(*asked))
     editor.prompt("Hello")
@@ -83,7 +89,7 @@ def test_nothing_is_decided_for_the_user(editor_client: EditorClient, kind: str)
 
 @pytest.mark.spec("approval-both", "EDIT-22", "EDIT-26")
 def test_several_at_once(editor_client: EditorClient) -> None:
-    """Three open approvals (two commands, one file change), decided in a different order: each request gets its own decision."""
+    """If three approvals are open and the user decides them in another order, each request gets its own decision."""
     asked = [asks(5, "command"), asks(6, "fileChange"), asks(7, "command", itemId="cmd2")]
     replies: list[Step] = [{"expect_reply": 6}, {"expect_reply": 7}, {"expect_reply": 5}]
     editor = editor_client(server=conversation(*asked, *replies))
@@ -101,7 +107,7 @@ def test_several_at_once(editor_client: EditorClient) -> None:
 def test_each_request_is_asked(editor_client: EditorClient) -> None:
     """The editor asks the user for each approval, even if the same command or change occurs again in this or the next turn.
 
-    A decision is valid only for its own request. Codex itself remembers a decision for the session.
+    A decision of the user is valid only for one request. Codex itself remembers a decision for the session.
     """
     command = {"command": "rm -rf build", "reason": "clean up"}
     choices = ["accept", "decline", "accept"]

@@ -1,8 +1,9 @@
-"""The statements of the document about the server, each compared with the app-server under test.
+"""The statements of codex.nvim's documentation about the server, compared with the app-server under test.
 
-docs/contract/editor.md lists the assumptions of codex.nvim; the real server does not always meet them. Each statement is one
-case. A row states whether the statement is true for 0.92. If it is not, the row states the behaviour of the server. The run
-prints the rows as a table. A case fails if the server no longer behaves as the row of the statement says.
+docs/contract/editor.md lists these statements; some are not true for the real server. Each statement about the server is one
+case. A row states whether the statement is true for 0.92. If the statement is false, the row states the behaviour of the server.
+The run prints the rows of all statements as a table. A case fails if the server no longer behaves as the row of the statement
+says.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ KNOWN = {
 
 
 class Seen:
-    """The messages of the server in one conversation: a plan, a command, a change, an answer; then a dismissed command."""
+    """The messages of the server in a conversation with a plan, a command, a change, an answer, and a cancelled command."""
 
     def __init__(self, messages: list[dict[str, Any]]) -> None:
         self.messages = messages
@@ -76,7 +77,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the contract: its text, whether it is true for 0.92, and the behaviour of the server if it is not true."""
+    """A statement of the contract: its text, whether it is true for 0.92, and, if it is false, the behaviour of the server."""
 
     cites: str
     says: str
@@ -173,7 +174,7 @@ _SEEN: dict[tuple[str, str], Seen] = {}
 
 
 def look(editor_client: EditorClient) -> Seen:
-    """Run the conversation once per run; return the messages of the server."""
+    """Run the conversation once for all cases; return the messages of the server."""
     key = (editor_client.command, editor_client.subject.name)
     if key not in _SEEN:
         editor = editor_client(
@@ -200,7 +201,7 @@ _WITH_EVENTS = pytest.mark.until("0.107.0", "codex/event/* ended with v1")
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[_WITH_EVENTS] if n in _OF_EVENTS else []) for n in STATEMENTS])
 def test_statement(editor_client: EditorClient, name: str, record_property: Callable[[str, object], None]) -> None:
-    """On the server under test, the statement is true or false as its row says; if it is false, its correction is true."""
+    """On the server under test, each statement is true or false as its row says; the correction of a false statement is true."""
     statement = STATEMENTS[name]
     seen = look(editor_client)
     holds = statement.test(seen)

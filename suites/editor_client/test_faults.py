@@ -1,9 +1,9 @@
-"""A server with a fault (docs/fake-codex.md lists them): the user gets the whole answer or an error.
+"""If the server has a fault, the user gets the whole answer or an error; docs/fake-codex.md lists the faults.
 
 A fault happens once in the first turn; the seed chooses its place. The server is fake-codex in every run, because a real server
-has no faults on request. Three rules apply to every client. The client ignores harmless faults. If the server dies or refuses a
-request, the prompt ends as failed with an error, and the next prompt works. If the server stops sending, the client can
-still shut down.
+has no faults on request. The cases check three rules. First, the editor ignores harmless faults. Second, if the server dies or
+refuses a request, the prompt ends as failed with an error, and the next prompt works. Third, if the server stops sending, the
+editor can still shut down.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def faults(statements: str, says: str, *checks: str) -> pytest.MarkDecorator:
     "fault-missing-deltas",
 )
 def test_what_a_client_may_not_notice(editor_client: EditorClient, fault: str) -> None:
-    """The server is unusual but valid: the editor shows both answers whole and reports no error."""
+    """If the server behaves unusually but correctly, the editor shows both answers completely and reports no error."""
     editor = editor_client(script=SCRIPT, fault=fault)
     for answer in (FIRST, SECOND):
         turn = editor.turn()
@@ -74,7 +74,7 @@ def test_what_a_client_may_not_notice(editor_client: EditorClient, fault: str) -
     "fault-doubled-response",
 )
 def test_what_a_client_passes_over(editor_client: EditorClient, fault: str) -> None:
-    """The server sends an invalid line or answers twice: a client may report it, but still shows both answers whole."""
+    """If the server sends an invalid line or answers twice, the editor may report this, but shows both answers completely."""
     editor = editor_client(script=SCRIPT, fault=fault)
     for answer in (FIRST, SECOND):
         turn = editor.turn()
@@ -83,7 +83,7 @@ def test_what_a_client_passes_over(editor_client: EditorClient, fault: str) -> N
 
 @faults("EDIT-36", "an unknown request is refused", "fault-unknown-request")
 def test_a_request_that_nobody_knows(editor_client: EditorClient, fault: str) -> None:
-    """The editor refuses an unknown request with an error under its id, and the turn continues."""
+    """The editor answers an unknown request with an error that has the id of the request, and the turn continues."""
     editor = editor_client(script=SCRIPT, fault=fault)
     turn = editor.turn()
     assert (turn.status, turn.text) == ("completed", FIRST)
@@ -106,7 +106,7 @@ def test_one_notification_comes_twice(editor_client: EditorClient, fault: str) -
 
 @faults("EDIT-20", END, "fault-early-turn-completed")
 def test_a_turn_that_ends_twice(editor_client: EditorClient, fault: str) -> None:
-    """The first turn/completed ends the turn; the editor ignores the second, which belongs to no running turn."""
+    """The first turn/completed ends the turn; the editor ignores a second turn/completed."""
     editor = editor_client(script=SCRIPT, fault=fault)
     assert editor.turn().status == "completed"
     editor.wait_said("turn/completed", 2)
@@ -131,7 +131,7 @@ def test_the_server_dies(editor_client: EditorClient, fault: str) -> None:
 
 @faults("EDIT-39", FAILURE, "fault-exit-at-handshake", "fault-error-at-handshake")
 def test_the_server_does_not_start(editor_client: EditorClient, fault: str) -> None:
-    """If the server does not start, the editor reports an error, with the text of the server's error, if any."""
+    """If the server does not start, the editor reports an error, with the error text of the server if there is one."""
     editor = editor_client(script=SCRIPT, fault=fault)
     turn = editor.turn()
     assert (turn.status, turn.text) == ("failed", "")
@@ -149,9 +149,10 @@ def test_the_server_does_not_start(editor_client: EditorClient, fault: str) -> N
     "fault-no-response",
 )
 def test_a_server_that_leaves_the_client_waiting(editor_client: EditorClient, fault: str) -> None:
-    """If the server stops sending, the editor shows exactly the text so far and still shuts down with its server.
+    """If the server stops sending, the editor shows exactly the text so far, and can still shut down together with its server.
 
-    The prompt need not end: neither document has a time limit, and a turn may take hours. An editor may have a time limit.
+    The prompt need not end, because no document states a time limit, and a turn may take hours. An editor may have a time limit
+    of its own.
     """
     editor = editor_client(script=SCRIPT, fault=fault)
     editor.prompt("Hello")

@@ -1,6 +1,7 @@
 """How the editor splits bytes into messages. Source: docs/contract/editor.md, section 1 (JSON-RPC over stdin and stdout).
 
-A pipe has no messages: one read may return a part of a message or several messages, and only a newline ends a line.
+A pipe does not keep the boundaries of messages: a read may return a part of a message or several messages; only a newline ends a
+line.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def test_fragments(editor_client: EditorClient, size: int) -> None:
 
 @pytest.mark.spec("framing-handshake-fragments", "EDIT-02")
 def test_a_handshake_in_fragments(editor_client: EditorClient) -> None:
-    """The editor also reads the handshake in chunks, from the first byte on."""
+    """The editor also reads the messages of the handshake if they arrive in chunks."""
     how: Step = {"write": {"split": 7}}
     editor = editor_client(server=[how, *conversation(delta("Hello"))])
     assert editor.turn().text == "Hello"
@@ -32,7 +33,7 @@ def test_a_handshake_in_fragments(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("framing-together", "EDIT-02")
 def test_several_messages_in_one_read(editor_client: EditorClient) -> None:
-    """One write has several deltas, the end of the turn, and half of the first message of the next turn."""
+    """The editor handles one write with several deltas, the end of the turn, and half of the next turn's first message."""
     parts = [delta("One, "), delta("two, "), delta("three."), completed()]
     together: Step = {"together": [part["send"] for part in parts]}
     editor = editor_client(
@@ -43,7 +44,7 @@ def test_several_messages_in_one_read(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("framing-half-behind", "EDIT-02")
 def test_one_and_a_half_messages_in_a_read(editor_client: EditorClient) -> None:
-    """One read has a whole message and the start of a second message; the rest of the second message comes later."""
+    """The editor handles one read with a whole message and the start of a second message, whose rest comes later."""
     one = json.dumps(delta("First, ")["send"]) + "\n"
     two = json.dumps(delta("second.")["send"]) + "\n"
     steps: list[Step] = [{"raw": one + two[:40]}, {"gate": "rest"}, {"raw": two[40:]}]
@@ -69,7 +70,7 @@ def test_lines_that_end_in_crlf(editor_client: EditorClient) -> None:
 )
 @pytest.mark.spec("framing-separators", "EDIT-02")
 def test_what_only_looks_like_a_line_end(editor_client: EditorClient, character: str) -> None:
-    """A line separator of Unicode in a JSON string does not end a line."""
+    """For the editor, a Unicode line separator in a JSON string does not end a line."""
     text = f"before{character}after"
     editor = editor_client(server=conversation(delta(text)))
     assert editor.turn().text == text
@@ -78,7 +79,7 @@ def test_what_only_looks_like_a_line_end(editor_client: EditorClient, character:
 @pytest.mark.parametrize("form", ["raw", "escaped"])
 @pytest.mark.spec("framing-escapes", "EDIT-02")
 def test_escapes(editor_client: EditorClient, form: str) -> None:
-    """Non-ASCII characters come raw or escaped, characters beyond U+FFFF as surrogate pairs; the text is the same."""
+    """The editor shows the same text whether the server escapes non-ASCII characters or not."""
     how: Step = {"write": {"ascii": form == "escaped"}}
     editor = editor_client(server=[how, *conversation(delta("é世😀\\n\\u0041"))])
     assert editor.turn().text == "é世😀\\n\\u0041"

@@ -19,7 +19,7 @@ def test_it_starts_the_app_server(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-order", "EDIT-04")
 def test_the_order_of_the_first_messages(editor_client: EditorClient) -> None:
-    """initialize, initialized, thread/start, turn/start; `initialized` is a notification, the others are requests."""
+    """The editor sends initialize, initialized, thread/start and turn/start; only `initialized` is a notification."""
     editor = editor_client(server=conversation())
     editor.turn()
     first = [message for message in editor.sent() if message.get("method") in OPENING]
@@ -39,8 +39,7 @@ def test_initialized_has_no_params(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-waits", "EDIT-05")
 def test_it_waits_for_the_reply(editor_client: EditorClient) -> None:
-    """The editor waits for the response to initialize before it sends another message; the real server would refuse it with
-    `Not initialized`."""
+    """The editor waits for the response to initialize before it sends another message, which the real server would refuse."""
     silence: list[Step] = [{"expect": "initialize"}, {"quiet": 0.05}, {"reply": {"userAgent": "codex/0.92.0"}}]
     editor = editor_client(server=[*silence, *thread(), *turn()])
     editor.turn()
@@ -50,7 +49,7 @@ def test_it_waits_for_the_reply(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-client-info", "EDIT-06")
 def test_client_info(editor_client: EditorClient) -> None:
-    """clientInfo has the editor's name, title and version, each a string."""
+    """clientInfo has the name, the title and the version of the editor as strings."""
     editor = editor_client(server=conversation())
     editor.turn()
     params = editor.requests("initialize")[0]["params"]
@@ -62,7 +61,7 @@ def test_client_info(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-once", "EDIT-04")
 def test_one_handshake_for_a_server(editor_client: EditorClient) -> None:
-    """A second prompt uses the same server process, without a second handshake."""
+    """For a second prompt, the editor uses the same server process, without a second handshake."""
     editor = editor_client(server=[*handshake(), *thread(), *turn(), *turn(name="turn_457")])
     editor.turn("one")
     editor.turn("two")
@@ -72,7 +71,7 @@ def test_one_handshake_for_a_server(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-ids", "EDIT-02")
 def test_every_request_has_an_id_of_its_own(editor_client: EditorClient) -> None:
-    """The id of each request is a string or an integer, and all ids are different."""
+    """The id of each request of the editor is a string or an integer, and all ids are different."""
     turns = [step for number in range(5) for step in turn(name=f"turn_{number}")]
     editor = editor_client(server=[*handshake(), *thread(), *turns])
     for number in range(5):

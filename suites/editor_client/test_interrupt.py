@@ -29,7 +29,7 @@ CUT_SHORT: list[Step] = [{"expect": "turn/interrupt"}, {"reply": {}}, completed(
 
 @pytest.mark.spec("interrupt-params", "EDIT-30")
 def test_what_is_interrupted(editor_client: EditorClient) -> None:
-    """turn/interrupt is a request whose params are only the thread id and the turn id."""
+    """The editor sends turn/interrupt as a request whose params are only the thread id and the turn id."""
     editor = editor_client(server=conversation(delta("Once upon"), *CUT_SHORT, end=False))
     editor.prompt("Tell me a story.")
     editor.wait_shown("Once upon")
@@ -43,7 +43,10 @@ def test_what_is_interrupted(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("interrupt-late-end", "REAL-73")
 def test_the_turn_ends_when_the_server_says_so(editor_client: EditorClient) -> None:
-    """The turn ends with turn/completed, not with the response to turn/interrupt; text between the two is still shown."""
+    """The prompt ends at turn/completed, not at the response to turn/interrupt.
+
+    The editor shows text that comes between this response and turn/completed.
+    """
     steps: list[Step] = [
         delta("Once"),
         {"expect": "turn/interrupt"},
@@ -109,7 +112,7 @@ def test_an_interrupt_between_turns(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("interrupt-early", "EDIT-30")
 def test_an_interrupt_before_the_turn_is_known(editor_client: EditorClient) -> None:
-    """If the user interrupts before the response to turn/start, the editor sends turn/interrupt as soon as it has the turn id."""
+    """If the user interrupts before the response to turn/start, the editor sends turn/interrupt once the turn id is known."""
     reply: Step = {"reply": {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}}
     steps: list[Step] = [{"expect": "turn/start"}, {"gate": "slow"}, reply, started(), *CUT_SHORT]
     editor = editor_client(server=[*handshake(), *thread(), *steps])

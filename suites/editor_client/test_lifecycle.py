@@ -1,4 +1,4 @@
-"""Servers that die, respond slowly or do not end. Source: docs/contract/editor.md, sections 1 and 5."""
+"""What the editor does with servers that die, respond slowly or do not end. Source: docs/contract/editor.md, sections 1 and 5."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_server_dies_with_an_approval_open(editor_client: EditorClient) -> N
 @pytest.mark.parametrize("when", ["at once", "after initialize"])
 @pytest.mark.spec("death-at-start", "EDIT-39")
 def test_a_server_that_does_not_start(editor_client: EditorClient, when: str) -> None:
-    """If the server exits at its start, the editor reports an error, and the user may retry."""
+    """If the server exits at its start, the editor reports an error, and the user can send another prompt."""
     broken: list[Step] = [{"exit": 2}] if when == "at once" else [{"expect": "initialize"}, {"exit": 2}]
     editor = editor_client(server=[broken, conversation(delta("Better."))])
     turn_ = editor.turn("one")
@@ -107,7 +107,7 @@ def test_a_slow_server(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stderr", "EDIT-02")
 def test_a_talkative_stderr(editor_client: EditorClient) -> None:
-    """A megabyte on the server's stderr does not block the conversation and does not appear in it."""
+    """If the server writes a megabyte to stderr, the conversation continues, and the text does not appear in it."""
     editor = editor_client(server=conversation({"stderr": 1 << 20}, delta("Here.")))
     turn_ = editor.turn()
     assert (turn_.text, turn_.errors) == ("Here.", "")
@@ -135,7 +135,7 @@ def test_the_editor_takes_its_server_with_it(editor_client: EditorClient, when: 
 
 @pytest.mark.spec("shutdown-gently", "REAL-92")
 def test_the_server_sees_the_end_of_its_input(editor_client: EditorClient) -> None:
-    """The editor closes the server's stdin first, and kills only a server that does not end."""
+    """At its shutdown, the editor first closes the server's stdin, and kills only a server that does not end."""
     editor = editor_client(server=conversation(delta("Hello")))
     editor.turn()
     assert editor.close() == 0

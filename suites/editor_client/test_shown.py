@@ -26,7 +26,7 @@ DIFF = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 @pytest.mark.parametrize("form", ["document", "real"])
 @pytest.mark.spec("diff-shown", "EDIT-18")
 def test_the_diff_is_shown(editor_client: EditorClient, form: str) -> None:
-    """The editor shows the exact diff, from a notification with the turn's ids (real server) or without them (document)."""
+    """The editor shows the exact diff, whether the notification has the ids of the thread and the turn or not."""
     document: Step = {"send": {"method": "turn/diff/updated", "params": {"diff": DIFF}}}
     editor = editor_client(server=conversation(document if form == "document" else notification("turn/diff/updated", diff=DIFF)))
     assert [report["diff"] for report in editor.turn().of("diff")] == [DIFF]
@@ -34,7 +34,7 @@ def test_the_diff_is_shown(editor_client: EditorClient, form: str) -> None:
 
 @pytest.mark.spec("diff-last", "EDIT-18")
 def test_the_last_diff_counts(editor_client: EditorClient) -> None:
-    """Each update has the whole diff of the turn so far, so the editor shows the last update."""
+    """Each turn/diff/updated has the whole diff of the turn so far, so the editor shows the last one."""
     longer = DIFF + DIFF.replace("x", "y")
     updates = [notification("turn/diff/updated", diff=each) for each in (DIFF, longer)]
     editor = editor_client(server=conversation(*updates))
@@ -88,7 +88,7 @@ def test_a_turn_that_fails(editor_client: EditorClient, where: str) -> None:
 
 @pytest.mark.spec("error-retry", "REAL-97")
 def test_an_error_that_is_retried(editor_client: EditorClient) -> None:
-    """An error with willRetry does not end the turn."""
+    """An `error` notification with willRetry does not end the turn."""
     error = {"message": "Reconnecting... 1/5", "codexErrorInfo": "other", "additionalDetails": None}
     steps = [delta("Half"), notification("error", error=error, willRetry=True), {"quiet": 0.05}, delta(" and whole.")]
     editor = editor_client(server=conversation(*steps))

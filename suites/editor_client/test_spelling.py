@@ -1,4 +1,4 @@
-"""An editor must accept both snake_case, the spelling of the document, and camelCase, the spelling of the real server.
+"""An editor must accept field names in snake_case (documentation of codex.nvim) and in camelCase (real server).
 
 Source: docs/contract/editor.md, section 4, Field naming: "the server generally uses `snake_case` ... The plugin normalizes or
 forwards as-is"; REAL-39, REAL-40: item/* and turn/* are camelCase, the content of codex/event/* is snake_case.
@@ -25,7 +25,7 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 
 
 def whole() -> list[Step]:
-    """Return a conversation with all kinds of messages."""
+    """Return the steps of a conversation with all kinds of messages."""
     return conversation(
         delta("Let me see. "),
         asks(0, reason="run tests"),

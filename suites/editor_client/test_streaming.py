@@ -34,7 +34,7 @@ def event(type: str, **fields: Any) -> Step:  # noqa: A002 - the protocol's name
 @pytest.mark.parametrize("size", [1, 5, 1000], ids=["letters", "pieces", "whole"])
 @pytest.mark.spec("stream-text", "EDIT-15")
 def test_the_answer_is_put_together(editor_client: EditorClient, size: int) -> None:
-    """The editor shows exactly the whole text, for deltas of any size."""
+    """The editor shows exactly the whole text of an answer, for deltas of any size."""
     pieces = [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
     editor = editor_client(server=conversation(*map(delta, pieces)))
     assert editor.turn().text == TEXT
@@ -75,7 +75,7 @@ def test_a_message_without_deltas(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stream-not-twice", "EDIT-21")
 def test_a_completed_message_is_not_shown_again(editor_client: EditorClient) -> None:
-    """item/completed repeats the text of the deltas; the editor shows the text once."""
+    """Although item/completed repeats the text of the deltas, the editor shows the text once."""
     item = {"type": "agentMessage", "id": "agent1", "text": ""}
     steps = [notification("item/started", item=item), delta("Once "), delta("only.")]
     editor = editor_client(server=conversation(*steps, item_completed(type="agentMessage", id="agent1", text="Once only.")))
@@ -84,7 +84,7 @@ def test_a_completed_message_is_not_shown_again(editor_client: EditorClient) -> 
 
 @pytest.mark.spec("stream-events", "REAL-38")
 def test_v1_events_are_not_shown_again(editor_client: EditorClient) -> None:
-    """The real server also sends the content of v2 notifications as codex/event/*; the editor shows the text once."""
+    """Although the real server also sends each text as codex/event/*, the editor shows the text once."""
     ids = {"thread_id": THREAD, "turn_id": TURN, "item_id": "agent1"}
     steps = [
         event("task_started", model_context_window=258400),
@@ -116,7 +116,7 @@ def test_reasoning_is_not_the_answer(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stream-own-words", "EDIT-31")
 def test_the_prompt_is_not_the_answer(editor_client: EditorClient) -> None:
-    """The server repeats the user's message as an item, which is not part of the answer."""
+    """The server repeats the user's message as an item; the editor does not show this item as a part of the answer."""
     message = {"type": "userMessage", "id": "u1", "content": [{"type": "text", "text": "Hello", "text_elements": []}]}
     steps = [notification("item/started", item=message), item_completed(**message), delta("Good day.")]
     editor = editor_client(server=conversation(*steps))
@@ -135,7 +135,7 @@ def test_output_is_shown_as_output(editor_client: EditorClient, kind: str) -> No
 
 @pytest.mark.spec("stream-early", "EDIT-15")
 def test_notifications_before_the_response(editor_client: EditorClient) -> None:
-    """All notifications of a turn may come before the response to turn/start; the editor must not miss them."""
+    """If all notifications of a turn come before the response to turn/start, the editor still shows the answer."""
     reply: Step = {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}
     late: list[Step] = [{"expect": "turn/start"}, started(), delta("Early."), completed(), {"reply": reply}]
     editor = editor_client(server=[*handshake(), *thread(), *late, *turn(delta("And again.", "b"), name="turn_457")])
@@ -144,7 +144,7 @@ def test_notifications_before_the_response(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stream-old-end", "EDIT-20")
 def test_the_end_of_a_turn_that_has_ended(editor_client: EditorClient) -> None:
-    """A repeated turn/completed of an earlier turn does not end the running turn, because it has another turn id."""
+    """If turn/completed has the id of an earlier turn, it does not end the running turn."""
     steps = [*handshake(), *thread(), *turn(delta("One.")), *turn(completed(), delta("Two.", "b"), name="turn_457")]
     editor = editor_client(server=steps)
     assert [editor.turn("one").text, editor.turn("two").text] == ["One.", "Two."]
@@ -152,7 +152,7 @@ def test_the_end_of_a_turn_that_has_ended(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("stream-with-response", "EDIT-15")
 def test_notifications_in_one_read_with_the_response(editor_client: EditorClient) -> None:
-    """The response and the whole turn come in one read; the editor must not miss the notifications after the response."""
+    """If the response and the whole turn come in one read, the editor still shows the answer."""
     response: Step = {"result": {"turn": {"id": TURN, "items": [], "status": "inProgress", "error": None}}}
     parts = [response, started()["send"], delta("All at ")["send"], delta("once.")["send"], completed()["send"]]
     editor = editor_client(server=[*handshake(), *thread(), {"expect": "turn/start"}, {"together": parts}])
@@ -170,7 +170,7 @@ def test_what_the_server_may_permute(editor_client: EditorClient, seed: int) -> 
 
 @pytest.mark.spec("stream-own-thread", "EDIT-16")
 def test_another_thread_is_not_mixed_in(editor_client: EditorClient) -> None:
-    """Text and turn/completed of another thread do not affect the editor's turn."""
+    """The text and the turn/completed of another thread do not affect the editor's turn."""
     other = {**IDS, "threadId": "thr_999", "turnId": "turn_9", "itemId": "x"}
     elsewhere: list[Step] = [
         {"send": {"method": "item/agentMessage/delta", "params": {**other, "delta": "Not for you."}}},

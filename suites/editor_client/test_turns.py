@@ -23,7 +23,10 @@ from suites.editor_client.speech import (
 
 @pytest.mark.spec("thread-params", "EDIT-10")
 def test_the_thread_is_started_in_the_project(editor_client: EditorClient) -> None:
-    """cwd is the absolute path of the editor's working directory; sandbox is null, absent, or a mode that restricts Codex."""
+    """In thread/start, cwd is the absolute path of the editor's working directory.
+
+    The sandbox in thread/start is null, absent, or a mode that restricts Codex.
+    """
     editor = editor_client(server=conversation())
     editor.turn()
     params = editor.requests("thread/start")[0]["params"]
@@ -95,7 +98,7 @@ def test_the_members_of_turn_start(editor_client: EditorClient) -> None:
 )
 @pytest.mark.spec("turn-input", "EDIT-13")
 def test_the_prompt_arrives_as_it_was_typed(editor_client: EditorClient, prompt: str) -> None:
-    """One text item has the exact prompt, and the message is one line."""
+    """turn/start has one text item with the exact prompt, and the message is one line."""
     editor = editor_client(server=conversation())
     editor.turn(prompt)
     items = editor.requests("turn/start")[0]["params"]["input"]
@@ -104,7 +107,7 @@ def test_the_prompt_arrives_as_it_was_typed(editor_client: EditorClient, prompt:
 
 @pytest.mark.spec("turns-in-order", "EDIT-12")
 def test_each_prompt_is_one_turn(editor_client: EditorClient) -> None:
-    """Three prompts make three turns, each with its own answer."""
+    """Three prompts lead to three turns, each with its own answer."""
     replies = [turn(delta(f"answer {n}", f"agent{n}"), name=f"turn_{n}") for n in range(3)]
     editor = editor_client(server=[*handshake(), *thread(), *(step for reply in replies for step in reply)])
     assert [editor.turn(f"prompt {n}").text for n in range(3)] == ["answer 0", "answer 1", "answer 2"]
@@ -117,7 +120,7 @@ def test_each_prompt_is_one_turn(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("closed-world", "REAL-45")
 def test_nothing_is_sent_that_codex_does_not_know(editor_client: EditorClient) -> None:
-    """In a conversation with approvals and an interrupt, every message is valid in 0.92 and has only keys of 0.92."""
+    """In a conversation with approvals and an interrupt, each message of the editor is valid and has only keys of 0.92."""
     steps = conversation(
         asks(0), {"expect_reply": 0}, asks(1, "fileChange"), {"expect_reply": 1}, {"expect": "turn/interrupt"}, {"reply": {}}
     )

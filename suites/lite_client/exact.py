@@ -1,7 +1,6 @@
-"""Every value that this suite compares exactly, and the table of these values in docs/lite-client.md.
+"""Every value that this suite compares exactly, as rows of a table in docs/lite-client.md.
 
-The cases take the values from here, and `tests/project/test_exact_values.py` compares the page with `ROWS`, so the cases and the
-page agree.
+The cases import these values, and `tests/project/test_exact_values.py` compares the page with `ROWS`.
 Source: docs/contract/lite.md; a comment names any other source of a value.
 """
 
@@ -45,7 +44,7 @@ AUTH_FILE = "auth.json"
 
 
 def code(value: object) -> str:
-    """Return a value as a cell of the table: formatted as code, and as JSON unless the value is a string."""
+    """Return a value in the form of a table cell: as code, and as JSON unless the value is a string."""
     return f"`{value if isinstance(value, str) else json.dumps(value)}`"
 
 

@@ -67,7 +67,7 @@ def always(**turn: Any) -> list[dict[str, Any]]:
 
 
 def items(request: Request, kind: str) -> list[dict[str, Any]]:
-    """Return the input's items of one type, in order; a message may leave its type out."""
+    """Return the items of one type in a request's input, in order; an item without a type is a message."""
     found = request.body["input"]
     assert isinstance(found, list), f"expected input to be a list of items, got {found!r}"
     return [item for item in found if item.get("type", "message") == kind]
@@ -93,5 +93,5 @@ def user_texts(request: Request) -> list[str]:
 
 
 def part_of(wanted: dict[str, Any], given: dict[str, Any]) -> bool:
-    """Return True if `given` has every key of `wanted` with its value; `given` may have other keys, such as an id or a status."""
+    """Return True if `given` has all keys and values of `wanted`; `given` may have more keys, such as an id."""
     return all(key in given and given[key] == value for key, value in wanted.items())

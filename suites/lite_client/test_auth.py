@@ -1,4 +1,4 @@
-"""Which login the client uses, and where it reads the login from. Source: docs/contract/lite.md, "Auth"."""
+"""Which login the client uses, and from which file it reads the login. Source: docs/contract/lite.md, "Auth"."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ def with_tokens(**tokens: Any) -> dict[str, Any]:
 
 @pytest.mark.spec("auth-chatgpt-bearer", "LITE-05", "LITE-24")
 def test_chatgpt_bearer(lite_client: LiteClient) -> None:
-    """With a ChatGPT login the bearer is the access token."""
+    """With a ChatGPT login, the client sends the access token as the bearer token."""
     assert run_with(lite_client, CHATGPT).turns[0].header("authorization") == "Bearer access-1"
 
 
 @pytest.mark.spec("auth-api-key-bearer", "LITE-05", "LITE-24")
 def test_api_key_bearer(lite_client: LiteClient) -> None:
-    """With an API key the bearer is the key."""
+    """With an API key, the client sends the key as the bearer token."""
     key = {"auth_mode": "api_key", "OPENAI_API_KEY": "sk-live"}
     assert run_with(lite_client, key, "api_key").turns[0].header("authorization") == "Bearer sk-live"
 
 
 @pytest.mark.spec("auth-mode-chatgpt", "LITE-04")
 def test_auth_mode_chatgpt_chooses_the_tokens(lite_client: LiteClient) -> None:
-    """If the file has tokens and a key, `auth_mode` decides. (Codex 0.92 uses the key for every `auth_mode`.)"""
+    """If auth.json has tokens and a key, the client follows `auth_mode`. (Codex 0.92 uses the key for every `auth_mode`.)"""
     run = run_with(lite_client, {**CHATGPT, "OPENAI_API_KEY": "sk-live"})
     assert run.turns[0].header("authorization") == "Bearer access-1"
 
 
 @pytest.mark.spec("auth-mode-api-key", "LITE-04")
 def test_auth_mode_api_key_chooses_the_key(lite_client: LiteClient) -> None:
-    """If the file has tokens and a key, `auth_mode` decides."""
+    """If auth.json has tokens and a key, the client follows `auth_mode`."""
     assert run_with(lite_client, API_KEY, "api_key").turns[0].header("authorization") == "Bearer sk-live"
 
 
 @pytest.mark.spec("auth-account-from-tokens", "LITE-06")
 def test_account_from_tokens(lite_client: LiteClient) -> None:
-    """The account in the header is `tokens.account_id`."""
+    """The client sends `tokens.account_id` in the account header."""
     run = run_with(lite_client, with_tokens(id_token={"raw_jwt": "e30.e30.e30"}))
     assert run.turns[0].header("chatgpt-account-id") == "account-1"
 
@@ -68,20 +68,20 @@ def test_account_from_the_id_token(lite_client: LiteClient, missing: str) -> Non
 
 @pytest.mark.spec("auth-account-from-jwt", "REAL-08")
 def test_account_from_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
-    """Codex writes the id token as a plain JWT; the client takes the account from its claims."""
+    """If the id token is a plain JWT, as Codex writes it, the client takes the account from the claims of the JWT."""
     run = run_with(lite_client, with_tokens(account_id=None, id_token=JWT))
     assert run.turns[0].header("chatgpt-account-id") == "account-jwt"
 
 
 @pytest.mark.spec("auth-account-chatgpt-only", "LITE-08")
 def test_no_account_under_an_api_key(lite_client: LiteClient) -> None:
-    """With an API key the client sends no account, even if the file has one."""
+    """With an API key, the client sends no account, even if auth.json has an account."""
     assert run_with(lite_client, API_KEY, "api_key").turns[0].header("chatgpt-account-id") is None
 
 
 @pytest.mark.spec("auth-file-of-codex", "REAL-07", "REAL-08")
 def test_the_file_that_codex_writes(lite_client: LiteClient) -> None:
-    """The client reads a file of Codex 0.92, which has no `auth_mode`, a null key, and the id token as a JWT."""
+    """The client reads an auth.json of Codex 0.92, which has no `auth_mode`, a null key, and a JWT as the id token."""
     auth = {
         "OPENAI_API_KEY": None,
         "tokens": {"id_token": JWT, "access_token": "access-9", "refresh_token": "refresh-9", "account_id": "account-9"},
@@ -94,7 +94,7 @@ def test_the_file_that_codex_writes(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("auth-file-of-home", "LITE-03")
 def test_the_file_below_home(lite_client: LiteClient) -> None:
-    """Without LITE_AUTH_FILE the client reads the login from $HOME/.codex/auth.json, and stores a refresh there."""
+    """Without LITE_AUTH_FILE, the client reads the login from $HOME/.codex/auth.json, and stores refreshed tokens there."""
     answer = {"access_token": "access-2", "refresh_token": "refresh-2", "id_token": JWT}
     expired = {"status": 401, "error": {"code": "token_expired", "message": "The access token has expired."}}
     auth = {"mode": "chatgpt", "refresh_answer": {"status": 200, "body": answer}}
@@ -107,7 +107,7 @@ def test_the_file_below_home(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("auth-file-unchanged", "LITE-22")
 def test_a_good_login_is_left_alone(lite_client: LiteClient) -> None:
-    """With a valid login the client does not change the file and does not request the token URL."""
+    """With a valid login, the client does not change auth.json and sends no request to the token URL."""
     run = run_with(lite_client, b'{"auth_mode":"chatgpt", "tokens":{"access_token":"a","account_id":"b"}, "x":1}\n\n')
     assert run.auth_bytes == b'{"auth_mode":"chatgpt", "tokens":{"access_token":"a","account_id":"b"}, "x":1}\n\n'
     assert run.refreshes == []

@@ -1,4 +1,7 @@
-"""The URL of a request, and the command line of the client. Source: docs/contract/lite.md, "Overview"; docs/lite-client.md."""
+"""The URL of the client's requests, and the command line of the client.
+
+Source: docs/contract/lite.md, "Overview"; docs/lite-client.md.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from suites.lite_client.expected import API_KEY, CHATGPT, user_texts
 
 @pytest.mark.spec("endpoint-chatgpt", "LITE-02")
 def test_endpoint_under_chatgpt(lite_client: LiteClient) -> None:
-    """One prompt is one POST to `<base URL>/responses`."""
+    """For a prompt, the client sends one POST to `<base URL>/responses`."""
     run = lite_client("Hello", script=["Hi"], auth=CHATGPT)
     assert run.text() == "Hi"
     assert [(r.method, r.path) for r in run.requests] == [(METHOD, f"/backend-api/codex{ENDPOINT}")]
@@ -36,6 +39,6 @@ def test_the_prompt_is_sent_as_it_stands(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("text-on-stdout", source="docs/lite-client.md", says="On success, stdout has only the final text")
 def test_the_final_text_alone_is_on_stdout(lite_client: LiteClient) -> None:
-    """stdout has the final text unchanged, with its newlines and non-ASCII characters."""
+    """The client prints the final text unchanged to stdout, with its newlines and non-ASCII characters."""
     text = "First line\n\n  second: añ😀 \\n not a newline"
     assert lite_client("Hello", script=[text]).text() == text

@@ -25,13 +25,13 @@ SHORTER = {"LITE_TIMEOUT": "0.25"}
 )
 @pytest.mark.spec("fault-stream", "REAL-99", "REAL-100", "REAL-101")
 def test_a_stream_that_breaks_off(lite_client: LiteClient, fault: str) -> None:
-    """A stream that breaks off before `response.completed` is a failure, even if text has arrived."""
+    """If a stream breaks off before `response.completed`, the client fails, even if text has arrived."""
     lite_client(script=always(items=[TEXT], fault=fault), env=SHORTER if fault == "idle" else SHORT).failure()
 
 
 @pytest.mark.spec("fault-silent", "REAL-101")
 def test_a_backend_that_never_answers(lite_client: LiteClient) -> None:
-    """The client's time limit also applies to the wait for the head of the response."""
+    """The client's time limit also applies while the client waits for the headers of the response."""
     lite_client(script=always(items=[TEXT], gate="never"), env=SHORTER).failure()
 
 
@@ -44,7 +44,7 @@ def test_a_backend_that_is_not_there(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("fault-malformed-end", "REAL-99", "REAL-110")
 def test_an_end_that_cannot_be_read(lite_client: LiteClient) -> None:
-    """A last event named `response.completed` does not count if its data is not JSON."""
+    """The client does not accept a last event `response.completed` whose data is not JSON."""
     broken = {"type": "raw", "data": 'event: response.completed\ndata: {"type":"response.completed","respon\n\n'}
     lite_client(script=always(items=[TEXT, broken], end=False)).failure()
 
@@ -62,7 +62,7 @@ def test_an_event_that_cannot_be_read(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 502, 503])
 @pytest.mark.spec("fault-status", "REAL-105", "REAL-106", "REAL-107", "REAL-108", "REAL-109")
 def test_an_error_status(lite_client: LiteClient, status: int) -> None:
-    """The message of the client has the status or the backend's error message."""
+    """After an HTTP error, the client's message has the status or the backend's error message."""
     headers = {"retry-after": "1"} if status == 429 else {}
     turn = always(status=status, headers=headers, error={"code": "some_code", "message": "The reason in words."})
     auth: dict[str, Any] = {"auth_mode": "api_key", "OPENAI_API_KEY": "sk-live"}
@@ -73,7 +73,7 @@ def test_an_error_status(lite_client: LiteClient, status: int) -> None:
 
 @pytest.mark.spec("fault-status-text", "REAL-109")
 def test_an_error_that_is_not_json(lite_client: LiteClient) -> None:
-    """An error body that is not JSON, as a proxy may send, must not crash the client."""
+    """If the body of an error is not JSON, the client does not crash, and prints an error message."""
     turn = always(status=503, headers={"content-type": "text/html"}, body="<html><h1>Overloaded</h1>")
     run = lite_client(script=turn)
     stderr = run.failure()
@@ -86,7 +86,7 @@ def test_an_error_that_is_not_json(lite_client: LiteClient) -> None:
 )
 @pytest.mark.spec("fault-failed", "REAL-102", "REAL-103")
 def test_response_failed(lite_client: LiteClient, code: str) -> None:
-    """A response that fails during the stream is a failure, and the client's message has the reason."""
+    """If the response fails during the stream, the client fails with a message that has the reason."""
     run = lite_client(script=always(items=["Some text", {"type": "failed", "code": code, "message": "The reason in words."}]))
     stderr = run.failure()
     words = (code, "The reason in words", FAILED.get(code, code))
@@ -96,20 +96,20 @@ def test_response_failed(lite_client: LiteClient, code: str) -> None:
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
 @pytest.mark.spec("fault-incomplete", "REAL-99")
 def test_response_incomplete(lite_client: LiteClient, reason: str) -> None:
-    """An incomplete response is a failure."""
+    """If the response is incomplete, the client fails."""
     lite_client(script=always(items=["Some text", {"type": "incomplete", "reason": reason}])).failure()
 
 
 @pytest.mark.spec("fault-error-event", "REAL-99")
 def test_an_error_event(lite_client: LiteClient) -> None:
-    """An `error` event in the stream is a failure."""
+    """If the stream has an `error` event, the client fails."""
     lite_client(script=always(items=["Some text", {"type": "error", "code": "server_error", "message": "No."}])).failure()
 
 
 @pytest.mark.parametrize("fault", ["cut_before_completed", "http_500", "failed_server_error"])
 @pytest.mark.spec("fault-in-a-follow-up", "LITE-57", "REAL-98")
 def test_a_follow_up_that_fails(lite_client: LiteClient, fault: str) -> None:
-    """If the response after a call fails, the client does not print the text before the call as the answer."""
+    """If the response after a call fails, the client does not print the text before the call as its answer."""
     script = [{"items": ["Let me see.", call()]}, *always(items=["Half"], fault=fault)]
     run = lite_client(script=script, tools=ADD)
     run.failure()

@@ -22,7 +22,7 @@ CUSTOM: dict[str, Any] = {
 
 @pytest.mark.spec("follow-up-both-items", "LITE-57")
 def test_call_and_output(lite_client: LiteClient) -> None:
-    """The next input has the unchanged call, and after it the output of the call."""
+    """After a call, the client's next input has the unchanged call, followed by the output of the call."""
     run = lite_client(script=then(call()), tools=ADD)
     assert run.text() == "done"
     both = [item for item in run.turns[1].body["input"] if str(item.get("type")).startswith("function_call")]
@@ -33,7 +33,7 @@ def test_call_and_output(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-whole-input", "LITE-44", "LITE-57")
 def test_the_conversation_so_far_is_sent_again(lite_client: LiteClient) -> None:
-    """The backend does not store responses, so each input begins with the previous input."""
+    """Each input of the client begins with the previous input, because the backend does not store responses."""
     script = [{"items": [call()]}, {"items": [call({"a": 20, "b": 30}, "call_2")]}, "done"]
     run = lite_client("Add up.", script=script, tools=ADD)
     assert run.text() == "done"
@@ -65,7 +65,7 @@ def test_what_goes_back_are_items_as_they_came(lite_client: LiteClient) -> None:
     """The client sends the model's reasoning and messages back in the form of the API: with their role, and the type of each
     part.
 
-    A client may leave out the type of a message, and may send its text as it is.
+    A client may leave out the type of a message, and may send the text as a plain string.
     """
     thought = {"type": "reasoning", "summary": ["Adding"], "encrypted_content": "b3BhcXVl"}
     run = lite_client(script=[{"items": [thought, "I add.", call()]}, "done"], tools=ADD)
@@ -86,7 +86,7 @@ def test_what_goes_back_are_items_as_they_came(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-error-text", "LITE-59")
 def test_an_error_is_plain_text(lite_client: LiteClient) -> None:
-    """The output of a failed call is plain text: `err: ` and the error of the canned result."""
+    """For a failed call, the client sends plain text as the output: `err: ` followed by the error of the given result."""
     run = lite_client(script=then(call(name="mul")), tools=ADD)
     assert run.text() == "done"
     assert outputs(run.turns[1]) == {"call_1": f"{ERROR}mul failed"}
@@ -94,7 +94,7 @@ def test_an_error_is_plain_text(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-unknown-function", "LITE-59")
 def test_a_function_that_is_not_there(lite_client: LiteClient) -> None:
-    """The output of a call to an unknown function is an error, and the conversation continues."""
+    """For a call to an unknown function, the client sends an error as the output, and the conversation continues."""
     run = lite_client(script=then(call(name="divide")), tools=ADD)
     assert run.text() == "done"
     assert str(outputs(run.turns[1])["call_1"]).startswith(ERROR)
@@ -123,7 +123,7 @@ def test_a_large_output_is_sent_whole(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("delays", [(80, 0, 40), (40, 80, 0), (80, 40, 0)], ids=["2-3-1", "3-1-2", "3-2-1"])
 @pytest.mark.spec("edge-parallel-calls", "LITE-68")
 def test_parallel_calls(lite_client: LiteClient, delays: tuple[int, int, int]) -> None:
-    """Each call of a response gets its own output by call id, in any order of completion."""
+    """If a response has several calls, the client sends the output of each call with its call id, in any order."""
     results = [
         {"name": "add", "arguments": {"a": n, "b": n}, "output": f"{n + n}", "delay_ms": delay}
         for n, delay in enumerate(delays, 1)
@@ -146,7 +146,7 @@ def test_an_empty_output_is_an_output(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("follow-up-custom", "LITE-47", "LITE-57")
 def test_a_custom_call(lite_client: LiteClient) -> None:
-    """A freeform tool gets text as its input. The items of its call and of its output have the types for custom tools."""
+    """The client treats the input of a freeform tool as text. The call and the output have the types for custom tools."""
     item = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n+ü\n", "call_id": "call_c"}
     run = lite_client(script=[{"items": [item], "delta": 2}, "done"], tools=CUSTOM)
     assert run.text() == "done"

@@ -14,7 +14,7 @@ from suites.lite_client.expected import ADD, API_KEY, call, then
 
 @pytest.mark.spec("header-originator", "LITE-25")
 def test_originator(lite_client: LiteClient) -> None:
-    """The originator is codex_cli_rs or the client's own name."""
+    """The header originator has the value codex_cli_rs or the client's own name."""
     run = lite_client(script=["Hi"])
     run.text()
     assert re.fullmatch(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", run.turns[0].header("originator") or "")
@@ -43,7 +43,7 @@ def test_session_id(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("header-accept", "REAL-24")
 def test_accept(lite_client: LiteClient) -> None:
-    """The header Accept names text/event-stream, as in Codex; the `*/*` of an HTTP library is not enough."""
+    """The header Accept names text/event-stream, as in Codex; the default `*/*` of an HTTP library fails the check."""
     run = lite_client(script=["Hi"])
     run.text()
     taken = [kind.partition(";")[0].strip().lower() for kind in (run.turns[0].header("accept") or "").split(",")]

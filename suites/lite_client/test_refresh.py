@@ -22,7 +22,7 @@ RICH: dict[str, Any] = {
 
 
 def script(*turns: object, **answer: Any) -> dict[str, Any]:
-    """Return a script whose token URL returns `NEW`, changed by `answer`."""
+    """Return a script in which the token URL returns the tokens `NEW`, changed by `answer`."""
     given = answer or {"status": 200, "body": NEW}
     return {"auth": {"mode": "chatgpt", "refresh_answer": given}, "turns": list(turns)}
 
@@ -45,7 +45,7 @@ def test_a_401_is_refreshed_and_asked_again(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-url", "LITE-11")
 def test_the_refresh_is_a_post(lite_client: LiteClient) -> None:
-    """The refresh is a POST to the token URL and to no other URL."""
+    """The client sends the refresh as a POST to the token URL and to no other URL."""
     run = refreshed(lite_client)
     assert [(r.method, r.path) for r in run.refreshes] == [(METHOD, "/oauth/token")]
 
@@ -66,7 +66,7 @@ def test_the_body_of_the_refresh(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-new-bearer", "LITE-17", "LITE-21")
 def test_the_new_token_is_used(lite_client: LiteClient) -> None:
-    """The client repeats the request with the new access token."""
+    """After a refresh, the client repeats the request with the new access token."""
     run = refreshed(lite_client)
     assert run.turns[0].header("authorization") == "Bearer access-1"
     assert run.turns[-1].header("authorization") == "Bearer access-2"
@@ -74,7 +74,7 @@ def test_the_new_token_is_used(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-same-request", "LITE-21")
 def test_the_request_is_the_same(lite_client: LiteClient) -> None:
-    """The repeated request has the same body and the same session_id."""
+    """After a refresh, the repeated request has the same body and the same session_id."""
     run = refreshed(lite_client)
     assert run.turns[-1].body == run.turns[0].body
     assert run.turns[-1].header("session_id") == run.turns[0].header("session_id")
@@ -82,7 +82,7 @@ def test_the_request_is_the_same(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-stored", "LITE-17")
 def test_the_new_tokens_are_stored(lite_client: LiteClient) -> None:
-    """auth.json has the three new tokens; the id token is a JWT, or an object that contains the JWT."""
+    """After a refresh, auth.json has the three new tokens; the id token is a JWT, or an object that contains the JWT."""
     tokens = refreshed(lite_client).auth["tokens"]
     assert (tokens["access_token"], tokens["refresh_token"]) == ("access-2", "refresh-2")
     id_token = tokens["id_token"]
@@ -107,7 +107,7 @@ def test_the_rest_of_the_file_stays(lite_client: LiteClient) -> None:
     says="A file that only its owner can read stays private",
 )
 def test_a_private_file_stays_private(lite_client: LiteClient) -> None:
-    """After a refresh no other user can read auth.json; Codex writes into the existing file."""
+    """If only the owner may read auth.json, this does not change when the client stores a refresh."""
     path = lite_client.folder / "auth.json"
     path.touch(0o600)
     refreshed(lite_client)
@@ -135,7 +135,7 @@ def test_no_token_is_told(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-id-token-jwt", "LITE-17", "REAL-08")
 def test_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
-    """The client can refresh a file that Codex wrote: afterwards the id token in the file is the new JWT."""
+    """If Codex wrote auth.json, the client can still refresh the login; after this, the id token in the file is the new JWT."""
     run = refreshed(lite_client, auth={"OPENAI_API_KEY": None, "tokens": {**CHATGPT["tokens"], "id_token": JWT}})
     id_token = run.auth["tokens"]["id_token"]
     assert (id_token["raw_jwt"] if isinstance(id_token, dict) else id_token) == NEW_JWT
@@ -148,7 +148,7 @@ def test_an_id_token_that_is_a_jwt(lite_client: LiteClient) -> None:
     says="A token that is missing from the response to a refresh stays unchanged",
 )
 def test_a_token_that_did_not_come_stays(lite_client: LiteClient, absent: str) -> None:
-    """If the response to a refresh lacks a token, the old token stays valid (RFC 6749, section 6), as in the real Codex."""
+    """If the response to a refresh lacks a token, the client keeps the old token (RFC 6749, section 6), like the real Codex."""
     body = {name: token for name, token in NEW.items() if name != absent}
     run = lite_client(script=script(EXPIRED, "Hi", status=200, body=body), auth=CHATGPT)
     assert run.text() == "Hi"
@@ -159,7 +159,7 @@ def test_a_token_that_did_not_come_stays(lite_client: LiteClient, absent: str) -
 
 @pytest.mark.spec("refresh-stored-for-the-next", "LITE-17")
 def test_the_next_run_uses_what_was_stored(lite_client: LiteClient) -> None:
-    """A refresh token works once, so a second run starts with the new tokens and refreshes with the new refresh token."""
+    """A second run of the client starts with the new tokens, and refreshes with the new refresh token."""
     first = lite_client(script=script(EXPIRED, "one", EXPIRED, "two"), auth=CHATGPT)
     assert first.status == 0, first.report_on()
     second = lite_client()

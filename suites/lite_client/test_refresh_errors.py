@@ -20,7 +20,7 @@ AUTH = json.dumps(CHATGPT, indent=3).encode() + b"\n\n"
 
 
 def refused(lite_client: LiteClient, status: int, body: object, **given: Any) -> Run:
-    """Run the client with a refused token and this response to the refresh; check that the client refreshed and failed."""
+    """Run the client with a refused token and this response to the refresh; check that the client tried a refresh and failed."""
     auth = {"mode": "chatgpt", "refresh_answer": {"status": status, "body": body}}
     run = lite_client(script={"auth": auth, "turns": [EXPIRED]}, auth=AUTH, **given)
     run.failure()
@@ -31,7 +31,7 @@ def refused(lite_client: LiteClient, status: int, body: object, **given: Any) ->
 @pytest.mark.parametrize("code", REASONS)
 @pytest.mark.spec("refresh-error-sentence", "LITE-18", "LITE-19", "LITE-20")
 def test_the_sentence(lite_client: LiteClient, code: str) -> None:
-    """stderr contains the text that the specification fixes for each code; the client chooses the rest of the message."""
+    """For each code of a refused refresh, stderr contains the text from the specification; the rest of the message is free."""
     run = refused(lite_client, 401, {"error": {"code": code, "message": "No.", "type": "invalid_request_error", "param": None}})
     assert REASONS[code] in " ".join(run.stderr.split())
 
@@ -46,7 +46,7 @@ def test_a_code_of_no_meaning(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("body", [{"error": "refresh_token_reused"}, {"code": "refresh_token_reused"}], ids=["error", "code"])
 @pytest.mark.spec("refresh-error-code", "REAL-16")
 def test_where_the_code_stands(lite_client: LiteClient, body: object) -> None:
-    """The client finds the code in each possible place of the body; its message has the code or describes it in other words."""
+    """The client finds the code in each possible place of the body, and prints the code or a description of it."""
     stderr = " ".join(refused(lite_client, 401, body).stderr.split())
     assert USED.search(stderr), stderr
 
@@ -88,7 +88,7 @@ def test_the_request_is_not_asked_again(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("refresh-error-server", "REAL-22")
 def test_what_the_token_url_said(lite_client: LiteClient) -> None:
-    """After any other error of the token URL, the message has the status and the body."""
+    """If the token URL answers with another error, the client's message has the status and the body."""
     stderr = refused(lite_client, 500, "out of order").stderr
     assert "500" in stderr
     assert "out of order" in stderr

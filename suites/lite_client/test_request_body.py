@@ -42,7 +42,7 @@ def test_model_unless_one_is_named(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("body-instructions", "LITE-32")
 def test_instructions(lite_client: LiteClient) -> None:
-    """The system text is in `instructions` and not in `input`."""
+    """The client sends the system text in `instructions` and not in `input`."""
     found = body(lite_client, env={"LITE_INSTRUCTIONS": "Speak like a pirate."})
     assert found["instructions"] == "Speak like a pirate."
     assert "pirate" not in str(found["input"])
@@ -50,7 +50,7 @@ def test_instructions(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("body-input", "LITE-33")
 def test_input(lite_client: LiteClient) -> None:
-    """`input` is a list with one item, the user's message."""
+    """In the first request, `input` is a list with one item, the user's message."""
     run = lite_client("Hello", script=["Hi"])
     run.text()
     assert isinstance(run.turns[0].body["input"], list)
@@ -84,7 +84,7 @@ def test_no_previous_response_id(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("body-text-format", "LITE-42")
 def test_output_schema(lite_client: LiteClient) -> None:
-    """An output schema is in `text.format`, which may also have a name, as in Codex."""
+    """The client sends an output schema in `text.format`, which may also have a name, as in Codex."""
     text = body(lite_client, schema=SCHEMA)["text"]
     text["format"].pop("name", None)
     assert text == {"verbosity": VERBOSITY, "format": {"type": "json_schema", "strict": True, "schema": SCHEMA}}

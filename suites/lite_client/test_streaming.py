@@ -22,7 +22,7 @@ def test_text_deltas_are_joined(lite_client: LiteClient, delta: int) -> None:
 
 @pytest.mark.spec("stream-argument-deltas", "LITE-51", "LITE-56")
 def test_argument_deltas_are_joined(lite_client: LiteClient) -> None:
-    """The follow-up repeats the arguments exactly, including spaces."""
+    """The next request repeats the arguments of a call exactly, including spaces."""
     arguments = '{ "b" : 3.0,\t"a":2, "note":"ü \\u00fc \\n" }'
     run = lite_client(script=[{"items": [call(arguments)], "delta": 3}, "done"], tools=ADD)
     assert run.text() == "done"
@@ -35,18 +35,18 @@ def event(type_: str, **fields: Any) -> dict[str, Any]:
 
 
 def added(index: int, item: dict[str, Any]) -> dict[str, Any]:
-    """Return a `response.output_item.added`."""
+    """Return an event `response.output_item.added`."""
     return event("response.output_item.added", output_index=index, item=item)
 
 
 def finished(index: int, item: dict[str, Any]) -> dict[str, Any]:
-    """Return a `response.output_item.done`."""
+    """Return an event `response.output_item.done`."""
     return event("response.output_item.done", output_index=index, item=item)
 
 
 @pytest.mark.spec("stream-key-events", "LITE-48", "LITE-49", "LITE-50", "LITE-51", "LITE-52", "LITE-53", "LITE-54")
 def test_the_key_events_are_enough(lite_client: LiteClient) -> None:
-    """The seven events of the specification are enough for a whole conversation."""
+    """The client needs only the seven events of the specification for a whole conversation."""
     started = {
         "type": "function_call",
         "id": "fc_1",
@@ -108,13 +108,13 @@ def test_pieces_belong_to_their_item(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("fault", ["split_utf8", "crlf", "comments", "unknown_event", "slow_drip"])
 @pytest.mark.spec("stream-framing", "LITE-52", "REAL-110")
 def test_framing_makes_no_difference(lite_client: LiteClient, fault: str) -> None:
-    """The text is the same with chunks that split a character, CRLF, comments, unknown events, or a few bytes at a time."""
+    """The client prints the same text if the stream has split characters, CRLF, comments, unknown events or very small chunks."""
     assert lite_client(script=[{"items": [TEXT], "fault": fault}]).text() == TEXT
 
 
 @pytest.mark.spec("stream-data-lines", "LITE-53")
 def test_data_of_several_lines_is_one_event(lite_client: LiteClient) -> None:
-    """An event may have several `data:` lines; the client joins them with newlines to get the JSON."""
+    """If an event has several `data:` lines, the client joins the lines with newlines and reads the JSON."""
     message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
     done = finished(0, {**message, "content": [{"type": "output_text", "text": "Hello.", "annotations": []}]})["event"]
     lines = "".join(f"data: {line}\n" for line in json.dumps(done, indent=1).splitlines())
@@ -126,14 +126,14 @@ def test_data_of_several_lines_is_one_event(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("stream-last-text", source="docs/lite-client.md", says="The final text is the text of the last response")
 def test_the_last_text_counts(lite_client: LiteClient) -> None:
-    """The text next to a call is not the answer; the text of the last response is the answer."""
+    """The client prints the text of the last response, and not the text that came together with a call."""
     run = lite_client(script=[{"items": ["Let me add these.", call()]}, "The sum is 5."], tools=ADD)
     assert run.text() == "The sum is 5."
 
 
 @pytest.mark.spec("stream-reasoning", "LITE-40")
 def test_reasoning_is_not_text(lite_client: LiteClient) -> None:
-    """Reasoning is not part of the answer and does not disturb a follow-up."""
+    """The client does not print reasoning as a part of the answer, and a follow-up after reasoning works."""
     thought = {"type": "reasoning", "summary": ["Adding"], "encrypted_content": "b3BhcXVl"}
     run = lite_client(script=[{"items": [thought, call()]}, {"items": [thought, "5"]}], tools=ADD)
     assert run.text() == "5"
@@ -142,7 +142,7 @@ def test_reasoning_is_not_text(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("stream-usage-free", "REAL-111")
 def test_usage_may_be_missing(lite_client: LiteClient) -> None:
-    """A response without `usage` is valid."""
+    """The client accepts a response without `usage`."""
     assert lite_client(script=[{"items": ["Hi"], "usage": None}]).text() == "Hi"
 
 

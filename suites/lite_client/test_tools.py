@@ -12,7 +12,7 @@ from suites.lite_protocol import CUSTOM_TOOL, FUNCTION_TOOL, WEB_SEARCH_TOOL
 
 
 def must_be(found: Any, wanted: Any) -> None:
-    """Compare two values, types of numbers included; the order of an object's members does not matter."""
+    """Compare two values, including the types of numbers; the order of the members of an object does not matter."""
     assert json.dumps(found, sort_keys=True) == json.dumps(wanted, sort_keys=True)
 
 
@@ -43,7 +43,7 @@ def test_custom_tool(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("tool-all", "LITE-34", "LITE-45", "LITE-46", "LITE-47")
 def test_all_kinds_in_their_order(lite_client: LiteClient) -> None:
-    """The client declares tools of all kinds in the order of the file."""
+    """The client declares tools of all kinds in the order of the given file."""
     tools = [WEB_SEARCH_TOOL, CUSTOM_TOOL, FUNCTION_TOOL]
     must_be(declared(lite_client, *tools), tools)
 
@@ -60,7 +60,7 @@ def test_a_follow_up_declares_the_same_tools(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("tool-none", "LITE-34", "LITE-66")
 def test_no_tools(lite_client: LiteClient) -> None:
-    """Without tools the request declares none, and the model's text is the answer."""
+    """Without tools, the client's request declares no tools, and the client prints the model's text."""
     run = lite_client("Call the tool add with 2 and 3.", script=["I cannot call a tool."])
     assert run.text() == "I cannot call a tool."
     assert run.turns[0].body.get("tools", []) == []

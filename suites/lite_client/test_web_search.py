@@ -1,4 +1,4 @@
-"""Web search, which the backend runs itself. Source: docs/contract/lite.md, "Web search events"."""
+"""How the client handles web searches, which the backend runs itself. Source: docs/contract/lite.md, "Web search events"."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACTIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("action", ACTIONS, ids=[str(action["type"]) for action in ACTIONS])
 @pytest.mark.spec("search-events", "LITE-61", "LITE-62")
 def test_a_search_and_a_text(lite_client: LiteClient, action: dict[str, Any]) -> None:
-    """The text after a search is the answer; the client sends no output for the search."""
+    """After a web search, the client prints the model's text and sends no output for the search."""
     run = lite_client(script=[{"items": [{"type": "web_search_call", "action": action}, "It rains."]}], tools=TOOLS)
     assert run.text() == "It rains."
     assert len(run.requests) == 1
@@ -40,6 +40,6 @@ def test_a_search_is_not_a_call_of_ours(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("search-failed", "LITE-62")
 def test_a_search_that_fails_is_no_failure(lite_client: LiteClient) -> None:
-    """After a failed search the model's text is still the answer."""
+    """After a failed web search, the client still prints the model's text."""
     run = lite_client(script=[{"items": [{**SEARCH, "status": "failed"}, "I do not know."]}], tools=TOOLS)
     assert run.text() == "I do not know."

@@ -1,4 +1,7 @@
-"""Clients that speak WebSocket (LITE_TRANSPORT=websocket). Source: docs/lite-client.md, "WebSocket"; docs/websocket.md."""
+"""Checks of clients that speak WebSocket (LITE_TRANSPORT=websocket).
+
+Source: docs/lite-client.md, "WebSocket"; docs/websocket.md.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ def script(*turns: object, **settings: Any) -> dict[str, Any]:
 
 
 def methods(run: Run) -> list[str]:
-    """Return the method of each request to the model: GET is a handshake, WEBSOCKET a message."""
+    """Return the method of each request to the model: GET means a handshake, WEBSOCKET means a message."""
     return [request.method for request in run.turns]
 
 
 @pytest.mark.spec("websocket-used", source=SOURCE, says="a message response.create on LITE_BASE_URL/responses, upgraded")
 def test_a_prompt_is_a_message(lite_client: LiteClient) -> None:
-    """The prompt is sent as a message after one handshake, and not over HTTP."""
+    """The client sends the prompt as a WebSocket message after one handshake, and not over HTTP."""
     run = lite_client("Hello there", script=script("Hi."), env=OVER)
     assert run.text() == "Hi."
     assert methods(run) == ["GET", "WEBSOCKET"]
@@ -37,7 +40,7 @@ def test_a_prompt_is_a_message(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("websocket-handshake-headers", source=SOURCE, says="the handshake has the headers of a request")
 def test_the_handshake_has_the_headers(lite_client: LiteClient) -> None:
-    """The handshake has the login, the originator, the user agent and the session."""
+    """The handshake of the client has the login, the originator, the user agent and the session id."""
     run = lite_client(script=script("Hi."), auth=CHATGPT, env=OVER)
     assert run.text() == "Hi."
     handshake = run.turns[0]
@@ -49,7 +52,7 @@ def test_the_handshake_has_the_headers(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("websocket-message-fields", source=SOURCE, says="the message is the body of a request over HTTP, with a type")
 def test_the_message_is_the_body(lite_client: LiteClient) -> None:
-    """The message has the fields of the body with their fixed values."""
+    """The client's message has the fields of a request body with their fixed values."""
     run = lite_client(script=script("Hi."), env=OVER)
     assert run.text() == "Hi."
     body = run.turns[1].body
@@ -59,7 +62,7 @@ def test_the_message_is_the_body(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("websocket-follow-up", source=SOURCE, says="the output of a call is sent in full or as an increment")
 def test_a_tool_call_is_answered(lite_client: LiteClient) -> None:
-    """The message after a call continues the conversation with the call and its output, on the same connection."""
+    """After a call, the client sends a message with the call and its output on the same connection."""
     run = lite_client(script=script(*then(call())), tools=ADD, env=OVER)
     assert run.text() == "done"
     assert methods(run) == ["GET", "WEBSOCKET", "WEBSOCKET"]
@@ -78,7 +81,7 @@ def test_a_backend_without_websocket_is_asked_over_http(lite_client: LiteClient)
 
 @pytest.mark.spec("websocket-refresh", source=SOURCE, says="a 401 at the handshake: refresh, and connect again")
 def test_an_expired_login_is_refreshed(lite_client: LiteClient) -> None:
-    """A handshake that is refused with 401 is repeated with new tokens."""
+    """If the backend refuses the handshake with 401, the client refreshes its tokens and repeats the handshake."""
     auth = {"access_token": "access-1", "refresh_token": "refresh-1", "account_id": "account-1", "access": "expired"}
     run = lite_client(script={**script("Hi."), "auth": {"mode": "chatgpt", **auth}}, auth=CHATGPT, env=OVER)
     assert run.text() == "Hi."
@@ -89,7 +92,7 @@ def test_an_expired_login_is_refreshed(lite_client: LiteClient) -> None:
 @pytest.mark.parametrize("status", [400, 429, 500])
 @pytest.mark.spec("websocket-error-message", source=SOURCE, says="stderr: the status of an error message, or its error.message")
 def test_an_error_message_is_a_failure(lite_client: LiteClient, status: int) -> None:
-    """An error message ends the request; the client reports its status or its message."""
+    """If the backend sends an error message, the client fails and reports the status or the text of the error."""
     error = {"code": "no_luck", "message": "No luck today."}
     stderr = lite_client(script=script(*always(status=status, error=error)), env=OVER).failure()
     assert str(status) in stderr or "No luck today." in stderr
@@ -98,7 +101,7 @@ def test_an_error_message_is_a_failure(lite_client: LiteClient, status: int) -> 
 @pytest.mark.parametrize("fault", ["cut", "reset", "ws_close_1000", "ws_close_1011", "ws_binary", "missing_completed"])
 @pytest.mark.spec("websocket-broken", source=SOURCE, says="a WebSocket that ends before response.completed is a failure")
 def test_a_response_that_breaks_off(lite_client: LiteClient, fault: str) -> None:
-    """A connection that ends before `response.completed` is a failure, even if text has arrived."""
+    """If the connection ends before `response.completed`, the client fails, even if text has arrived."""
     lite_client(script=script(*always(items=["half a text"], fault=fault)), env={**OVER, "LITE_TIMEOUT": "0.5"}).failure()
 
 

@@ -1,4 +1,4 @@
-"""Read an answer of chat or of responses as a client does, whole or streamed: its text and its tool calls."""
+"""Functions that read the text and the tool calls of an answer as a client does, from chat or responses, streamed or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from suites.proxy.saying import must_be, only, short
 
 @dataclass
 class Call:
-    """One tool call; `arguments` is the unchanged string, and the output of the call refers to `id`."""
+    """One tool call; `arguments` is the unchanged string, and the output of the call names the `id`."""
 
     id: str = ""
     name: str = ""
@@ -21,7 +21,7 @@ class Call:
 
 @dataclass
 class Answer:
-    """The text for the user, the calls in order, and the reason for the end (chat: finish_reason, responses: status)."""
+    """An answer: the text for the user, the calls in order, and why it ended (chat: finish_reason, responses: status)."""
 
     text: str = ""
     calls: list[Call] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Answer:
 
 
 def arguments(said: str) -> Any:
-    """Return the decoded arguments of a call, or the unchanged string if it is not JSON."""
+    """Return the decoded arguments of a call, or the unchanged string if the arguments are not JSON."""
     try:
         return json.loads(said)
     except (TypeError, ValueError):
@@ -46,8 +46,8 @@ def must_say(done: Exchange, text: str) -> None:
         at = next((n for n, (a, b) in enumerate(zip(got, text, strict=False)) if a != b), min(len(got), len(text)))
         raise AssertionError(
             f"The text of the answer ({where if done.is_stream else whole}; status {done.status}) must be the text of the model. "
-            f"From character {at} on, expected {text[at : at + 60]!r}, got {got[at : at + 60]!r}; "
-            f"expected {len(text)} characters, got {len(got)}."
+            f"From character {at} on, expected {text[at : at + 60]!r}, got {got[at : at + 60]!r}; expected {len(text)} "
+            f"characters, got {len(got)}."
         )
 
 

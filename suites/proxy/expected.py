@@ -75,7 +75,7 @@ def tool(
 
 
 def asking(endpoint: str, prompt: str) -> dict[str, Any]:
-    """Return the body of a request with this prompt alone."""
+    """Return the body of a request that has only this prompt."""
     return {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
 
 
@@ -93,9 +93,9 @@ def native(name: str = "getFileTree", call_id: str = "call_9") -> dict[str, Any]
 
 
 def each_way(text: list[Any], natively: list[Any], *others: Any) -> pytest.MarkDecorator:
-    """Return a case for each kind of tool call: in the text, and natively.
+    """Return a case for each kind of tool call: calls in the text, and native calls.
 
-    A proxy may support only one kind, which it declares.
+    A proxy may declare that it supports only one kind of tool call.
     """
     marks = [IN_TEXT, pytest.mark.model(*text)]
     # With the newConversation of the specification the real 0.92 has no native tools.
@@ -111,7 +111,7 @@ def texts(params: dict[str, Any]) -> str:
 
 
 def prompt_texts(endpoint: str, prompt: str) -> tuple[str, ...]:
-    """Return the allowed texts of a prompt's item: the prompt after its role; for responses, the plain prompt too (HAND-22)."""
+    """Return the allowed texts for a prompt: `[user]` and the prompt; for responses, also the prompt alone (HAND-22)."""
     return (f"[user] {prompt}",) if endpoint == "chat" else (prompt, f"[user] {prompt}")
 
 
@@ -123,7 +123,7 @@ def conversation_id(done: Exchange) -> Any:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Return True if two values are the same JSON text, including the order of keys."""
+    """Return True if two values give the same JSON text, including the order of keys."""
     return json.dumps(first) == json.dumps(second)
 
 
@@ -133,7 +133,7 @@ def is_unset(params: dict[str, Any], name: str) -> bool:
 
 
 def twins(params: dict[str, Any], first: str, second: str) -> Any:
-    """Return the value of a field with two spellings; both must be present with the same value, or both absent."""
+    """Return the value of a field that has two spellings; both must have the same value, or both must be absent."""
     assert (first in params) == (second in params), f"expected both {first} and {second}, or neither; got only one"
     assert same(params.get(first), params.get(second)), f"expected {first} and {second} to have the same value"
     return params.get(first)

@@ -1,4 +1,4 @@
-"""Check how an answer reports a failed turn, and that the reported failure is the failure that the case caused."""
+"""Checks of an answer after a failed turn: it reports an error, and the case itself caused this error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BACK_OFF = 8.0
 
 
 def failure(done: Exchange) -> Any:
-    """Return the error of a failed answer, whole or streamed; raises AssertionError if the answer has no error."""
+    """Return the error of a failed answer, streamed or not; raises AssertionError if the answer has no error."""
     if not done.is_stream:
         if done.status < 400:
             raise AssertionError(f"The turn failed, but the status of the answer is {done.status}: {done.shown()}")
@@ -48,9 +48,9 @@ def failure(done: Exchange) -> Any:
 
 
 def of_its_threads(done: Exchange) -> list[WireFrame]:
-    """Return the messages about the threads in which the proxy submitted the prompt of this request.
+    """Return the JSON-RPC messages about the threads in which the proxy submitted the prompt of this request.
 
-    After an answer with a call, a proxy may interrupt its turn, and the interrupt may come during the next request.
+    After an answer with a call, the proxy may interrupt the turn. The interrupt may come during the next request.
     """
     threads = {_thread(frame) for frame in done.frames if frame.sender == "client" and _method(frame) in SUBMISSIONS}
     return [frame for frame in done.frames if _thread(frame) in threads - {None}]
@@ -68,8 +68,8 @@ def _thread(frame: WireFrame) -> Any:
 def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
     """Check that the model's fault caused the answer: the answer comes directly after the end of the failed turn.
 
-    Other causes are a refusal by the proxy itself (because of its capacity, for example), an answer before the fault, or an idle
-    timeout after it. If the proxy is known only by its URL, its frames are not visible, so this check is skipped.
+    The check fails if the proxy itself refused the request, answered before the fault, or answered only after an idle timeout. If
+    only the URL of the proxy is known, the suite cannot see the frames, and this check does nothing.
     """
     __tracebackhide__ = True
     if proxy.attached:
@@ -96,8 +96,8 @@ def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
 def must_come_of_the_text(proxy: Proxy, done: Exchange) -> None:
     """Check that the model's text caused the error: the answer ends directly after the app-server has sent the text.
 
-    A refusal by the proxy itself, or an idle timeout, has another cause. If the proxy is known only by its URL, its frames
-    are not visible, so this check does nothing.
+    The check fails if the proxy itself refused the request, or answered only after an idle timeout. If only the URL of the proxy
+    is known, the suite cannot see the frames, and this check does nothing.
     """
     __tracebackhide__ = True
     if proxy.attached:
@@ -113,9 +113,10 @@ def must_come_of_the_text(proxy: Proxy, done: Exchange) -> None:
 
 
 def must_be_at_once(done: Exchange, since: float, what: str, begun: float | None = None) -> None:
-    """Check that the answer ended after `what`, and at most `AT_ONCE` seconds later.
+    """Check that the answer ended after the event `what`, and at most `AT_ONCE` seconds later.
 
-    `since` is the time of `what` (seconds since the epoch); with `begun`, the answer may have ended between `begun` and `since`.
+    `since` is the time of the event `what` in seconds since the epoch. With `begun`, the answer may also end between `begun` and
+    `since`.
     """
     __tracebackhide__ = True
     late, early = done.ended - since, (since if begun is None else begun) - done.ended
@@ -132,7 +133,10 @@ def must_be_at_once(done: Exchange, since: float, what: str, begun: float | None
 
 
 def must_be_served_without(proxy: Proxy, endpoint: str, body: Mapping[str, Any], refused: str) -> None:
-    """Check that the proxy serves a request without the part that it `refused`: otherwise the refusal has another cause."""
+    """Check that the proxy serves the same request without the part that it `refused`.
+
+    If the proxy refuses this request too, the refusal has another cause.
+    """
     __tracebackhide__ = True
     done = proxy.post(endpoint, body, ok=False)
     must_be_answered(done, 200, f"without {refused}, because only that may be refused,")
@@ -141,7 +145,8 @@ def must_be_served_without(proxy: Proxy, endpoint: str, body: Mapping[str, Any],
 def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any], *, begun: str) -> Exchange:
     """Send a request, kill the app-server once it has sent a frame with the text `begun`, and return the answer.
 
-    The app-server lives `WATCHED` seconds after that frame: an answer during this time does not come from its end.
+    The app-server lives `WATCHED` seconds after this frame. An answer during this time is not caused by the end of the
+    app-server.
     """
     __tracebackhide__ = True
     running = proxy.process(script=script)
@@ -169,7 +174,7 @@ def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any],
 
 
 def served_again(proxy: Proxy, endpoint: str, script: list[Any]) -> Exchange:
-    """Repeat a request until the proxy serves it, as long as the proxy may wait between two starts of its app-server.
+    """Repeat a request until the proxy serves it; the limit is the longest allowed wait between two starts of the app-server.
 
     Return the answer.
     """

@@ -1,8 +1,8 @@
-"""The parts of a client's request that reached the model, read from the requests that the model got.
+"""Functions that find the parts of a client's request in the requests that the model got.
 
 A proxy may put a text in `instructions` or in any item of `input`, as a message of any role or as a separate item
-(`function_call`, `function_call_output`). The checks require that the text is present, and that an output belongs to the right
-call.
+(`function_call`, `function_call_output`). The checks only require that the text is present, and that an output belongs to the
+right call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONG, MANY = 400, 14
 
 @dataclass(frozen=True)
 class Called:
-    """A tool call in the client's history; `path` is a unique word in its arguments, `output` is its output."""
+    """A tool call in the client's history; `path` is a unique word in the arguments of the call, and `output` is its output."""
 
     id: str
     path: str
@@ -67,7 +67,7 @@ def shown(body: Any, number: int) -> str:
 
 
 def must_reach(proxy: Proxy, *texts: tuple[str, str]) -> None:
-    """Check that each request to the model has these texts in order; each comes with its place in the client's request."""
+    """Check that each request to the model has these texts in order; each text has its place in the client's request."""
     __tracebackhide__ = True
     for number, body in enumerate(model_bodies(proxy), 1):
         whole = "\n".join(text for _, text in strings(body))
@@ -92,13 +92,14 @@ def must_not_be_the_users(proxy: Proxy, where: str, text: str) -> None:
             if item.get("role") == "user" and text in _joined_text(item.get("content")):
                 raise AssertionError(
                     f"{where} of the client's request ({text!r}) reached the model as text of the user ({path} of request "
-                    f"{number}). A model obeys it less than a system text, and a user can forge it. Send it as "
+                    f"{number}). A model obeys a text of the user less than a system text, and a user can forge such a text. "
+                    "Send it as "
                     "developerInstructions (or baseInstructions) of thread/start or newConversation."
                 )
 
 
 def must_be_paired(proxy: Proxy, *calls: Called) -> None:
-    """Check that each output reaches the model under the id of its own call or next to its own call."""
+    """Check that each output reaches the model with the id of its own call, or next to its own call."""
     __tracebackhide__ = True
     for number, body in enumerate(model_bodies(proxy), 1):
         for call in calls:
@@ -121,8 +122,10 @@ def _joined_text(value: Any) -> str:
 
 
 def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
-    """Return an error sentence for outputs that are separate items, or ""; a proxy may use a new id if a call and its output
-    share it."""
+    """Return an error sentence for outputs that are separate items, or "".
+
+    The proxy may give a call and its output a new common id.
+    """
     own = {call.id: call for call in calls}
     for _, item in _items(body, "function_call"):
         own.update({item.get("call_id"): call for call in calls if call.path in str(item.get("arguments"))})
@@ -135,7 +138,10 @@ def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
 
 
 def _in_text(body: Any, calls: tuple[Called, ...]) -> str:
-    """Return an error sentence for the outputs in a text, or ""; the name of the call must be before or after each output."""
+    """Return an error sentence for the outputs in a text, or "".
+
+    In the text, the name of the call must be before or after each output.
+    """
     given = body.get("input")
     items = [given] if isinstance(given, str) else [item for item in given or [] if not _is_native(item)]
     text = "\n".join([str(body.get("instructions") or ""), *map(_joined_text, items)])

@@ -1,4 +1,4 @@
-"""Failure messages with the place, the expected value and the actual value, complete enough to be read alone."""
+"""Checks whose failure messages have the place, the expected value and the actual value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 600
 
 
 def with_env(env: Mapping[str, str]) -> str:
-    """Return the beginning of a sentence that names the variables which ask for something; empty if there are none."""
+    """Return the beginning of a sentence that names the environment variables of a case; empty if the case has none."""
     return f"With {', '.join(f'{name}={value}' for name, value in env.items())}, " if env else ""
 
 
@@ -27,7 +27,7 @@ def must_be(where: str, got: Any, wanted: Any) -> None:
 
 
 def must_be_same(where: str, got: Any, wanted: Any) -> None:
-    """Check like `must_be`, including the order of keys."""
+    """Check a value like `must_be`, but also compare the order of keys."""
     __tracebackhide__ = True
     must_be(where, got, wanted)
     if json.dumps(got) != json.dumps(wanted):
@@ -35,14 +35,14 @@ def must_be_same(where: str, got: Any, wanted: Any) -> None:
 
 
 def must_be_one_of(where: str, got: Any, wanted: tuple[Any, ...]) -> None:
-    """Check like `must_be`, with several allowed values."""
+    """Check a value like `must_be`, but with several allowed values."""
     __tracebackhide__ = True
     if got not in wanted:
         raise AssertionError(f"{where} must be {' or '.join(map(short, wanted))}, but it is {short(got)}.")
 
 
 def only(where: str, found: list[Any], of: Any = None) -> Any:
-    """Return the only element of `found`; `of` is the value that was searched, for the failure message."""
+    """Return the only element of `found`; the failure message shows `of`, the value that was searched."""
     __tracebackhide__ = True
     if len(found) != 1:
         among = "" if of is None else f" among {short(of)}"
@@ -53,14 +53,14 @@ def only(where: str, found: list[Any], of: Any = None) -> Any:
 
 
 def usage_of(done: Exchange) -> Any:
-    """Return the `usage` of a whole answer; raises AssertionError if the answer has none."""
+    """Return the `usage` of an answer without a stream; raises AssertionError if the answer has no `usage`."""
     __tracebackhide__ = True
     usage = done.json.get("usage")
     if not isinstance(usage, dict):
         raise AssertionError(
             f"`usage` of the answer to {done.method} {done.path} must be an object with the model's count, but it is "
-            f"{short(usage)}. Read it from tokenUsage.total of thread/tokenUsage/updated, or from info.total_token_usage of "
-            "codex/event/token_count."
+            f"{short(usage)}. Read the count from tokenUsage.total of thread/tokenUsage/updated, or from info.total_token_usage "
+            "of codex/event/token_count."
         )
     return usage
 
@@ -88,7 +88,7 @@ def must_be_unset(where: str, params: dict[str, Any], *names: str) -> None:
 
 
 def must_have(where: str, text: str, *words: str) -> None:
-    """Check that a text contains these words, in this order."""
+    """Check that a text contains these words in this order."""
     __tracebackhide__ = True
     at = -1
     for number, word in enumerate(words):

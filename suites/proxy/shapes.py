@@ -1,4 +1,4 @@
-"""The objects of the OpenAI API as data: the members that a client reads, and their types.
+"""The objects of the OpenAI API, described as data: the members that a client reads, and the types of these members.
 
 Source: the OpenAI API reference and the types of the `openai` package. A member with `?` may be absent. Members that no shape
 names are allowed, because clients ignore them. A type is one word or several with a bar between them; `=a|b` is one of these
@@ -139,7 +139,7 @@ def must_fit(where: str, value: Any, shape: Any) -> None:
 
 
 def misfit(where: str, value: Any, shape: Any) -> str:
-    """Return a sentence about the first member that does not fit the shape; "" if all members fit."""
+    """Return a sentence about the first member that does not fit the shape, or "" if all members fit."""
     if isinstance(shape, str):
         return _misfit_word(where, value, shape)
     if isinstance(shape, tuple):  # one of several

@@ -1,4 +1,4 @@
-"""The fixtures of this suite come from the plugin."""
+"""The fixtures of this suite come from the plugin `codex_replay.suites`."""
 
 from __future__ import annotations
 

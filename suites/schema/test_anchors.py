@@ -1,4 +1,4 @@
-"""The schema fields that the proxy's hand-off document refers to, and whether 0.92 has them.
+"""The schema fields that the hand-off document of the proxy names, and whether the 0.92 schemas have them.
 
 Source: docs/contract/handoff.md, "Schema anchors (app-server 0.92)" and "Schema version mismatch". The document describes
 an older protocol; the name of each case states the fact about the 0.92 schemas.
@@ -53,7 +53,7 @@ def test_anchor_is_in_0_92(bundle_files: BundleFiles, method: str, field: str) -
 
 @pytest.mark.parametrize(("method", "field"), ABSENT)
 def test_anchor_is_not_in_0_92(bundle_files: BundleFiles, method: str, field: str) -> None:
-    """The document names this field (or seems to) for the method, but the 0.92 schemas do not have it.
+    """The document seems to name this field for the method, but the 0.92 schemas do not have the field.
 
     Source: HAND-32, HAND-42.
     """

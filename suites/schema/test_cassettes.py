@@ -9,6 +9,6 @@ from codex_replay.plugin.schema.fixtures import CheckedFrame
 
 
 def test_server_frames_are_valid_and_known(cassette_frames: list[CheckedFrame]) -> None:
-    """Each frame of the server is valid and known; an error names the frame, the path and the nearest known name."""
+    """Each frame of the server is valid and has only known keys; a failure names the frame, the path and a similar known name."""
     found = [f"frame {f.n}: {v.message}" for f in cassette_frames if f.sender == "server" for v in f.violations]
     assert not found, "\n".join(found)

@@ -1,4 +1,4 @@
-"""The numbers and names of methods and events.
+"""The numbers and names of methods and events in the 0.92 schemas.
 
 Source: REAL-34, REAL-116; SCHEMA-02.
 """
@@ -17,7 +17,7 @@ COUNTS = {"ClientRequest": 55, "ServerNotification": 29, "ServerRequest": 6, "Cl
 
 
 def methods(union: Any) -> list[str]:
-    """Return the method names of a union of frames."""
+    """Return the method names in a union of frames of the schema."""
     return [name for branch in union["oneOf"] for name in branch["properties"]["method"]["enum"]]
 
 

@@ -40,7 +40,7 @@ DYNAMIC_TOOL_CALL_RESPONSE = {
 
 @pytest.fixture
 def definitions(bundle_files: BundleFiles) -> dict[str, Any]:
-    """The definitions of the primary file; those of v2 are under "v2"."""
+    """Return the definitions of the primary schema file; the definitions of v2 are below the key "v2"."""
     found: dict[str, Any] = bundle_files.json(PRIMARY)["definitions"]
     return found
 
@@ -127,7 +127,7 @@ def test_dynamic_tool_call_request_in_event_msg(bundle_files: BundleFiles) -> No
 
 
 def test_dynamic_tool_call_request_in_server_notification(bundle_files: BundleFiles) -> None:
-    """`ServerNotification.json` has the event, once: in the definition of EventMsg that it carries along.
+    """`ServerNotification.json` contains the event once, in its copy of the definition EventMsg.
 
     Source: SCHEMA-09, SCHEMA-10.
     """
@@ -136,7 +136,7 @@ def test_dynamic_tool_call_request_in_server_notification(bundle_files: BundleFi
 
 
 def test_dynamic_tool_call_request_is_no_method_of_server_notification(bundle_files: BundleFiles) -> None:
-    """If the statement means a notification, it is wrong: no notification in `ServerNotification.json` has the name of the event.
+    """No notification in `ServerNotification.json` has the name of this event.
 
     Source: SCHEMA-10, REAL-38.
     """
@@ -145,7 +145,7 @@ def test_dynamic_tool_call_request_is_no_method_of_server_notification(bundle_fi
 
 
 def test_dynamic_tool_call_request_is_in_server_notification_through_one_method(bundle_files: BundleFiles) -> None:
-    """The only listed notification whose params reach EventMsg is v1's `sessionConfigured` (its `initialMessages`).
+    """The only listed notification whose params contain EventMsg is `sessionConfigured` of v1 (in `initialMessages`).
 
     Source: SCHEMA-10.
     """

@@ -33,9 +33,16 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"])")
 def prose(text: str) -> Iterator[str]:
     """Yield the paragraphs of a Markdown page: no code, no headings, no tables, no comments."""
     text = re.sub(r"^```.*?^```|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
-    for block in re.split(r"\n\s*\n|\n(?=\s*[-*] )", text):
-        if not block.lstrip().startswith(("#", "|", "!", "<")):
-            yield block
+    text = re.sub(r"^#+ .*\n?", "\n", without_code(text), flags=re.MULTILINE)
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text):
+        if block.strip() and not block.lstrip().startswith(("|", "!", "<")):
+            yield block.strip("\n")
+
+
+def without_code(text: str) -> str:
+    """Return the text without the paragraphs whose every line is indented by four spaces or a tab."""
+    blocks = (block.split("\n") for block in re.split(r"\n[ \t]*\n", text))
+    return "\n\n".join("\n".join(lines) for lines in blocks if not all(line.startswith(("    ", "\t")) for line in lines if line))
 
 
 def texts(source: str) -> Iterator[str]:
@@ -50,7 +57,7 @@ def texts(source: str) -> Iterator[str]:
                 yield "".join(str(part.value) if isinstance(part, ast.Constant) else "\u2026" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
             if id(node) in docs:
-                yield _SOURCE.sub("", inspect.cleandoc(node.value))
+                yield _SOURCE.sub("", without_code(inspect.cleandoc(node.value)))
             elif id(node) not in spoken:
                 yield node.value
 

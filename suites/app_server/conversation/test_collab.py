@@ -1,4 +1,4 @@
-"""Collaborating agents: the server reports spawn, message, wait and close as items and as events.
+"""Collaborating agents: the server reports each call of an agent tool (spawn, send, wait, close) as an item and as an event.
 
 Source: the bundle's CollabAgentTool, CollabAgentToolCallStatus, CollabAgentStatus and EventMsg (collab_*). The cases
 need `[features] collab = true`, which adds the tools spawn_agent, send_input, wait and close_agent.
@@ -36,7 +36,7 @@ NAMES: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
 
 
 def call(server: Server | AppServer, name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
-    """Return a turn of the script in which the model calls one of the tools."""
+    """Return a turn of the script in which the model calls one of the tools for agents."""
     names = server.by_version(NAMES)
     if not names:
         return {"items": [{"type": "function_call", "name": name, "call_id": call_id, "arguments": arguments}]}
@@ -47,7 +47,7 @@ def call(server: Server | AppServer, name: str, call_id: str, **arguments: Any) 
 
 
 def go_on(server: Server, *turns: dict[str, Any]) -> None:
-    """Give the models another script (in a replay this has no effect)."""
+    """Give the fake model another script; in a replay, this has no effect."""
     if server.upstream is not None:
         server.upstream.script({"turns": list(turns), "otherwise": "default"})
 
@@ -68,7 +68,7 @@ def script(server: AppServer) -> dict[str, Any]:
 
 
 def test_spawn(app_server: AppServer) -> None:
-    """spawn_agent: the item starts without a receiver and completes with the agent in the state pendingInit or running."""
+    """A spawn_agent item starts without a receiver, and completes with an agent in the state pendingInit or running."""
     server = app_server(script(app_server), config=CONFIG, racy=ORDER)
     thread, agent = spawn(server)
     item = {"type": "collabAgentToolCall", "id": "call_1", "tool": "spawnAgent", "senderThreadId": thread}
@@ -87,7 +87,7 @@ def test_spawn(app_server: AppServer) -> None:
 
 
 def test_wait(app_server: AppServer) -> None:
-    """wait: the item completes with the state and the last message of each agent."""
+    """The item of a wait call completes with the state and the last message of each agent."""
     server = app_server(script(app_server), config=CONFIG, racy=ORDER)
     thread, agent = spawn(server)
     wait = {**call(server, "wait", "call_2", ids=[agent], timeout_ms=10000), "match": "wait"}
@@ -149,7 +149,7 @@ def test_send_input_and_close(app_server: AppServer) -> None:
 
 
 def test_no_such_agent(app_server: AppServer) -> None:
-    """A call for an unknown agent fails, with the state notFound."""
+    """A call of an agent tool with an unknown agent fails with the state notFound."""
     turns = [call(app_server, "send_input", "call_1", id=NOBODY, message="Go on."), {"items": [text("Pity.")]}]
     server = app_server(turns, config=CONFIG)
     thread = open_thread(server)

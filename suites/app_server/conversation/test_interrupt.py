@@ -39,7 +39,7 @@ ABORTED = "<turn_aborted>\nThe user interrupted the previous turn on purpose."
 
 
 def since(server: Server, request: Any) -> list[Any]:
-    """Return every frame of the server since this request of the client, without usage and limits."""
+    """Return every frame that the server sent since this request, without the frames about token usage and rate limits."""
     frames = [(frame.sender, frame.value) for frame in server.timeline]
     at = next(n for n, (sender, value) in enumerate(frames) if sender == "client" and value.get("id") == request)
     message = [value for sender, value in frames[at:] if sender == "server"]
@@ -72,11 +72,11 @@ IDLE = {"code": -32600, "message": "no active turn to interrupt"}
 
 @pytest.mark.parametrize("turn", ["0", "7", "no turn"], ids=["right-turn", "wrong-turn", "no-turn"])
 def test_in_the_midst_of_words(app_server: AppServer, turn: str) -> None:
-    """The server sends turn_aborted, the response `{}` and turn/completed.
+    """After turn/interrupt, the server sends turn_aborted, the response `{}` and turn/completed.
 
-    The open agentMessage never completes. Any turn id works.
+    The agentMessage item that is open at an interrupt never completes. turn/interrupt works with any turn id.
 
-    Since 0.169.0 the id of another turn is refused, and the turn is not disturbed.
+    Since 0.169.0 the server refuses turn/interrupt with the id of another turn, and the running turn continues.
 
     Source: REAL-73, REAL-74, REAL-75.
     """
@@ -100,7 +100,7 @@ def test_in_the_midst_of_words(app_server: AppServer, turn: str) -> None:
 
 
 def test_the_next_turn(app_server: AppServer) -> None:
-    """The interrupt uses up a turn id; the next model request reports the interrupt, without the interrupted text.
+    """An interrupt uses up a turn id. The next request to the model reports the interrupt, without the interrupted text.
 
     Source: REAL-73, REAL-78.
     """
@@ -223,7 +223,7 @@ def test_one_of_two_threads(app_server: AppServer) -> None:
 
 
 def test_replaced_by_a_review(app_server: AppServer) -> None:
-    """A review that starts during a turn replaces it: the turn is aborted with the reason `replaced`, and both complete."""
+    """If a review starts during a turn, the server aborts the turn with the reason `replaced`, and both turns complete."""
     server = app_server([CUT_SHORT, {"items": [text("It is fine.", id="msg_2")]}])
     thread = open_thread(server)
     first = start(server, thread)["id"]

@@ -36,18 +36,21 @@ def expects(output: Any) -> dict[str, Any]:
 
 
 def about(server: Server, turn: str, *words: str) -> Events:
-    """Return the turn's notifications whose method contains one of these words."""
+    """Return the notifications of the turn whose method contains one of these words."""
     return [each for each in events(server, turn) if any(word in str(each) for word in words)]
 
 
 def with_image(root: Path) -> None:
-    """Put a.png into the working directory."""
+    """Write the image a.png to the working directory."""
     (root / "work" / "a.png").write_bytes(PNG)
 
 
 @NO_PLAN
 def test_plan(app_server: AppServer) -> None:
-    """update_plan: the event (in_progress) and turn/plan/updated (inProgress); the model gets a confirmation."""
+    """For update_plan, the server sends an event (in_progress) and turn/plan/updated (inProgress).
+
+    The model gets a confirmation of the plan.
+    """
     steps = [("one", "completed"), ("two", "in_progress"), ("three", "pending")]
     plan = [{"step": step, "status": status} for step, status in steps]
     server = app_server(
@@ -65,7 +68,7 @@ def test_plan(app_server: AppServer) -> None:
 
 @NO_PLAN
 def test_plan_without_explanation(app_server: AppServer) -> None:
-    """If a plan has no explanation, the notification has null."""
+    """If a plan has no explanation, turn/plan/updated has null as the explanation."""
     plan = [{"step": "one", "status": "pending"}]
     server = app_server([{"items": [function_call("update_plan", {"plan": plan})]}, expects("Plan updated")])
     thread = open_thread(server)
@@ -78,7 +81,7 @@ def test_plan_without_explanation(app_server: AppServer) -> None:
 
 @NO_PLAN
 def test_plan_with_a_status_that_is_none(app_server: AppServer) -> None:
-    """Only the model gets the error of an invalid plan."""
+    """If the plan of the model is invalid, only the model gets an error."""
     why = (
         "failed to parse function arguments: unknown variant `done`, expected one of `pending`, `in_progress`, `completed` "
         "at line 1 column 36"
@@ -126,7 +129,9 @@ def reasoned(server: Server, thread: str, summary: list[str], content: list[str]
 
 @pytest.mark.parametrize("raw", [False, True], ids=["as-a-rule", "raw"])
 def test_reasoning(app_server: AppServer, raw: bool) -> None:
-    """The parts of a summary and of a content come first, then the complete item; the raw content is an event only on request.
+    """The server first sends the parts of the reasoning, then the complete item.
+
+    The server sends raw content as an event only on request.
 
     Source: REAL-72, EDIT-32.
     """
@@ -185,7 +190,7 @@ ACTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("row", ACTIONS)
 def test_command_action(app_server: AppServer, row: str) -> None:
-    """A command's item describes the command; the event has the same content in snake_case."""
+    """The item of a command describes the command; the event has the same content in snake_case."""
     command, action = ACTIONS[row]
     server = app_server([{"items": [shell_call(command)]}, {"items": [text("Done")]}])
     thread = open_thread(server, **FREE)
@@ -201,7 +206,7 @@ def test_command_action(app_server: AppServer, row: str) -> None:
 
 
 def test_images_of_the_user(app_server: AppServer) -> None:
-    """The user's item repeats images unchanged, by path or by URL; the model gets both as data."""
+    """The item of the user's message repeats each image as its path or URL; the model gets every image as data."""
     server = app_server([{"items": [text("A pixel.")]}], prepare=with_image)
     thread = open_thread(server)
     path = f"{server.work}/a.png"
@@ -249,7 +254,7 @@ def test_view_image(app_server: AppServer) -> None:
 
 
 def test_view_image_that_is_not_there(app_server: AppServer) -> None:
-    """view_image of a missing file makes no item; the model gets a message."""
+    """If view_image names a missing file, the server sends no item; the model gets an error text."""
     server = app_server([{"items": [function_call("view_image", {"path": "none.png"})]}, {"items": [text("Pity.")]}])
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"
@@ -279,7 +284,7 @@ def test_output_schema_is_for_one_turn(app_server: AppServer) -> None:
 
 
 def test_refusal(app_server: AppServer) -> None:
-    """The text of a refusal is not sent: the item starts and never completes, and the turn ends without a last message."""
+    """The client does not get the text of a refusal: the item never completes, and the turn ends without a last message."""
     server = app_server([{"items": [{"type": "refusal", "refusal": "I will not.", "id": "msg_1"}]}])
     thread = open_thread(server)
     assert run(server, thread)["status"] == "completed"
@@ -298,7 +303,7 @@ RAW_CALL = {"0.0.0": ("shell_command", {"command": "printf marker"}), "0.169.0":
 
 
 def test_raw_items(app_server: AppServer) -> None:
-    """experimentalRawEvents: an event and rawResponseItem/completed repeat every item of the model's input and output.
+    """With experimentalRawEvents, an event and rawResponseItem/completed repeat every item of the model's input and output.
 
     Since 0.169.0 rawResponse/completed repeats the id and the usage of each response.
     """

@@ -1,4 +1,6 @@
-"""Several calls in one answer of the model: they run one at a time in any order; their outputs keep the order of the calls.
+"""Several calls in one answer of the model run one at a time, in any order.
+
+The model gets the outputs in the order of the calls.
 
 Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals". The server chooses the first call at random, so
 each recording shows one order, and the cases reply to the requests in the order of their arrival.
@@ -51,7 +53,7 @@ def spans(server: Server) -> list[tuple[str, str]]:
 
 
 def told_in_order(server: Server, calls: int) -> None:
-    """On a live server, check that the model's input has all calls and then their outputs, in the same order."""
+    """On a live server, check that the model's next input has all calls, and then their outputs in the same order."""
     if server.upstream is None:
         return
     last = [entry["body"]["input"] for entry in server.upstream.ledger() if entry["method"] == "POST"][-1]
@@ -60,9 +62,9 @@ def told_in_order(server: Server, calls: int) -> None:
 
 
 def test_commands_run_one_after_the_other(app_server: AppServer) -> None:
-    """A command starts only after the previous command has ended. (REAL-68)
+    """A command starts only after the previous command has ended.
 
-    Since 0.169.0 all commands start at the same time; each has its own end and output.
+    (REAL-68) Since 0.169.0 all commands start at the same time; each has its own end and output.
     """
     calls = [shell_call(f"printf {n}", f"call_{n}") for n in (1, 2, 3)]
     outputs = ran(app_server, call_1="1", call_2="2", call_3="3").get("outputs", {})
@@ -125,7 +127,9 @@ def test_cancel_ends_the_other_call_too(app_server: AppServer) -> None:
 
 
 def test_tools_of_all_sorts(app_server: AppServer) -> None:
-    """A command, a patch and a dynamic tool in one answer all run; the model gets their outputs in the order of the calls.
+    """If one answer calls a command, a patch and a dynamic tool, all three run.
+
+    The model gets the outputs in the order of the calls.
 
     Source: REAL-70.
     """
@@ -150,7 +154,7 @@ def test_tools_of_all_sorts(app_server: AppServer) -> None:
 
 
 def test_words_before_calls(app_server: AppServer) -> None:
-    """Text before the calls of an answer comes first, as a separate item."""
+    """If an answer has text before its calls, the server first sends the text, as a separate item."""
     words = text("First this.", id="msg_0")
     server = app_server(script(ran(app_server, call_1="1").get("outputs", {}), words, shell_call("printf 1")))
     thread = open_thread(server, **FREE)

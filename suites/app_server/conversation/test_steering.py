@@ -1,4 +1,4 @@
-"""Input that comes during a turn: the input steers that turn, although its response has another turn id.
+"""Input during a turn goes to the running turn, although the response to the input has another turn id.
 
 Source: docs/contract/real-0.92.md, section 4: turn/start during a turn returns a new id, but the input steers the old turn; a
 turn and a message with the same items, pipelined, give one or two model calls, at random.
@@ -39,7 +39,7 @@ BOTH = [("user", "first"), ("assistant", "One"), ("user", "second")]
 
 
 def steer(server: Server) -> str:
-    """Steer a running turn with a second input; wait for the end of the turn, and return its thread."""
+    """Send a second input to a running turn, wait for the end of the turn, and return the id of the thread."""
     thread = open_thread(server)
     start(server, thread, "first")
     wait_message(server)
@@ -52,7 +52,9 @@ def steer(server: Server) -> str:
 
 
 def test_turn_start_in_a_turn(app_server: AppServer) -> None:
-    """turn/start returns a new turn id and sends turn/started; the text steers the old turn; only that turn ends. (REAL-77)
+    """During a turn, turn/start returns a new turn id, but its text goes to the running turn; only the running turn ends.
+
+    (REAL-77)
 
     Since 0.169.0 turn/start returns the id of the old turn, and sends no turn/started.
     """
@@ -78,7 +80,7 @@ def test_turn_start_in_a_turn(app_server: AppServer) -> None:
 
 @pytest.mark.since("0.169.0", "earlier versions were not examined")
 def test_turn_steer(app_server: AppServer) -> None:
-    """turn/steer during a turn returns its id; the words come as a further userMessage; the turn ends once."""
+    """turn/steer returns the id of the running turn; the text becomes another userMessage; the turn ends once."""
     server = app_server([GATED, SECOND])
     thread = open_thread(server)
     turn = start(server, thread, "first")["id"]
@@ -98,7 +100,7 @@ def test_turn_steer(app_server: AppServer) -> None:
 
 @pytest.mark.since("0.169.0", "earlier versions were not examined")
 def test_steering_another_turn(app_server: AppServer) -> None:
-    """turn/steer is refused on an idle thread, and if it names a turn that is not running; no turn is steered."""
+    """The server refuses turn/steer on an idle thread, and if it names a turn that is not running."""
     server = app_server([GATED])
     thread = open_thread(server)
     asked: dict[str, Any] = {"threadId": thread, "input": [{"type": "text", "text": "second"}], "expectedTurnId": "7"}
@@ -112,7 +114,7 @@ def test_steering_another_turn(app_server: AppServer) -> None:
 
 
 def test_the_steering_words_are_no_item(app_server: AppServer) -> None:
-    """The input that steers a turn is not repeated as an item; the input that started the turn is. (REAL-77)
+    """The server sends an item for the input that started a turn, but not for the input that steers the turn. (REAL-77)
 
     Since 0.169.0 both inputs are items.
     """
@@ -154,7 +156,7 @@ def test_v1_message_in_a_turn(app_server: AppServer) -> None:
 
 @V1
 def test_v1_turn_and_message_at_once(app_server: AppServer) -> None:
-    """v1: sendUserTurn and sendUserMessage with the same text in one write, as a proxy does: one or two model requests.
+    """If a v1 client sends sendUserTurn and sendUserMessage with the same text at once, the server calls the model once or twice.
 
     Source: REAL-80.
     """

@@ -1,6 +1,6 @@
-"""The life of threads: start, read, list, resume, fork, archive, unarchive, roll back.
+"""What clients do with threads: start, read, list, resume, fork, archive, unarchive, roll back.
 
-Several at the same time; several listeners.
+Also several threads at the same time, and several listeners.
 
 Source: docs/contract/real-0.92.md, sections 4 and 6, and the bundle's Thread*Params and Thread*Response. On a live server
 the cases also check the input of the next model request.
@@ -45,7 +45,7 @@ def says(*words: str) -> list[dict[str, Any]]:
 
 
 def turn(number: int, asked: str, answered: str) -> dict[str, Any]:
-    """Return a turn in the form of a thread's file, in which the ids start at the beginning."""
+    """Return a turn in the form of the thread's file, in which ids are counted from the beginning of the thread."""
     content = [{"type": "text", "text": asked, "text_elements": []}]
     items = [
         {"type": "userMessage", "id": f"item-{2 * number - 1}", "content": content},
@@ -58,7 +58,7 @@ ONE, TWO = turn(1, "first", "One"), turn(2, "second", "Two")
 
 
 def stored(server: Server, *turns: dict[str, Any]) -> Any:
-    """Return turns as thread/read has them: with the ids of the file or, in later versions, with the ids of the frames."""
+    """Return turns in the form of thread/read, with the ids of the thread's file; later versions use the ids of the frames."""
     if has_events(server):
         return list(turns)
     bare = [{key: value for key, value in each.items() if key != "id"} for each in turns]
@@ -75,7 +75,7 @@ def two_turns(server: Server, **settings: Any) -> str:
 
 
 def test_read(app_server: AppServer) -> None:
-    """thread/read returns the thread of thread/start with a preview of its first message; it returns turns only on request."""
+    """thread/read returns the thread with a preview of its first message, and the turns of the thread only on request."""
     server = app_server(says("One", "Two"))
     thread = two_turns(server)
     begun = all_of(server, "thread/started")[0]["thread"]
@@ -88,7 +88,7 @@ def test_read(app_server: AppServer) -> None:
 
 
 def test_list(app_server: AppServer) -> None:
-    """thread/list has the threads with at least one turn, newest first; `limit` and `cursor` select a page."""
+    """thread/list returns the threads with at least one turn, newest first; `limit` and `cursor` select a page."""
     server = app_server(says("One", "Two"))
     first = open_thread(server)
     assert server.request("thread/list", {}) == these(server, {"data": [], "nextCursor": None})
@@ -190,9 +190,9 @@ def test_resume_keeps_the_settings(app_server: AppServer) -> None:
 
 @pytest.mark.until("0.140.0", "0.169.0 keeps the settings of the thread")
 def test_resume_forgets_the_settings(app_server: AppServer) -> None:
-    """thread/resume and thread/fork use the settings of config.toml and of the request, not the settings of thread/start.
+    """thread/resume and thread/fork use the settings from config.toml and from their own request, not those from thread/start.
 
-    A resumed thread warns about a different model.
+    If a thread is resumed with a different model, the server sends a warning.
     """
     server = app_server(says("One", "Two"))
     configured = ("gpt-5.2-codex", "never", "readOnly", None)
@@ -228,7 +228,7 @@ def test_resume_with_a_history(app_server: AppServer) -> None:
 
 
 def test_fork(app_server: AppServer) -> None:
-    """thread/fork makes another thread with the same turns; later messages of one thread are not in the other."""
+    """thread/fork makes a new thread with the same turns; later messages of one thread do not appear in the other thread."""
     server = app_server(
         [*says("One", "Two"), *[{"items": [text("Three", id="m")], "match": "in the fork"}], {"items": [text("Four", id="n")]}]
     )
@@ -252,14 +252,17 @@ ROLLBACK = {"0.0.0": True, "0.169.0": False}
 
 
 def drop(server: Server, thread: str, turns: int, started: list[str]) -> tuple[str, dict[str, Any]]:
-    """Return the method and params of the request that drops the last `turns` of a thread's turns."""
+    """Return the method and the params of the request that removes the last `turns` turns of a thread."""
     if server.by_version(ROLLBACK):
         return "thread/rollback", {"threadId": thread, "numTurns": turns}
     return "thread/revert", {"threadId": thread, "beforeTurnId": started[-turns]}
 
 
 def test_rollback(app_server: AppServer) -> None:
-    """thread/rollback drops the last turns of the thread, of its file, and of the model's input; thread/revert does the same."""
+    """thread/rollback removes the last turns from the thread, from its file, and from the model's input.
+
+    thread/revert removes turns in the same way.
+    """
     server = app_server(says("One", "Two", "Three"), racy=ESTIMATE)
     thread = open_thread(server, experimental=True)
     started = [run(server, thread, words)["id"] for words in ("first", "second")]
@@ -275,7 +278,7 @@ def test_rollback(app_server: AppServer) -> None:
 
 
 def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
-    """A rollback of too many turns drops all turns; a rollback of zero turns is refused, and so is a revert to no turn."""
+    """A rollback of too many turns removes all turns. The server refuses a rollback of zero turns, and a revert to no turn."""
     server = app_server(says("One"), racy=ESTIMATE)
     thread = open_thread(server, experimental=True)
     started = [run(server, thread, "first")["id"]]
@@ -291,9 +294,9 @@ def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
 
 
 def test_rollback_in_a_turn(app_server: AppServer) -> None:
-    """A rollback during a turn is refused with an error and an event; the turn continues.
+    """The server refuses a rollback during a turn with an error and an event; the turn continues.
 
-    A revert interrupts the turn, and drops it.
+    A revert during a turn interrupts this turn and removes it.
     """
     server = app_server([{"items": [text("One"), {"type": "gate", "name": "later"}]}])
     thread = open_thread(server, experimental=True)
@@ -365,7 +368,7 @@ def test_no_such_thread(app_server: AppServer, row: str) -> None:
 
 
 def test_archived_thread_is_not_there(app_server: AppServer) -> None:
-    """An archived thread cannot be read or archived; a thread that is not archived cannot be unarchived."""
+    """The server refuses to read or archive an archived thread, and to unarchive a thread that is not archived."""
     server = app_server(says("One"))
     thread = open_thread(server)
     run(server, thread, "first")
@@ -423,7 +426,7 @@ def test_two_threads_at_once(app_server: AppServer) -> None:
 
 @V1
 def test_two_listeners(app_server: AppServer) -> None:
-    """Two listeners of one conversation compete: each event reaches only one of them, so the client gets it once.
+    """If one conversation has two listeners, each event reaches only one of them, so the client gets each event once.
 
     Source: REAL-50.
     """
@@ -441,7 +444,7 @@ def test_two_listeners(app_server: AppServer) -> None:
 
 @V1
 def test_v1_list(app_server: AppServer) -> None:
-    """v1: listConversations (in pages) and the summary of a conversation have the same content as a thread in v2."""
+    """In v1, listConversations (in pages) and the summary of a conversation have the same content as a thread in v2."""
     server = app_server(says("One", "Two"))
     first = conversation(server)
     send_words(server, first, "first")
@@ -463,7 +466,10 @@ def test_v1_list(app_server: AppServer) -> None:
 
 @V1
 def test_v1_resume(app_server: AppServer) -> None:
-    """v1: resumeConversation returns the events so far and sends them in sessionConfigured; the ids of new turns start at 0."""
+    """In v1, resumeConversation returns the events so far, and sends them in sessionConfigured.
+
+    After resumeConversation, the ids of new turns start at 0.
+    """
     server = app_server(says("One", "Two"))
     talk = conversation(server)
     send_words(server, talk, "first")
@@ -483,7 +489,7 @@ def test_v1_resume(app_server: AppServer) -> None:
 
 @V1
 def test_v1_fork(app_server: AppServer) -> None:
-    """v1: forkConversation returns another conversation with the same events."""
+    """In v1, forkConversation returns a new conversation with the same events."""
     server = app_server(says("One", "Two"))
     talk = conversation(server)
     send_words(server, talk, "first")
@@ -501,7 +507,10 @@ def test_v1_fork(app_server: AppServer) -> None:
 
 @V1
 def test_v1_archive(app_server: AppServer) -> None:
-    """v1: archiveConversation requires the path of the file; afterwards the list no longer has the conversation."""
+    """In v1, archiveConversation requires the path of the conversation's file.
+
+    After that, listConversations omits the conversation.
+    """
     server = app_server(says("One"))
     server.initialize()
     begun = server.request("newConversation", {"cwd": server.work})

@@ -26,7 +26,7 @@ def new_conversation(server: Server, **params: Any) -> str:
 
 
 def listen(server: Server, conversation: str) -> str:
-    """Add a listener; return the subscription's id."""
+    """Add a listener to the conversation; return the id of the subscription."""
     subscription: str = server.request("addConversationListener", {"conversationId": conversation})["subscriptionId"]
     return subscription
 
@@ -50,7 +50,7 @@ def user_turn(server: Server, conversation: str, words: str) -> dict[str, Any]:
 
 
 def test_new_conversation(app_server: AppServer) -> None:
-    """The result has the conversation's id, its model and its rollout file; without a listener the server sends nothing else."""
+    """newConversation returns the conversation's id, model and file; without a listener, the server sends nothing else."""
     server = app_server()
     server.initialize()
     result = server.request("newConversation", {"cwd": server.work, "model": "gpt-5.2"})
@@ -76,7 +76,7 @@ def test_listener(app_server: AppServer) -> None:
 
 
 def test_user_turn(app_server: AppServer) -> None:
-    """`sendUserTurn` is answered `{}`; the turn has the frames of v2 without turn/started and thread/started.
+    """The server answers `sendUserTurn` with `{}`; the turn has the frames of v2 without turn/started and thread/started.
 
     Source: REAL-44, REAL-48, REAL-49.
     """
@@ -157,7 +157,7 @@ def test_items_need_data(app_server: AppServer) -> None:
 
 
 def test_the_payloads_of_the_proxy(app_server: AppServer) -> None:
-    """The server accepts every field of the proxy's payloads; it ignores the unknown fields without an error.
+    """The server accepts every field of the payloads that the proxy sends, and ignores unknown fields without an error.
 
     Source: REAL-45, HAND-32, HAND-42.
     """

@@ -1,4 +1,4 @@
-"""Threads and turns of the v2 API: the exact frames, in their order.
+"""The exact frames of threads and turns of the v2 API, in their order.
 
 Source: docs/contract/real-0.92.md, section 4, "JSON-RPC surface" and "Turns, tools and approvals"; section 6 lists the allowed
 differences.
@@ -74,7 +74,10 @@ def test_thread_start(app_server: AppServer) -> None:
 
 
 def test_mcp_startup_complete(app_server: AppServer) -> None:
-    """Without MCP servers mcp_startup_complete comes immediately, with an empty turn id; later versions report no start."""
+    """Without MCP servers, mcp_startup_complete comes immediately, with an empty turn id.
+
+    Later versions do not send mcp_startup_complete.
+    """
     server = app_server()
     thread = start_thread(server)
     if not has_events(server):
@@ -244,7 +247,7 @@ def test_unknown_fields_are_ignored(app_server: AppServer) -> None:
 
 
 def test_requests_in_one_write(app_server: AppServer) -> None:
-    """A client may send requests before the first response: the responses come in the order of the requests."""
+    """If a client sends requests before the first response, the responses come in the order of the requests."""
     server = app_server()
     server.send(
         b'{"id":"a","method":"initialize","params":{"clientInfo":{"name":"c","version":"1"}}}\n'

@@ -1,4 +1,4 @@
-"""Accounts: login by key and by ChatGPT (the part that works offline), the reports about a login, logout, limits, refresh.
+"""Accounts: login with a key and with ChatGPT (the part that works offline), the reports about it, logout, limits, refresh.
 
 Source: docs/contract/real-0.92.md, sections 1 and 2, and the bundle's Account, LoginAccountParams, GetAuthStatusResponse and
 RateLimitSnapshot.
@@ -31,7 +31,7 @@ def script(auth: Any, *words: str, **more: Any) -> dict[str, Any]:
 
 
 def test_nobody(app_server: AppServer) -> None:
-    """Without a login, and with a provider that requires none, the server reports no account and refuses to read rate limits."""
+    """If the provider needs no login and none exists, the server reports no account and refuses to read rate limits."""
     server = app_server()
     server.initialize()
     assert server.request("account/read", {}) == these(server, {"account": None, "requiresOpenaiAuth": False})
@@ -44,7 +44,7 @@ def test_nobody(app_server: AppServer) -> None:
 
 
 def test_api_key(app_server: AppServer) -> None:
-    """The server reports a login by key as such, sends the key only on request, and refuses to read rate limits."""
+    """After a login with a key, the server reports this, sends the key only on request, and refuses to read rate limits."""
     server = app_server(script("api_key"), auth="api_key", config=WANTS_LOGIN)
     server.initialize()
     assert server.request("account/read", {}) == these(server, {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True})
@@ -61,7 +61,7 @@ def test_api_key(app_server: AppServer) -> None:
 @pytest.mark.since("0.108.0", "getAuthStatus outlived v1, though the bundle does not have it any more")
 @pytest.mark.parametrize("login", [None, "api_key"], ids=["nobody", "api-key"])
 def test_auth_status_outlived_v1(app_server: AppServer, login: str | None) -> None:
-    """getAuthStatus is still answered: the method of the login, and a token only on request."""
+    """getAuthStatus returns the method of the login, and the token only on request."""
     server = app_server(script(login or "none"), auth=login, config=WANTS_LOGIN, bad_input=True)
     server.initialize()
     status = {"authMethod": "apikey" if login else None, "authToken": None, "requiresOpenaiAuth": True}
@@ -113,7 +113,7 @@ def test_logout(app_server: AppServer) -> None:
 
 @V1
 def test_v1_login_and_logout(app_server: AppServer) -> None:
-    """v1: loginApiKey and logoutChatGpt are each answered `{}`, and authStatusChange reports each."""
+    """In v1, the server answers loginApiKey and logoutChatGpt with `{}`, and sends authStatusChange after each."""
     server = app_server(script("api_key"), config=WANTS_LOGIN)
     server.initialize()
     assert server.request("loginApiKey", {"apiKey": KEY}) == {}
@@ -137,7 +137,7 @@ def judge_url(url: str, client: str) -> None:
 
 
 def test_chatgpt_login_cancelled(app_server: AppServer) -> None:
-    """account/login/start with ChatGPT returns an id and an address; after a cancel, the login completes without success."""
+    """account/login/start for ChatGPT returns an id and a URL. If the client cancels, the login completes without success."""
     server = app_server(config=WANTS_LOGIN)
     server.initialize()
     begun = server.request("account/login/start", {"type": "chatgpt"})
@@ -154,7 +154,7 @@ def test_chatgpt_login_cancelled(app_server: AppServer) -> None:
 
 @V1
 def test_v1_chatgpt_login_cancelled(app_server: AppServer) -> None:
-    """v1: after loginChatGpt and cancelLoginChatGpt, the server sends loginChatGptComplete without success."""
+    """In v1, after loginChatGpt and cancelLoginChatGpt, the server sends loginChatGptComplete without success."""
     server = app_server(config=WANTS_LOGIN)
     server.initialize()
     begun = server.request("loginChatGpt")
@@ -168,7 +168,7 @@ def test_v1_chatgpt_login_cancelled(app_server: AppServer) -> None:
 
 
 def test_rate_limits(app_server: AppServer) -> None:
-    """account/rateLimits/read asks the ChatGPT backend; the response has windows in minutes, the backend has them in seconds.
+    """For account/rateLimits/read, the server asks the ChatGPT backend, and converts the windows from seconds to minutes.
 
     Source: REAL-23.
     """
@@ -189,7 +189,7 @@ def test_rate_limits(app_server: AppServer) -> None:
 
 
 def test_rate_limits_of_a_turn(app_server: AppServer) -> None:
-    """Rate limits in the headers of the model's answer are sent, rounded, in account/rateLimits/updated and in token_count."""
+    """The server rounds the rate limits in the headers of a model's answer, and sends them in account/rateLimits/updated."""
     headers = {
         "x-codex-primary-used-percent": "12.5",
         "x-codex-primary-window-minutes": "300",
@@ -232,7 +232,7 @@ REFRESHES = {
 
 @pytest.mark.parametrize("row", REFRESHES)
 def test_refresh_refused(app_server: AppServer, row: str) -> None:
-    """A refused refresh fails the turn, with its own message for each reason; codexErrorInfo is unauthorized.
+    """If the refresh of the login is refused, the turn fails with a message for the reason; codexErrorInfo is unauthorized.
 
     Source: REAL-17, REAL-18, REAL-19, REAL-20.
     """

@@ -1,4 +1,4 @@
-"""Unusual and broken input, row by row: lines that the server ignores, lines that it accepts, and lines that end it.
+"""Unusual and broken input: lines that the server ignores, lines that it accepts, and lines that end the server.
 
 Source: docs/contract/real-0.92.md, section 4, "Bad input". A case proves that the server ignored a line with
 the next request: the response to it must be the next frame.
@@ -108,7 +108,7 @@ def test_invalid_utf8(app_server: AppServer) -> None:
 def test_unterminated_last_line(app_server: AppServer) -> None:
     """A last line without its newline is processed when stdin ends.
 
-    The real server sometimes ends before it has written the response (about one run in sixty), so the case retries.
+    In about one of sixty runs, the real server ends before it has written the response, so the case retries.
     0.169.0 rarely writes the response, so for that version the case requires only the end with status 0, and no other answer.
 
     Source: REAL-95.

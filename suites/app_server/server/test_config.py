@@ -1,4 +1,4 @@
-"""The configuration: how to read it with origins and layers, how to write a key, a batch or a version, and refused writes.
+"""How clients read the configuration with origins and layers, how they write keys, and which writes the server refuses.
 
 Source: the bundle's ConfigReadResponse, ConfigWriteResponse and ConfigLayerSource; docs/contract/real-0.92.md, section 4, lists
 the methods.
@@ -58,7 +58,7 @@ def test_layers(app_server: AppServer) -> None:
 
 
 def with_project(root: Path) -> None:
-    """Put a project with its own configuration into the home."""
+    """Create a project with its own configuration in the home directory."""
     folder = root / "home" / "project" / ".codex"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text('model = "gpt-5.2"\n')
@@ -81,7 +81,7 @@ def test_project_layer(app_server: AppServer) -> None:
 
 
 def test_write(app_server: AppServer) -> None:
-    """A write goes to the user's file: the response has its path and its new version, and config/read returns the new value."""
+    """config/value/write changes the user's file and returns its path and new version; config/read returns the new value."""
     server = app_server()
     server.initialize()
     before = server.request("config/read", {})["origins"]["model"]
@@ -98,7 +98,7 @@ def test_write(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("strategy", ["replace", "upsert"])
 def test_merge_strategy(app_server: AppServer, strategy: str) -> None:
-    """A replaced table loses its other keys; an upserted table keeps them."""
+    """If a write replaces a table, the table loses its other keys; if a write upserts a table, the table keeps them."""
     server = app_server(config={"mcp_servers": {"tiny": {"command": "tiny", "args": ["one"], "enabled": False}}})
     server.initialize()
     value = {"command": "huge", "enabled": False}
@@ -120,7 +120,7 @@ def test_delete(app_server: AppServer) -> None:
 
 
 def test_batch(app_server: AppServer) -> None:
-    """A batch of several edits makes one new version."""
+    """A batch of several edits makes one new version of the configuration."""
     server = app_server()
     server.initialize()
     edits = [
@@ -161,7 +161,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("row", REFUSALS)
 def test_write_refused(app_server: AppServer, row: str) -> None:
-    """The error of a refused write has a specific code in `data`; the file does not change."""
+    """If the server refuses a write, the error has a code in `data`, and the file does not change."""
     edit, code, message = REFUSALS[row]
     server = app_server()
     server.initialize()
@@ -186,7 +186,7 @@ def test_a_batch_is_all_or_nothing(app_server: AppServer) -> None:
 
 
 def test_a_thread_has_the_new_settings(app_server: AppServer) -> None:
-    """A thread that starts after a write has the new settings."""
+    """A thread that starts after a write to the configuration has the new settings."""
     server = app_server([{"items": [text("Hello")], "expect": {"model": "gpt-5.2"}}])
     server.initialize()
     server.request("config/value/write", {"keyPath": "model", "value": "gpt-5.2", "mergeStrategy": "replace"})
@@ -196,7 +196,7 @@ def test_a_thread_has_the_new_settings(app_server: AppServer) -> None:
 
 
 def test_overrides_of_a_thread(app_server: AppServer) -> None:
-    """The `config` of a thread/start overrides the file, for that thread only."""
+    """The `config` of thread/start overrides the configuration file, but only for this thread."""
     server = app_server([{"items": [text("Hello")], "expect": {"body": {"reasoning": {"effort": "low"}}}}])
     thread = open_thread(server, config={"model_reasoning_effort": "low"})
     assert run(server, thread)["status"] == "completed"
@@ -213,7 +213,7 @@ def test_requirements(app_server: AppServer) -> None:
 
 @V1
 def test_v1_saved_config(app_server: AppServer) -> None:
-    """v1: getUserSavedConfig returns the configuration in camelCase; setDefaultModel writes the model and the effort."""
+    """In v1, getUserSavedConfig returns the configuration in camelCase; setDefaultModel writes the model and the effort."""
     server = app_server()
     server.initialize()
     config: dict[str, Any] = {
@@ -253,7 +253,7 @@ def test_a_file_that_is_wrong(app_server: AppServer) -> None:
 
 @pytest.mark.since("0.169.0", "earlier versions know the key, or ignore it silently")
 def test_ignored_key(app_server: AppServer) -> None:
-    """The server reports a key that it does not know twice: when a client connects, and when a thread starts."""
+    """The server reports an unknown configuration key twice: when a client connects, and when a thread starts."""
     server = app_server(config={"no_such_key": 1})
     server.initialize()
     report = server.notification("configWarning")
@@ -271,7 +271,7 @@ KNOWS_DEPRECATED = {"0.0.0": True, "0.169.0": False}
 def test_deprecated(app_server: AppServer) -> None:
     """When a thread starts, an event and deprecationNotice report a deprecated key; deprecationNotice has no thread id.
 
-    Since 0.169.0 the server warns that it ignores the key.
+    Since 0.169.0 the server warns that it ignores the deprecated key.
     """
     server = app_server(config={"experimental_instructions_file": "instructions.md"})
     thread = open_thread(server)

@@ -18,9 +18,9 @@ RESULT = {"0.0.0": ["userAgent"], "0.169.0": ["userAgent", "codexHome", "platfor
 
 
 def test_initialize(app_server: AppServer) -> None:
-    """The result of `initialize` is exactly `{"userAgent": ...}`, not `user_agent`; the frame has no `jsonrpc` key.
+    """The result of `initialize` has only `userAgent` (not `user_agent`), and the frame has no `jsonrpc` key.
 
-    The user agent is `<client>/0.92.0 (<os>; <arch>) <term> (<client>; <version>)` (section 3).
+    The user agent has the form `<client>/0.92.0 (<os>; <arch>) <term> (<client>; <version>)`.
 
     Source: REAL-35, REAL-41.
     """

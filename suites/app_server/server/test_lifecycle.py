@@ -1,4 +1,4 @@
-"""How the server ends: at the end of stdin, by a signal, with a closed stdout; and the situation in which it does not end.
+"""How the server ends: at the end of stdin, after a signal, and with a closed stdout; and when the server does not end.
 
 Source: docs/contract/real-0.92.md, section 4, end of "Bad input". A recording has no signals and no ends of
 pipes, so the cases that need them are live only; on a fake they are skipped.
@@ -66,9 +66,9 @@ ENDS_IN_AN_APPROVAL = {"0.0.0": False, "0.169.0": True}
 
 @pytest.mark.live_only("a recording cannot show that a server does not end")
 def test_end_of_input_with_a_pending_approval(app_server: AppServer) -> None:
-    """While an approval is open, the server does not end at the end of stdin. (REAL-93)
+    """If an approval is open when stdin ends, the server keeps running.
 
-    Since 0.169.0 the server then ends with status 0, and the turn does not end.
+    (REAL-93) Since 0.169.0 the server ends with status 0 in this situation, before the turn has ended.
     """
     script = [{"items": [shell_call("printf marker")]}]
     server = app_server(script) if (ends := app_server.by_version(ENDS_IN_AN_APPROVAL)) else app_server(script, ends=None)
@@ -88,7 +88,7 @@ def test_end_of_input_with_a_pending_approval(app_server: AppServer) -> None:
 def test_unterminated_last_line(app_server: AppServer) -> None:
     """When stdin ends, the server processes a last line without a newline and still answers it.
 
-    The real server sometimes ends before it has written the response (about one run in sixty), so the case retries.
+    In about one of sixty runs, the real server ends before it has written the response, so the case retries.
     0.169.0 rarely writes the response, so for that version the case requires only the end with status 0, and no other answer.
 
     Source: REAL-95.
@@ -144,7 +144,7 @@ def test_signal_with_a_pending_approval(app_server: AppServer) -> None:
 
 @pytest.mark.live_only("a recording cannot show a write to a closed pipe")
 def test_closed_stdout(app_server: AppServer) -> None:
-    """With a closed stdout the server continues, and ends with status 0 at the end of stdin."""
+    """If the client closes the server's stdout, the server continues, and ends with status 0 at the end of stdin."""
     server = app_server()
     server.initialize()
     server.close_stdout()

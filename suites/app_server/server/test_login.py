@@ -1,4 +1,4 @@
-"""How auth.json and the environment decide on a login, and how the server reacts to a 401 from the model.
+"""Which login the server takes from auth.json and the environment, and what the server does after a 401 from the model.
 
 Source: docs/contract/real-0.92.md, sections 1 and 2. On a live server the cases also compare the requests upstream.
 """
@@ -42,7 +42,7 @@ def script(auth: Any, *turns: Any) -> dict[str, Any]:
 
 
 def asked_upstream(server: Server) -> list[tuple[str, int]]:
-    """Return the end of the path of each request upstream, and the status of its response.
+    """Return, for each request to the backend, the end of the path and the status of the response.
 
     The requests to the ChatGPT backend are left out: later versions request workspaces and settings there, at unpredictable
     times.
@@ -58,9 +58,9 @@ CHATGPT_WINS = {"0.0.0": False, "0.169.0": True}
 
 @pytest.mark.parametrize("mode", [None, "chatgpt", "apikey"], ids=["no-mode", "chatgpt", "apikey"])
 def test_a_key_wins_over_tokens(app_server: AppServer, mode: str | None) -> None:
-    """An auth.json with both a key and tokens is a login by key for every `auth_mode`. (REAL-06)
+    """If auth.json has a key and tokens, the server uses the key for every `auth_mode`.
 
-    Since 0.169.0 such a file is a login by ChatGPT if `auth_mode` says so.
+    (REAL-06) Since 0.169.0 the server uses the tokens if `auth_mode` is `chatgpt`.
     """
     tokens = mode == "chatgpt" and app_server.by_version(CHATGPT_WINS)
     auth = auth_json(OPENAI_API_KEY="fake-key", **({} if mode is None else {"auth_mode": mode}))
@@ -77,7 +77,7 @@ def test_a_key_wins_over_tokens(app_server: AppServer, mode: str | None) -> None
 
 @pytest.mark.parametrize("days", [7, 9])
 def test_an_old_login_is_refreshed_at_the_start(app_server: AppServer, days: int) -> None:
-    """The server refreshes a login at the start only if the last refresh was more than eight days ago.
+    """At its start, the server refreshes a login only if the last refresh was more than eight days ago.
 
     Source: REAL-10. The plan `plus` comes from the refreshed tokens.
     """
@@ -119,8 +119,7 @@ OTHER_ACCOUNT = {
 def test_the_retry_is_for_the_same_account(app_server: AppServer, account: str) -> None:
     """After a 401 the server retries with the tokens now in auth.json if they belong to the same account. (REAL-12, REAL-13)
 
-    If the tokens belong to another account, the server refreshes the login that it has read; since 0.169.0 the turn fails
-    instead.
+    If the new tokens belong to another account, the server refreshes its old login; since 0.169.0, the turn fails instead.
     """
     same = account == "account-one"
     message = None if same else app_server.by_version(OTHER_ACCOUNT)

@@ -51,7 +51,7 @@ def test_model_list(app_server: AppServer) -> None:
 
 
 def test_model_list_in_pages(app_server: AppServer) -> None:
-    """`limit` and `cursor` select a page; an invalid cursor is refused."""
+    """In model/list, `limit` and `cursor` select a page; the server refuses an invalid cursor."""
     server = started(app_server())
     everything = server.request("model/list", {})["data"]
     seen: list[Any] = []
@@ -68,7 +68,7 @@ def test_model_list_in_pages(app_server: AppServer) -> None:
 
 
 def test_collaboration_modes(app_server: AppServer) -> None:
-    """The response lists the modes that a client may offer; until 0.107 each has its instructions."""
+    """collaborationMode/list returns the modes that a client may offer; until 0.107 each mode has its instructions."""
     server = app_server()
     server.initialize(experimental=True)
     modes = server.request("collaborationMode/list", {})["data"]
@@ -81,7 +81,7 @@ def test_collaboration_modes(app_server: AppServer) -> None:
 
 @V1
 def test_user_agent(app_server: AppServer) -> None:
-    """v1: getUserAgent returns the same user agent as initialize."""
+    """In v1, getUserAgent returns the same user agent as initialize."""
     server = app_server()
     agent = server.initialize()
     assert server.request("getUserAgent") == agent
@@ -93,7 +93,7 @@ SKILL = "---\nname: whistle\ndescription: Whistles a tune.\n---\nWhistle.\n"
 
 
 def with_skills(root: Path) -> None:
-    """Put a good and a broken skill of the user into the home."""
+    """Create a valid skill and a broken skill of the user in the home directory."""
     for name, words in (("whistle", SKILL), ("broken", "no front matter\n")):
         folder = root / "home" / "skills" / name
         folder.mkdir(parents=True)
@@ -101,7 +101,7 @@ def with_skills(root: Path) -> None:
 
 
 def test_skills_list(app_server: AppServer) -> None:
-    """skills/list returns the user's skills and the system's skills for a directory; it reports a broken skill as an error."""
+    """skills/list returns the skills of the user and of the system for a directory, and reports a broken skill as an error."""
     server = started(app_server(prepare=with_skills))
     (entry,) = server.request("skills/list", {"cwds": [server.work], "forceReload": True})["data"]
     assert entry["cwd"] == server.work
@@ -125,7 +125,7 @@ def test_skills_config(app_server: AppServer) -> None:
 
 
 def test_skill_as_input(app_server: AppServer) -> None:
-    """The model gets the text of a skill that is part of the input."""
+    """If the user's input names a skill, the model gets the text of the skill."""
     server = app_server([{"items": [text("Done")], "expect": {"prompt": "Whistle.\n"}}], prepare=with_skills)
     thread = open_thread(server)
     skills = server.request("skills/list", {"cwds": [server.work]})["data"][0]["skills"]
@@ -143,7 +143,7 @@ def test_app_list(app_server: AppServer) -> None:
 
 
 def test_feedback(app_server: AppServer) -> None:
-    """Feedback that the configuration forbids is refused."""
+    """If the configuration forbids feedback, the server refuses to upload it."""
     server = started(app_server())
     error = server.request_error("feedback/upload", {"classification": "bug", "includeLogs": False})
     assert error == {"code": REFUSED, "message": "sending feedback is disabled by configuration"}
@@ -209,7 +209,7 @@ def test_command_exec_fails(app_server: AppServer, row: str) -> None:
 
 @V1
 def test_v1_exec(app_server: AppServer) -> None:
-    """v1: execOneOffCommand takes the sandbox policy in kebab-case."""
+    """In v1, execOneOffCommand takes the sandbox policy in kebab-case."""
     server = started(app_server())
     policy = {"sandboxPolicy": {"type": "danger-full-access"}}
     result = server.request("execOneOffCommand", {"command": ["printf", "hi"], **policy})
@@ -235,7 +235,7 @@ FOUND = {
 
 
 def test_fuzzy_file_search(app_server: AppServer) -> None:
-    """fuzzyFileSearch returns the files whose names match the query, best first, with the positions of the letters."""
+    """fuzzyFileSearch returns the files whose names match, best match first, with the positions of the matching letters."""
     server = started(app_server(prepare=with_files))
     found = server.request("fuzzyFileSearch", {"query": "alp", "roots": [server.work]})["files"]
     assert sorted(found[0]) == server.by_version(FOUND)
@@ -248,13 +248,13 @@ def test_fuzzy_file_search(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("query", ["zzz", ""], ids=["no-match", "empty"])
 def test_fuzzy_file_search_finds_nothing(app_server: AppServer, query: str) -> None:
-    """A query without a match, or without letters, returns no files."""
+    """fuzzyFileSearch returns no files if the query matches no file or is empty."""
     server = started(app_server(prepare=with_files))
     assert server.request("fuzzyFileSearch", {"query": query, "roots": [server.work]}) == {"files": []}
 
 
 def with_repository(root: Path) -> None:
-    """Make the working directory a repository with one commit on its remote and one uncommitted change."""
+    """Make the working directory a git repository with one commit on its remote and one uncommitted change."""
     env = {"PATH": os.environ["PATH"], "HOME": str(root / "home"), "GIT_CONFIG_NOSYSTEM": "1"}
     env |= {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in IDENTITY.items()}
 
@@ -279,7 +279,7 @@ COMMIT = "3cf6436bdd80005afd826c34f2bd720ff3fb83a2"
 
 @V1
 def test_git_diff(app_server: AppServer) -> None:
-    """v1: gitDiffToRemote returns the commit of the remote and the local diff against it."""
+    """In v1, gitDiffToRemote returns the commit of the remote and the local diff against it."""
     server = started(app_server(prepare=with_repository))
     result = server.request("gitDiffToRemote", {"cwd": server.work})
     assert result["sha"] == COMMIT
@@ -288,7 +288,7 @@ def test_git_diff(app_server: AppServer) -> None:
 
 @V1
 def test_git_diff_without_a_repository(app_server: AppServer) -> None:
-    """v1: gitDiffToRemote refuses a directory that is not a repository."""
+    """In v1, gitDiffToRemote refuses a directory that is not a repository."""
     server = started(app_server())
     error = server.request_error("gitDiffToRemote", {"cwd": server.work})
     assert error == {"code": REFUSED, "message": f'failed to compute git diff to remote for cwd: "{server.work}"'}
@@ -360,7 +360,7 @@ def test_review(app_server: AppServer, row: str) -> None:
 
 
 def test_review_findings(app_server: AppServer) -> None:
-    """The server sends the findings in the model's JSON both unchanged and as text."""
+    """The server sends the findings of a review twice: as the model's JSON, unchanged, and as text."""
     location = {"absolute_file_path": "/x/a.txt", "line_range": {"start": 1, "end": 2}}
     finding = {
         "title": "[P1] Wrong sum",
@@ -392,7 +392,7 @@ DETACHED = {"0.0.0": True, "0.169.0": False}
 def test_detached_review(app_server: AppServer) -> None:
     """A detached review runs in a new thread; the first thread gets no notifications of the review.
 
-    Since 0.169.0 a detached review is refused.
+    Since 0.169.0 the server refuses a detached review.
     """
     detached = app_server.by_version(DETACHED)
     server = app_server([{"items": [text("It is fine.")]}]) if detached else app_server(bad_input=True)
@@ -410,7 +410,7 @@ def test_detached_review(app_server: AppServer) -> None:
 
 
 def test_review_without_instructions(app_server: AppServer) -> None:
-    """A review with blank instructions is refused."""
+    """The server refuses a review with blank instructions."""
     server = app_server()
     thread = open_thread(server)
     error = server.request_error("review/start", {"threadId": thread, "target": {"type": "custom", "instructions": " "}})
@@ -418,7 +418,7 @@ def test_review_without_instructions(app_server: AppServer) -> None:
 
 
 def test_review_against_a_branch_of_nothing(app_server: AppServer) -> None:
-    """Outside a repository a review against a branch starts, fails with an error, and the turn of the review never completes."""
+    """Outside a git repository, a review against a branch starts and fails with an error, and its turn never completes."""
     server = app_server()
     thread = open_thread(server)
     target = {"type": "baseBranch", "branch": "main"}

@@ -1,4 +1,4 @@
-"""Commands that need the client's approval: the request, each decision, and its consequences.
+"""Commands that need the approval of the client: the server's request, and the effect of each decision.
 
 Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals". All cases share one
 prompt: in a replay the client's decision selects the recording that continues the turn.
@@ -30,7 +30,7 @@ REFUSED = "exec command rejected by user"
 
 
 def shell_of(server: Server, seen: Events) -> list[str]:
-    """Return the argv of the command of a call, from its event or from its item."""
+    """Return the argv of a command, from its event or from its item."""
     if has_events(server):
         found: list[str] = seen[0][1]["msg"]["command"]
         return found
@@ -54,7 +54,7 @@ def of_command(server: Server) -> Events:
 
 
 def ended(server: Server, thread: str, shell: list[str], output: str, error: str, status: int, duration: Any) -> tuple[str, Any]:
-    """The exec_command_end of the call."""
+    """Return the exec_command_end event of the call."""
     return event(
         thread,
         "0",
@@ -75,7 +75,7 @@ def ended(server: Server, thread: str, shell: list[str], output: str, error: str
 
 
 def test_request(app_server: AppServer) -> None:
-    """The frames before the request come in a fixed order; the request is exact, and its id is an integer that starts at 0.
+    """The frames before an approval request come in a fixed order, and the request has exact params; the ids are integers from 0.
 
     Source: REAL-36, REAL-51, REAL-52.
     """
@@ -140,7 +140,9 @@ def test_accept(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("decision", ["decline", "anything"])
 def test_decline(app_server: AppServer, decision: str) -> None:
-    """decline, or an invalid decision: two item/completed for one id, `declined` and `failed`; the turn continues.
+    """After decline or an invalid decision, the server sends two item/completed with one id, `declined` and `failed`.
+
+    The turn continues.
 
     Source: REAL-54, REAL-56.
     """

@@ -1,4 +1,4 @@
-"""Tools that the client declares and executes: the call, the possible replies, and the output for the model.
+"""Tools that the client declares and runs: the call, the possible replies, and the output for the model.
 
 Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals"; docs/contract/schema-tools.md. On a live server the
 script's `expect` also checks the output for the model.
@@ -44,7 +44,7 @@ def script(told: str, item: dict[str, Any] | None = None) -> list[dict[str, Any]
 
 
 def test_call(app_server: AppServer) -> None:
-    """The event comes first (the only one with camelCase keys), then the request; the model gets the client's output unchanged.
+    """For a call, the server sends an event with camelCase keys, then a request; the model gets the client's output unchanged.
 
     Source: REAL-47, REAL-62, REAL-63, REAL-64, SCHEMA-11, SCHEMA-13.
     """
@@ -80,7 +80,7 @@ REPLIES: dict[str, tuple[Any, str]] = {
 
 
 def contents(reply: dict[str, Any]) -> dict[str, Any]:
-    """Return a reply in the form of later versions: a list of contents in place of `output`."""
+    """Return a client's reply in the form of later versions, which have a list of contents in place of `output`."""
     return {"contentItems": [{"type": "inputText", "text": reply["output"]}], **{k: v for k, v in reply.items() if k != "output"}}
 
 
@@ -100,9 +100,9 @@ def test_reply(app_server: AppServer, row: str) -> None:
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
-    """If the client replies with a JSON-RPC error, the turn hangs until turn/interrupt. (REAL-57)
+    """If the client answers a tool call with a JSON-RPC error, the turn hangs until turn/interrupt.
 
-    Since 0.169.0 the call fails, and the turn continues.
+    (REAL-57) Since 0.169.0 the call fails, and the turn continues.
     """
     hangs = app_server.by_version(HANGS)
     server = app_server([{"items": [call()]}] if hangs else script("dynamic tool request failed"))
@@ -141,7 +141,7 @@ def test_bad_call(app_server: AppServer, row: str) -> None:
 
 
 def test_arguments_are_not_held_to_the_schema(app_server: AppServer) -> None:
-    """The server passes any JSON object to the client and does not check it against the declared schema."""
+    """The server passes on the model's arguments without a check against the declared schema."""
     server = app_server(script("12:00", call({"time zone": 5, "more": [None, {"a": "\N{LINE SEPARATOR}"}]})))
     thread = open_thread(server, dynamicTools=[tool_spec(server, CLOCK)])
     start(server, thread)
@@ -152,7 +152,7 @@ def test_arguments_are_not_held_to_the_schema(app_server: AppServer) -> None:
 
 
 def serve(server: Server, calls: int, at_once: bool) -> list[str]:
-    """Answer this number of calls, each with its call id; return the ids in the order of the calls."""
+    """Answer this number of calls, each with its own call id as the output; return the call ids in order."""
     order, waiting = [], []
     for _ in range(calls):
         request = server.server_request(REQUEST)
@@ -167,9 +167,9 @@ def serve(server: Server, calls: int, at_once: bool) -> list[str]:
 
 
 def test_parallel(app_server: AppServer) -> None:
-    """The server sends two calls of one answer one at a time, in any order; the model gets the outputs in the order of its calls.
+    """If one answer has two calls, the server sends them one at a time, in any order; the model gets the outputs in call order.
 
-    Since 0.169.0 the server sends both calls before any reply.
+    Since 0.169.0 the server sends both calls before the client replies.
 
     Source: REAL-69, REAL-70.
     """
@@ -194,7 +194,7 @@ KEEPS_TOOLS = {"0.0.0": False, "0.169.0": True}
 
 
 def test_resume_forgets_the_tools(app_server: AppServer) -> None:
-    """A resumed thread has lost its dynamic tools: the model does not get them, and a call is unsupported.
+    """A resumed thread has lost its dynamic tools: the model no longer gets the tools, and a call of a tool is unsupported.
 
     Since 0.169.0 a resumed thread still has its dynamic tools: the client gets the call.
     """
@@ -258,7 +258,7 @@ ACCEPTED: dict[str, tuple[str, ...]] = {"0.0.0": (), "0.169.0": ("unknown-type",
 
 @pytest.mark.parametrize("row", BAD_TOOLS)
 def test_bad_tool(app_server: AppServer, row: str) -> None:
-    """A tool with a missing or invalid member is refused, and no thread starts.
+    """If a declared tool has a missing or invalid member, the server refuses thread/start, and no thread starts.
 
     Source: SCHEMA-07, SCHEMA-08, SCHEMA-18. The bundle allows any value as a schema; the server does not. Since 0.169.0 a schema
     may have a type that the server does not know.

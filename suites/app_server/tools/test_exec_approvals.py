@@ -1,4 +1,4 @@
-"""Which commands need an approval, which decisions are valid, and the consequence of each decision.
+"""Which commands need an approval, which decisions are valid, and what each decision causes.
 
 Source: docs/contract/real-0.92.md, section 4, "Turns, tools and approvals", and the bundle's CommandExecutionApprovalDecision and
 ReviewDecision. test_approvals has the cases of the exact request, accept, decline and cancel. On a live server the
@@ -42,7 +42,7 @@ def expects(output: str, words: str = "Done") -> dict[str, Any]:
 
 
 def statuses(server: Server) -> list[tuple[str, str, int | None]]:
-    """Return id, status and exit code of every completed command."""
+    """Return the id, status and exit code of every completed command."""
     return [(item["id"], item["status"], item["exitCode"]) for item in items_of(server, "commandExecution")]
 
 
@@ -71,7 +71,7 @@ def test_accept_is_for_once(app_server: AppServer) -> None:
 
 
 def test_accept_with_amendment(app_server: AppServer) -> None:
-    """acceptWithExecpolicyAmendment: commands that begin with the amended words need no further approval, in later turns too.
+    """After acceptWithExecpolicyAmendment, commands that begin with the amended words need no approval, in later turns too.
 
     Source: REAL-52.
     """
@@ -111,7 +111,7 @@ def test_no_decision_is_a_decline(app_server: AppServer, row: str) -> None:
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
-    """If the client replies with a JSON-RPC error, the turn hangs until turn/interrupt, and the server never ends.
+    """If the client answers an approval with a JSON-RPC error, the turn hangs until turn/interrupt, and the server never ends.
 
     Since 0.169.0 the command fails without running, and the turn continues.
 
@@ -182,10 +182,10 @@ OTHER_POLICIES: dict[str, dict[str, tuple[Any, str, int] | None]] = {
 
 @pytest.mark.parametrize("row", POLICIES)
 def test_policy(app_server: AppServer, row: str) -> None:
-    """Each policy requests an approval for exactly its kind of commands; the client accepts each request. (REAL-51)
+    """With each approval policy, the server requests an approval only for the commands that the policy names.
 
-    0.169.0 does not have the policy `on-failure`, requests an approval for every command under `untrusted`, and makes no item of
-    a command that it refuses.
+    (REAL-51) 0.169.0 has no policy `on-failure`, requests an approval for every command under `untrusted`, and sends no item for
+    a refused command.
     """
     policy, sandbox, arguments, *usual = POLICIES[row]
     other = app_server.by_version(OTHER_POLICIES).get(row, tuple(usual))
@@ -213,7 +213,7 @@ def test_policy(app_server: AppServer, row: str) -> None:
 
 
 def test_never_escalated(app_server: AppServer) -> None:
-    """Under `never` the server refuses a call with escalated permissions before it starts; only the model gets the reason."""
+    """With the policy `never`, the server does not start a call with escalated permissions; only the model gets the reason."""
     arguments = {"command": MARKER, "sandbox_permissions": "require_escalated", "justification": "To see the marker."}
     call = {"type": "function_call", "name": "shell_command", "call_id": "call_1", "arguments": arguments}
     why = (
@@ -229,9 +229,9 @@ def test_never_escalated(app_server: AppServer) -> None:
 
 
 def test_blocked_by_policy(app_server: AppServer) -> None:
-    """Under `never` a dangerous command fails without running; the output of its item is the reason.
+    """With the policy `never`, a dangerous command fails without running; the output of its item states the reason.
 
-    Since 0.169.0 such a command is not an item, and only the model gets the reason.
+    Since 0.169.0 a dangerous command has no item, and only the model gets the reason.
     """
     server = app_server([{"items": [shell_call("rm -rf nothing")]}, {"items": [text("Done")]}])
     thread = open_thread(server, **FREE)

@@ -51,12 +51,12 @@ def with_old_file(root: Path) -> None:
 
 
 def added(server: Server) -> dict[str, Any]:
-    """Return the change of the patch ADD in the form of the item."""
+    """Return the change that the patch ADD makes, in the form of an item."""
     return {"path": f"{server.work}/new.txt", "kind": {"type": "add"}, "diff": "one\ntwo\n"}
 
 
 def statuses(server: Server) -> list[tuple[str, str]]:
-    """Return id and status of every completed file change."""
+    """Return the id and status of every completed file change."""
     return [(item["id"], item["status"]) for item in items_of(server, "fileChange")]
 
 
@@ -83,7 +83,7 @@ def test_request(app_server: AppServer) -> None:
 
 
 def test_accept(app_server: AppServer) -> None:
-    """accept: the output of apply_patch, patch_apply_end, one item/completed, and then the diff of the turn.
+    """After accept, the server sends the output of apply_patch, patch_apply_end, one item/completed, and the diff of the turn.
 
     Source: REAL-53, REAL-61.
     """
@@ -138,7 +138,9 @@ def test_turn_diff(app_server: AppServer) -> None:
 
 @pytest.mark.parametrize("decision", ["decline", "anything"])
 def test_decline(app_server: AppServer, decision: str) -> None:
-    """decline, or an invalid decision: two item/completed for one id, `declined` and `failed`; the turn continues.
+    """After decline or an invalid decision, the server sends two item/completed with one id, `declined` and `failed`.
+
+    The turn continues.
 
     Source: REAL-54, REAL-56.
     """
@@ -175,7 +177,7 @@ def test_cancel(app_server: AppServer) -> None:
 
 
 def test_accept_for_session(app_server: AppServer) -> None:
-    """acceptForSession: the next change to the same file needs no approval."""
+    """After acceptForSession, the next change of the same file needs no approval."""
     again = "*** Begin Patch\n*** Update File: new.txt\n@@\n one\n-two\n+three\n*** End Patch\n"
     server = app_server([{"items": [patch(ADD)]}, {"items": [patch(again, "call_2")]}, {"items": [text("Done")]}])
     thread = open_thread(server, **ASKS, **server.by_version(PATCHES))
@@ -196,7 +198,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("row", KINDS)
 def test_kind(app_server: AppServer, row: str) -> None:
-    """Each kind of change has its own diff: the hunks of an update, or the content of a deleted file."""
+    """The diff of a change depends on its kind: the hunks of an update, or the content of a deleted file."""
     words, kind, diff = KINDS[row]
     server = app_server([{"items": [patch(words)]}, {"items": [text("Done")]}], prepare=with_old_file)
     thread = open_thread(server, **FREE, **server.by_version(PATCHES))
@@ -213,7 +215,7 @@ def test_kind(app_server: AppServer, row: str) -> None:
 
 
 def test_patch_that_does_not_apply(app_server: AppServer) -> None:
-    """A patch that does not apply never becomes an item; only the model gets an error."""
+    """If a patch cannot be applied, the server sends no item for it; only the model gets an error."""
     script = [{"items": [patch(UPDATE)]}, {"items": [text("Pity.")]}]
     server = app_server(script)
     thread = open_thread(server, **FREE, **server.by_version(PATCHES))
@@ -229,7 +231,7 @@ def test_patch_that_does_not_apply(app_server: AppServer) -> None:
     ids=["approved", "denied", "abort"],
 )
 def test_v1(app_server: AppServer, decision: str, status: list[list[str]]) -> None:
-    """v1 sends applyPatchApproval and no notification with the turn's diff; after an abort the item may stay open.
+    """In v1, the server sends applyPatchApproval, and no diff of the turn; after an abort, the item may stay open.
 
     Source: REAL-48, REAL-59.
     """

@@ -62,7 +62,7 @@ BROKEN = {"mcp_servers": {"broken": {"command": "no-such-program"}}}
 
 
 def with_program(root: Path) -> None:
-    """Put the MCP server's program into the working directory."""
+    """Write the program of the MCP server to the working directory."""
     (root / "work" / "tiny.py").write_text(PROGRAM)
 
 
@@ -85,7 +85,7 @@ def call(arguments: dict[str, Any], name: str = "mcp__tiny__add") -> dict[str, A
 
 
 def add(app_server: AppServer, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return a script's item: the model calls the tool `add`, by its whole name or in the namespace of its server."""
+    """Return a script's item: the model calls the tool `add` of the MCP server, by the name that the Codex version uses."""
     if not app_server.by_version(NAMESPACES):
         return call(arguments)
     item = {"type": "function_call", "id": "fc_1", "namespace": "mcp__tiny", "name": "add", "call_id": "call_1"}
@@ -99,7 +99,10 @@ def script(item: dict[str, Any], output: str) -> list[dict[str, Any]]:
 
 
 def test_start_up(app_server: AppServer) -> None:
-    """The server reports the MCP server as starting, then as ready; the last notification lists the ready servers."""
+    """Codex reports an MCP server first as starting, then as ready.
+
+    The last notification lists the MCP servers that are ready.
+    """
     server = app_server(config=TINY, prepare=with_program)
     ready(server)
     updates = [(msg["server"], msg["status"]) for msg in msgs(server, "mcp_startup_update")]
@@ -127,13 +130,13 @@ def test_start_up_fails(app_server: AppServer) -> None:
 
 
 def expected_output(app_server: AppServer, words: str) -> dict[str, Any]:
-    """Return the expectation of a script for the output of the call: JSON, or an empty text for a version that adds the time."""
+    """Return the output that the script expects: JSON, or an empty text for a version that adds a time to the output."""
     form = app_server.by_version(TOLD)
     return {} if form is None else {"outputs": {"call_1": form.format(words=words)}}
 
 
 def judge_told(server: Server, words: str) -> None:
-    """On a live server whose outputs begin with the time of the call, check the output for the model."""
+    """On a live server whose outputs begin with the duration of the call, check the output that the model gets."""
     if server.upstream is not None and server.by_version(TOLD) is None:
         output = asked_upstream(server)[-1][-1]["output"]
         head, _, rest = "\n".join(part["text"] for part in output).partition("\nOutput:\n")
@@ -142,7 +145,7 @@ def judge_told(server: Server, words: str) -> None:
 
 
 def test_tool_call(app_server: AppServer) -> None:
-    """A call of an MCP tool has a begin event, an end event and one mcpToolCall item; the model gets the content as JSON."""
+    """For a call of an MCP tool, Codex sends a begin event, an end event and one mcpToolCall item; the model gets JSON."""
     turns = [
         {"items": [add(app_server, {"a": 1, "b": 2})]},
         {"items": [text("Done")], "expect": expected_output(app_server, "3")},
@@ -167,7 +170,7 @@ def test_tool_call(app_server: AppServer) -> None:
 
 
 def test_tool_call_fails(app_server: AppServer) -> None:
-    """A result with isError makes the item `failed` and stays in the item; the turn continues."""
+    """If the result of an MCP tool has isError, the item is `failed` and still has the result; the turn continues."""
     turns = [{"items": [add(app_server, {})]}, {"items": [text("Done")], "expect": expected_output(app_server, "There is no a.")}]
     server = app_server(turns, config=TINY, prepare=with_program)
     thread = ready(server)
@@ -186,7 +189,7 @@ OPEN_IF_ASKED = {"0.0.0": True, "0.169.0": False}
 
 
 def test_elicitation(app_server: AppServer) -> None:
-    """An elicitation of an MCP server is only an event: the protocol has no reply to it, and the call stays open.
+    """Codex reports an elicitation of an MCP server only as an event. Clients cannot reply to it, and the call stays open.
 
     Since 0.169.0 the server accepts an elicitation without a request to the client if no command needs an approval.
     """
@@ -214,7 +217,7 @@ def test_elicitation(app_server: AppServer) -> None:
 
 
 def test_resource(app_server: AppServer) -> None:
-    """A built-in tool of Codex reads resources; its item is a call to that MCP server."""
+    """If a built-in tool of Codex reads a resource of an MCP server, its item is a call of this MCP server."""
     contents = app_server.by_version(
         {"0.0.0": [{"text": "1", "uri": "tiny://one"}], "0.169.0": [{"uri": "tiny://one", "text": "1"}]}
     )
@@ -249,21 +252,21 @@ def test_status(app_server: AppServer) -> None:
 
 
 def test_status_of_none(app_server: AppServer) -> None:
-    """Without MCP servers the list is empty."""
+    """Without MCP servers, mcpServerStatus/list returns an empty list."""
     server = app_server()
     server.initialize()
     assert server.request("mcpServerStatus/list", {}) == {"data": [], "nextCursor": None}
 
 
 def test_reload(app_server: AppServer) -> None:
-    """config/mcpServer/reload takes no params and is answered immediately."""
+    """The server answers config/mcpServer/reload, which has no params, immediately."""
     server = app_server()
     server.initialize()
     assert server.request("config/mcpServer/reload") == {}
 
 
 class Authority(http.server.BaseHTTPRequestHandler):
-    """An MCP server over HTTP that requires a login, and its authority, which registers every client and issues tokens."""
+    """An MCP server over HTTP that requires a login, with an authority that registers every client and issues tokens."""
 
     def log_message(self, *_: object) -> None:
         """Log nothing."""
@@ -277,7 +280,7 @@ class Authority(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self) -> None:
-        """Serve the metadata of the authority."""
+        """Answer GET requests with the metadata of the authority."""
         base = "http://" + self.headers["host"]
         places = {f"{what}_endpoint": f"{base}/{what}" for what in ("authorization", "token", "registration")}
         known = "/.well-known/oauth-authorization-server" in self.path
@@ -286,7 +289,7 @@ class Authority(http.server.BaseHTTPRequestHandler):
         self._answer(200 if known else 404, {"issuer": base, "response_types_supported": ["code"], **places} if known else {})
 
     def do_POST(self) -> None:
-        """Register a client, or issue tokens."""
+        """Answer POST requests: register a client, or issue tokens."""
         asked = self.rfile.read(int(self.headers["content-length"]))
         if self.path == "/registration":
             self._answer(201, {"client_id": "client-1", "redirect_uris": json.loads(asked)["redirect_uris"]})
@@ -312,7 +315,7 @@ def authority() -> Iterator[dict[str, Any]]:
 
 
 def test_oauth_login(app_server: AppServer) -> None:
-    """mcpServer/oauth/login returns an address for the browser; the callback of the browser completes the login."""
+    """mcpServer/oauth/login returns a URL for the browser; the callback from the browser completes the login."""
     with authority() as config:
         server = app_server(config=config)
         server.initialize()
@@ -325,7 +328,7 @@ def test_oauth_login(app_server: AppServer) -> None:
 
 
 def test_oauth_login_that_nobody_makes(app_server: AppServer) -> None:
-    """If no callback comes in time, the login completes without success."""
+    """If the browser's callback does not come in time, the login completes without success."""
     with authority() as config:
         server = app_server(config=config)
         server.initialize()
@@ -335,7 +338,7 @@ def test_oauth_login_that_nobody_makes(app_server: AppServer) -> None:
 
 
 def test_oauth_login_refused(app_server: AppServer) -> None:
-    """A login is refused for a server that does not use HTTP, and for an unknown server."""
+    """Codex refuses mcpServer/oauth/login for an MCP server that does not use HTTP, and for an unknown MCP server."""
     server = app_server(config=TINY, prepare=with_program)
     server.initialize()
     assert server.request_error("mcpServer/oauth/login", {"name": "tiny"}) == {

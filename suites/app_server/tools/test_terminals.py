@@ -19,18 +19,18 @@ CONFIG = {"features": {"unified_exec": True}, "suppress_unstable_features_warnin
 
 
 def call(name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
-    """Return a script's item: the model calls one of the two tools."""
+    """Return a script's item: the model calls one of the two tools for terminals."""
     return {"type": "function_call", "name": name, "call_id": call_id, "arguments": arguments}
 
 
 def go_on(server: Server, *turns: dict[str, Any]) -> None:
-    """Give the model another script (in a replay this has no effect)."""
+    """Give the fake model another script; in a replay, this has no effect."""
     if server.upstream is not None:
         server.upstream.script(list(turns))
 
 
 def test_a_command_to_its_end(app_server: AppServer) -> None:
-    """If a command ends within its call, its item is like that of any other command, and also has a process id."""
+    """If a command ends during its call, its item is like the item of any other command, but also has a process id."""
     item = call("exec_command", "call_1", cmd="printf marker")
     server = app_server([{"items": [item]}, {"items": [text("Done")]}], config=CONFIG)
     thread = open_thread(server, **FREE)
@@ -48,7 +48,7 @@ def test_a_command_to_its_end(app_server: AppServer) -> None:
 
 
 def test_input(app_server: AppServer) -> None:
-    """A command waits in its terminal: the server reports the model's input as an interaction, and the command continues."""
+    """If a command waits in its terminal, the server reports the model's input as an interaction, and the command continues."""
     begin = call("exec_command", "call_1", cmd="read word; printf 'got %s' $word", tty=True, yield_time_ms=1500)
     server = app_server([{"items": [begin]}], config=CONFIG, racy=CHUNKS)
     thread = open_thread(server, **FREE)
@@ -77,7 +77,7 @@ OUTLIVES = {"0.0.0": False, "0.169.0": True}
 
 
 def test_a_terminal_ends_with_its_turn(app_server: AppServer) -> None:
-    """The end of a turn ends a command that still waits: its item fails after the turn has completed.
+    """At the end of a turn, the server ends a command that still waits; its item fails after the turn has completed.
 
     Since 0.169.0 the command continues after the turn, and its item stays open.
     """
@@ -97,7 +97,7 @@ def test_a_terminal_ends_with_its_turn(app_server: AppServer) -> None:
 
 
 def test_no_such_terminal(app_server: AppServer) -> None:
-    """Input to an unknown terminal is not reported as an interaction; only the model gets an error."""
+    """If the model sends input to an unknown terminal, the server reports no interaction; only the model gets an error."""
     report = "write_stdin failed: Unknown process id 1"
     item = call("write_stdin", "call_1", session_id=1, chars="hello\n")
     script = [{"items": [item]}, {"items": [text("Pity.")], "expect": {"outputs": {"call_1": report}}}]

@@ -53,7 +53,7 @@ def answers(**given: list[str]) -> dict[str, Any]:
 
 @pytest.mark.since("0.169.0", "until then a question needs no options, and isOther is false")
 def test_question_with_options(app_server: AppServer) -> None:
-    """The request has the questions; a client may offer another answer (isOther); the model gets the answers as JSON."""
+    """The server's request has the questions, with isOther if a free answer is possible; the model gets the answers as JSON."""
     reply = answers(colour=["red"])
     server = app_server(script(json.dumps(reply, separators=(",", ":")), COLOUR))
     thread = open_thread(server, experimental=True)
@@ -74,7 +74,7 @@ def test_question_with_options(app_server: AppServer) -> None:
 
 @pytest.mark.since("0.169.0", "until then a question needs no options")
 def test_question_without_options(app_server: AppServer) -> None:
-    """The client gets no question without options; the model gets the reason."""
+    """If a question has no options, the client does not get the question; the model gets the reason."""
     server = app_server(script("request_user_input requires non-empty options for every question", SIZE))
     thread = open_thread(server, experimental=True)
     assert run(server, thread, **PLAN)["status"] == "completed"
@@ -82,7 +82,7 @@ def test_question_without_options(app_server: AppServer) -> None:
 
 
 def test_question(app_server: AppServer) -> None:
-    """The event comes first, then the request with the questions; the model gets the client's answers as JSON.
+    """The server sends an event, then the request with the questions; the model gets the client's answers as JSON.
 
     The case has one question, because the server writes several questions in no fixed order.
 
@@ -118,9 +118,9 @@ def test_no_answers(app_server: AppServer, reply: Any) -> None:
 
 
 def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
-    """If the client replies with a JSON-RPC error, the turn hangs until turn/interrupt. (REAL-57)
+    """If the client answers a question with a JSON-RPC error, the turn hangs until turn/interrupt.
 
-    Since 0.169.0 the model gets an empty list of answers, and the turn continues.
+    (REAL-57) Since 0.169.0 the model gets an empty list of answers, and the turn continues.
     """
     hangs = app_server.by_version(HANGS)
     server = app_server(script("", COLOUR)[:1] if hangs else script('{"answers":{}}', COLOUR), config=CONFIG)
@@ -151,7 +151,7 @@ def test_only_in_plan_mode(app_server: AppServer) -> None:
 def test_warning(app_server: AppServer) -> None:
     """When a thread starts, an event with an empty turn id warns about a feature under development.
 
-    Since 0.169.0 the feature is not under development: the server does not warn about it.
+    In 0.169.0, collaboration modes are no longer under development: the server sends no warning.
     """
     server = app_server(config={"features": {"collaboration_modes": True}})
     thread = open_thread(server)

@@ -35,7 +35,7 @@ def no_turn(done: Exchange) -> None:
 
 
 def refused(done: Exchange, status: int) -> None:
-    """Check that the answer is an error in OpenAI's form, and that the app-server got no request."""
+    """Check that the answer is an error in the form of the OpenAI API, and that the app-server got no request."""
     must_be_answered(done, status)
     message = done.json["error"]["message"]
     assert isinstance(message, str), f"error.message of the answer must be a string, not {message!r}"
@@ -47,7 +47,7 @@ def refused(done: Exchange, status: int) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("auth-required", "HAND-06")
 def test_a_bearer_is_required(proxy: Proxy, endpoint: str, authorization: str | None) -> None:
-    """Without the correct bearer the answer is 401."""
+    """Without the correct bearer token, the proxy answers 401."""
     refused(proxy.post(endpoint, headers={"Authorization": authorization}, ok=False), 401)
 
 
@@ -55,7 +55,7 @@ def test_a_bearer_is_required(proxy: Proxy, endpoint: str, authorization: str | 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("auth-whole-key", "HAND-06")
 def test_the_whole_key_is_compared(proxy: Proxy, endpoint: str, change: str) -> None:
-    """A bearer that has only the start of the correct key is refused."""
+    """The proxy refuses a bearer token that is only the beginning of the correct key."""
     proxy.post(endpoint)  # the key of this proxy is known only after its start
     assert proxy.running is not None, "no proxy has been started"
     key = proxy.running.key
@@ -66,7 +66,7 @@ def test_the_whole_key_is_compared(proxy: Proxy, endpoint: str, change: str) -> 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("auth-case", "HAND-06")
 def test_the_scheme_is_written_in_any_case(proxy: Proxy, endpoint: str) -> None:
-    """The scheme of the bearer is not case-sensitive (RFC 9110, 11.1)."""
+    """The proxy accepts `Bearer` in any case (RFC 9110, 11.1)."""
     proxy.post(endpoint)  # the key of this proxy is known only after its start
     assert proxy.running is not None, "no proxy has been started"
     done = proxy.post(endpoint, headers={"Authorization": f"bearer {proxy.running.key}"}, ok=False)
@@ -77,14 +77,14 @@ def test_the_scheme_is_written_in_any_case(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("bad-body", "HAND-01")
 def test_a_body_that_is_no_object(proxy: Proxy, endpoint: str, body: bytes) -> None:
-    """A body that is not an object gets a 400 with an error; the app-server gets no request."""
+    """If the body of a request is not a JSON object, the proxy answers 400 with an error, and the app-server gets no request."""
     refused(proxy.ask("POST", PATHS[endpoint], body), 400)
 
 
 @pytest.mark.parametrize("missing", ["input", "messages"])
 @pytest.mark.spec("bad-empty", "HAND-01", "PAY-69")
 def test_a_request_without_a_prompt(proxy: Proxy, missing: str) -> None:
-    """A request without a prompt gets a 400 and starts no turn."""
+    """To a request without a prompt, the proxy answers 400 and starts no turn."""
     path = PATHS["responses" if missing == "input" else "chat"]
     refused(proxy.ask("POST", path, {"model": "gpt-5.2"}), 400)
 
@@ -92,14 +92,14 @@ def test_a_request_without_a_prompt(proxy: Proxy, missing: str) -> None:
 @pytest.mark.expects_failure
 @pytest.mark.spec("bad-path", "HAND-10")
 def test_an_unknown_path(proxy: Proxy) -> None:
-    """An unknown path gets a 404."""
+    """The proxy answers 404 to a request with an unknown path."""
     must_be_answered(proxy.ask("POST", "/v1/nothing", {"model": "x"}), 404)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("bad-then-good", "HAND-01", "HAND-09")
 def test_a_bad_request_breaks_nothing(proxy: Proxy, endpoint: str) -> None:
-    """A good request after a bad request succeeds."""
+    """After an invalid request, the next valid request succeeds."""
     refused(proxy.ask("POST", PATHS[endpoint], b"{"), 400)
     proxy.post(endpoint)
 
@@ -110,7 +110,7 @@ def test_a_bad_request_breaks_nothing(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("request-id", "HAND-02")
 def test_request_ids(proxy: Proxy, endpoint: str, kind: str) -> None:
-    """Every answer has a request id in a header, and all request ids are different."""
+    """Every answer of the proxy has a request id in a header, and all request ids are different."""
     names = ("x-request-id", "request-id", "x-proxy-request-id")
     ids = []
     for _ in range(2):

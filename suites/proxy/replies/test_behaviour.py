@@ -36,7 +36,7 @@ WIDE = "aa\u2028b \U0001f600\u0085 é " * 40
 @pytest.mark.model("Once.")
 @pytest.mark.spec("one-model-call", "REAL-80")
 def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """One request of the client makes exactly one request to the model."""
+    """For one request of the client, the model gets exactly one request."""
     done = proxy.post(endpoint, {"stream": stream})
     must_say(done, "Once.")
     must_be("The number of requests to the model for one request of the client", len(proxy.model_calls()), 1)
@@ -47,7 +47,7 @@ def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool
 @pytest.mark.model("First part. ", {"type": "reasoning", "summary": "hm"}, "Second part.")
 @pytest.mark.spec("whole-turn", "REAL-98")
 def test_the_answer_ends_at_the_turns_end(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The answer ends with the turn and not with the first agent message, because a turn may have several messages."""
+    """The proxy ends its answer at the end of the turn, not at the first agent message; a turn may have several messages."""
     text = read(proxy.post(endpoint, {"stream": stream})).text
     for part in ("First part.", "Second part."):
         must_be(f"The number of times that {part!r}, a message of the turn, occurs in the text {text!r}", text.count(part), 1)
@@ -81,7 +81,7 @@ IN_CHUNKS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("size", CHUNKS)
 @pytest.mark.spec("deltas", "EDIT-15")
 def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: str) -> None:
-    """The text arrives unchanged with small chunks, fragmented lines, U+2028, astral characters and a delta of 100 KB."""
+    """The client gets the model's text unchanged, with small chunks, split lines, U+2028, emoji and a delta of 100 KB."""
     prompt = f"Give me chunks of {size};"
     body = asking(endpoint, prompt)
     env = FRAGMENTS if size == "fragments" else None
@@ -100,7 +100,7 @@ ERRORS: list[Any] = [
 
 
 def with_model(cases: list[Any]) -> list[Any]:
-    """Return the same cases, each with its turn as the model's script."""
+    """Return the given cases; in each, the script of the model is the turn of the case."""
     return [
         pytest.param(case.values[1], id=case.id, marks=pytest.mark.model(turns=[{**case.values[0], **THINKS, "times": "always"}]))
         for case in cases
@@ -124,7 +124,7 @@ def with_model(cases: list[Any]) -> list[Any]:
     "REAL-109",
 )
 def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> None:
-    """The answer has status 429 for a limit, 400 for a too long prompt, a 5xx for other faults, and an error message."""
+    """After a fault, the proxy answers 429 for a limit, 400 for a too long prompt, or a 5xx, with an error message."""
     done = proxy.post(endpoint, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     error = failure(done)
@@ -141,7 +141,7 @@ def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> N
 @pytest.mark.parametrize("status", with_model(ERRORS))
 @pytest.mark.spec("fault-stream", "REAL-98")
 def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
-    """After a fault the stream ends with an error, never with the clean end of a half answer."""
+    """After a fault, the stream ends with an error, and does not look like a complete answer."""
     done = proxy.post(endpoint, {"stream": True}, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     assert failure(done), f"the error in the stream is empty: {done.shown(-300)}"
@@ -159,7 +159,7 @@ def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
 )
 @pytest.mark.spec("fault-then-good", "REAL-98")
 def test_the_request_after_a_fault(proxy: Proxy, endpoint: str) -> None:
-    """The request after a failed turn succeeds."""
+    """After a failed turn, the next request succeeds."""
     must_come_of_the_fault(proxy, proxy.post(endpoint, asking(endpoint, proxy.prompt("Fail.")), ok=False, within=AT_ONCE))
     must_say(proxy.post(endpoint, asking(endpoint, proxy.prompt("Succeed."))), "Better.")
 
@@ -183,7 +183,7 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("Hi.")
 @pytest.mark.spec("tools-reach-model", "REAL-46", "REAL-47")
 def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
-    """The tools reach the model with name, description and parameters, as tools of the request or in its instructions."""
+    """The model gets the tools with name, description and parameters, as tools of the request or in the instructions."""
     proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree", description="Lists herons.")]})
     for body in model_bodies(proxy):
         message = json.dumps(body, ensure_ascii=False)
@@ -216,7 +216,7 @@ def test_a_tool_without_a_description_is_served(proxy: Proxy, endpoint: str) -> 
 @pytest.mark.model(native())
 @pytest.mark.spec("native-call", "REAL-62", "REAL-63", "SCHEMA-16")
 def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The client gets each native call of the model once."""
+    """The client gets each native tool call of the model once."""
     answer = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]}))
     calls = [(call.name, arguments(call.arguments)) for call in answer.calls]
     must_be("(name, arguments) of the calls that the client gets", calls, [("getFileTree", {"path": "a"})])
@@ -226,7 +226,7 @@ def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: b
 @pytest.mark.model(turns=[{"items": ["Mixed?"], "times": "always"}])
 @pytest.mark.spec("many-clients", "REAL-50")
 def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
-    """Up to eight parallel requests (or as many as the proxy supports) get their own answers."""
+    """Each of eight parallel requests (or as many as the proxy supports) gets its own answer."""
     clients = min(8, proxy.clients)
     turns: list[dict[str, Any]] = [
         {"match": f"client-{n};", "items": [f"Answer {n}. " * 20], "times": "always"} for n in range(clients)
@@ -290,7 +290,7 @@ def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream
 )
 @pytest.mark.spec("server-requests", "REAL-52", "REAL-58")
 def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The proxy answers each request of the app-server, because the turn hangs without a response; then the turn ends."""
+    """The proxy answers each request of the app-server, because a request without an answer would block the turn."""
     done = proxy.post(endpoint, {"stream": stream}, env={"PROXY_APPROVAL_POLICY": "untrusted"}, ok=False)
     asked = [frame.value["id"] for frame in done.frames if frame.sender == "server" and frame.kind == "request"]
     answered = [frame.value["id"] for frame in done.frames if frame.sender == "client" and frame.kind in ("response", "error")]
@@ -307,7 +307,7 @@ def test_what_the_server_asks_is_answered(proxy: Proxy, endpoint: str, stream: b
 @pytest.mark.model(turns=[{"items": [REMOVES]}, {"items": ["So be it."]}])
 @pytest.mark.spec("approvals-withheld", "REAL-52", "REAL-54", "REAL-58")
 def test_no_command_is_approved_for_nobody(proxy: Proxy, endpoint: str) -> None:
-    """No client can approve a command, so the proxy approves none: with the policy `untrusted` a command is not run."""
+    """With the policy `untrusted`, the proxy approves no command, because no client can approve a command."""
     done = proxy.post(endpoint, env={"PROXY_APPROVAL_POLICY": "untrusted"}, ok=False)
     asked = {f.value["id"]: f.value["method"] for f in done.frames if f.sender == "server" and f.kind == "request"}
     assert asked, (
@@ -337,7 +337,7 @@ def test_no_command_is_approved_for_nobody(proxy: Proxy, endpoint: str) -> None:
 )
 @pytest.mark.spec("usage-of-the-turn", "REAL-49")
 def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
-    """The usage is the sum of the turn or the usage of its last model request, but not the usage of the first request alone."""
+    """The usage in the answer is the sum of the turn, or that of the last model request, but not that of the first request."""
     usage = usage_of(proxy.post(endpoint))
     must_be_one_of("usage.total_tokens of a turn of two model calls (110 and 220)", usage["total_tokens"], (330, 220))
 
@@ -346,7 +346,7 @@ def test_usage_of_a_turn_of_two_calls(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("Hi.")
 @pytest.mark.spec("server-death", "REAL-94")
 def test_an_app_server_that_dies_is_replaced(proxy: Proxy, endpoint: str) -> None:
-    """After the app-server died, the proxy starts a new one, and a request that comes during the back-off succeeds."""
+    """If the app-server dies, the proxy starts a new one; a request that comes before the new start also succeeds."""
     script = [{"items": ["Hi."], "times": "always"}]
     done = proxy.post(endpoint, script=script)
     child = int({frame.child for frame in done.frames}.pop())

@@ -1,4 +1,7 @@
-"""The form of chat answers, whole and streamed, as OpenAI's clients read them. Source: the Chat Completions API reference."""
+"""The form of chat answers, with and without a stream, as OpenAI's clients read them.
+
+Source: the Chat Completions API reference.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def chunks(proxy: Proxy, **more: object) -> list[Event]:
 
 @pytest.mark.spec("chat-whole", source="OpenAI API reference, Chat Completions", says="The chat completion object")
 def test_whole(proxy: Proxy) -> None:
-    """The answer is one completion with one choice; its message is the model's text."""
+    """The answer is one completion with one choice, whose message has the model's text."""
     done = proxy.chat()
     body = done.json
     kind = (done.header("content-type") or "").partition(";")[0]
@@ -41,7 +44,7 @@ def test_whole(proxy: Proxy) -> None:
 )
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56, "cached_tokens": 34}}])
 def test_usage(proxy: Proxy) -> None:
-    """`usage` has the numbers of the model, not an estimate."""
+    """`usage` has the token counts of the model, not an estimate."""
     usage = usage_of(proxy.chat())
     counts = (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"])
     must_be("(prompt_tokens, completion_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
@@ -73,7 +76,7 @@ def test_terminator(proxy: Proxy) -> None:
 
 @pytest.mark.spec("chat-stream-role", source="OpenAI API reference, Chat Completions", says="delta: role, content")
 def test_role_and_finish(proxy: Proxy) -> None:
-    """The first delta has the role; only the last chunk with a choice has the finish reason."""
+    """The first delta of the stream has the role; only the last chunk with a choice has the finish reason."""
     choices = [choice for event in chunks(proxy)[:-1] for choice in event.value["choices"]]
     assert choices, "no chunk of the stream has a choice"
     must_be("delta.role of the first chunk", choices[0]["delta"].get("role"), "assistant")
@@ -84,7 +87,7 @@ def test_role_and_finish(proxy: Proxy) -> None:
 
 @pytest.mark.spec("chat-stream-text", source="OpenAI API reference, Chat Completions", says="delta: role, content")
 def test_text(proxy: Proxy) -> None:
-    """The joined deltas equal the text."""
+    """The joined deltas of the stream equal the model's text."""
     must_say(proxy.chat({"stream": True}), TEXT)
 
 
@@ -114,7 +117,7 @@ def test_no_usage_of_a_stream(proxy: Proxy) -> None:
     "n-choices", source="OpenAI API reference, Chat Completions: n", says="How many chat completion choices to generate"
 )
 def test_two_choices(proxy: Proxy, stream: bool) -> None:
-    """A request for two choices (`n`) gets both, or is refused with 400, because a client reads both."""
+    """A request for two choices (`n`) gets two choices, or is refused with 400."""
     done = proxy.chat({"n": 2, "stream": stream}, ok=False)
     if done.status == 400:
         must_be_served_without(proxy, "chat", {"stream": stream}, "n = 2")
@@ -124,5 +127,6 @@ def test_two_choices(proxy: Proxy, stream: bool) -> None:
     if done.status != 200 or found != [0, 1]:
         raise AssertionError(
             f"POST {done.path} with n = 2 must be refused with 400, or its choices must have the indices 0 and 1, but it was "
-            f"answered {done.answered}, and the indices of its choices are {found}. A proxy with one answer refuses n above 1."
+            f"answered {done.answered}, and the indices of its choices are {found}. A proxy that can give only one answer must "
+            "refuse `n` above 1."
         )

@@ -37,7 +37,7 @@ def must_allow_the_origin(done: Exchange) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("cors-preflight", "HAND-04")
 def test_the_preflight_is_answered(proxy: Proxy, endpoint: str) -> None:
-    """OPTIONS succeeds without a bearer, allows the POST with its two headers, and does not reach the app-server."""
+    """OPTIONS succeeds without a bearer token, allows the POST with its two headers, and does not reach the app-server."""
     proxy.process()
     done = proxy.ask("OPTIONS", PATHS[endpoint], headers=PREFLIGHT)
     must_be_one_of(f"The status of the answer to OPTIONS {done.path}, a preflight", done.status, (200, 204))
@@ -56,14 +56,14 @@ def test_the_preflight_is_answered(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("cors-answer", "HAND-04")
 def test_the_answer_may_be_read(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A whole answer and a stream have the header that allows the origin."""
+    """Every answer, streamed or not, has the header that allows the origin of the page."""
     must_allow_the_origin(proxy.post(endpoint, {"stream": stream}, headers={"Origin": ORIGIN}))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("cors-refusal", "HAND-04")
 def test_a_refusal_may_be_read(proxy: Proxy, endpoint: str) -> None:
-    """A 401 also has the header, because without it a page sees only a network error."""
+    """A 401 also has the header that allows the origin; otherwise, a page sees only a network error."""
     done = proxy.post(endpoint, headers={"Origin": ORIGIN, "Authorization": "Bearer sk-wrong"}, ok=False)
     must_be(f"The status of the answer to POST {done.path} with a wrong bearer", done.status, 401)
     must_allow_the_origin(done)

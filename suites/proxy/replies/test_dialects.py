@@ -1,4 +1,4 @@
-"""Tool calls in the dialects that the proxy declares (docs/proxy.md, `tool_calls`), wherever the stream is cut.
+"""Tool calls in the notations that the proxy declares (docs/proxy.md, `tool_calls`), wherever the stream is cut.
 
 Source: docs/contract/payloads.md, the form of a call; the statements apply to each dialect in its own markup.
 """
@@ -19,7 +19,7 @@ from suites.proxy.expected import ENDPOINTS, NOTE, WORKS, tool
 from suites.proxy.saying import must_be, must_be_answered
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.needs("text-tools")]
-#: Return the vector that is cut after each of its characters.
+#: The name of the vector that the cases cut after each of its characters.
 CUT = "text-around"
 
 
@@ -46,19 +46,19 @@ def says(pieces: list[str]) -> pytest.MarkDecorator:
 
 
 def cut_one(dialect: Dialect) -> DialectVector:
-    """Return the vector that is cut after each of its characters."""
+    """Return the test text that the cases cut after each of its characters."""
     return next(vector for vector in vectors(dialect) if vector.id == CUT)
 
 
 def ask(proxy: Proxy, endpoint: str, dialect: Dialect, stream: bool) -> Exchange:
-    """Send a request with the tools of the vectors; if the proxy has several dialects, it gets the dialect of the case."""
+    """Send a request with the tools of the vectors; if the proxy has several dialects, tell it the dialect of the case."""
     env = {} if dialect == DIALECTS["tool_call"] else {"PROXY_TOOL_CALLS": dialect.data()}
     tools = [tool(endpoint), tool(endpoint, "saveNote", NOTE)]
     return proxy.post(endpoint, {"tools": tools, "stream": stream}, ok=False, env=env)
 
 
 def judge(done: Exchange, vector: DialectVector, dialect: Dialect, where: str = "") -> None:
-    """Check that an answer has the outcome of a vector."""
+    """Check that an answer has the outcome that a vector states."""
     __tracebackhide__ = True
     must_be_answered(done, 200)
     answer = read(done)
@@ -70,8 +70,8 @@ def judge(done: Exchange, vector: DialectVector, dialect: Dialect, where: str = 
     must_be(f"The calls {of}", calls, list(vector.calls))
     if dialect.open.strip() in answer.text and dialect.open.strip() not in vector.output:
         raise AssertionError(
-            f"The text {of} has markup of a call that is not whole (dialect {dialect.id}): {answer.text!r}. Hold a block back "
-            "until its end; drop it if the stream ends first."
+            f"The text {of} has markup of a call that is not whole (dialect {dialect.id}): {answer.text!r}. Hold back a block "
+            "until its end, and drop the block if the stream ends first."
         )
     must_be(f"The text {of}, runs of white space as one blank,", squeezed(answer.text), squeezed(vector.output))
 
@@ -85,14 +85,14 @@ def squeezed(text: str) -> str:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("dialect-calls", "PAY-98", "PAY-99", "PAY-100")
 def test_the_calls(proxy: Proxy, endpoint: str, stream: bool, dialect: Dialect, vector: DialectVector) -> None:
-    """Each call in the model's text becomes a call for the client, and the client's text has no markup of it."""
+    """Each call in the model's text becomes a tool call for the client, and the client's text does not contain its markup."""
     judge(ask(proxy, endpoint, dialect, stream), vector, dialect)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("dialect-cuts", "PAY-98", "PAY-100")
 def test_every_cut(proxy: Proxy, endpoint: str, dialect: Any) -> None:
-    """A text with a call is streamed in two parts, once for each place of the cut; the outcome is always the same."""
+    """The model streams a text with a call in two parts; the outcome is the same for each place of the cut."""
     vector = cut_one(dialect)
     for at in range(1, len(vector.text)):
         judge(ask(proxy, endpoint, dialect, True), vector, dialect, f", cut after character {at},")

@@ -76,7 +76,7 @@ PIECE = f'"delta":{json.dumps(FIRST)}}}'
 
 
 def thread_of(frames: list[Any], words: str) -> str:
-    """Return the thread (or conversation) in which the proxy submitted a text with these words; a failure message names it."""
+    """Return the id of the thread (or conversation) in which the proxy submitted a text with these words."""
     for frame in frames:
         params = frame.value.get("params") if frame.sender == "client" and isinstance(frame.value, dict) else None
         if isinstance(params, dict) and ("threadId" in params or "conversationId" in params) and words in frame.raw:
@@ -85,11 +85,14 @@ def thread_of(frames: list[Any], words: str) -> str:
 
 
 def only_its_own(done: Exchange, own: str, foreign: str, what: str, wanted: str, words: str) -> None:
-    """The answer must be the text of its own thread; AssertionError names the foreign thread whose event has changed it."""
+    """Check that the answer is the text of its own thread.
+
+    The AssertionError names the foreign thread that changed the answer.
+    """
     if own == foreign != UNKNOWN:
         raise AssertionError(
             f"Two requests share the thread {own} ({what}): each gets events of the other, and the model gets the conversations "
-            "of both. Open a thread for each request."
+            "of both. Open a new thread for each request."
         )
     compare = "Compare the threadId (conversationId) of each event with the threadId of the request."
     between = f"thread {foreign} ({what}), which is not the request's own, {own}"
@@ -153,7 +156,7 @@ NEIGHBOURS: dict[str, dict[str, Any]] = {
 @pytest.mark.model("")
 @pytest.mark.spec("thread-beside", "REAL-50")
 def test_a_neighbour_that_ends_first(proxy: Proxy, endpoint: str, kind: str) -> None:
-    """If two requests run at the same time, the request that ends or fails first does not change the answer of the other."""
+    """If two requests run at the same time, the request that ends or fails first does not change the answer to the other."""
     if proxy.clients < 2:
         pytest.skip("not verified: the proxy serves one client at a time (clients = 1)")
     slow, quick = proxy.prompt("Take your time"), "And what is quick?"
@@ -181,7 +184,7 @@ def test_a_neighbour_that_ends_first(proxy: Proxy, endpoint: str, kind: str) -> 
 @pytest.mark.model("")
 @pytest.mark.spec("thread-before", "REAL-50", "REAL-73")
 def test_an_earlier_turn_that_nobody_reads(proxy: Proxy, endpoint: str) -> None:
-    """If a client hung up, the rest of its turn does not appear in the next answer."""
+    """If a client hangs up, the rest of its turn does not appear in the answer to the next client."""
     late, next_prompt = {"type": "wait", "ms": 150}, "And what is next?"
     script = [
         {"match": proxy.marker, "items": ["word " * 50, late, WORDS], "times": "always"},
@@ -201,7 +204,7 @@ def test_an_earlier_turn_that_nobody_reads(proxy: Proxy, endpoint: str) -> None:
     "conversation-before", source="OpenAI API reference", says="A list of messages comprising the conversation so far"
 )
 def test_nothing_of_an_earlier_request_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
-    """A request contains its whole conversation: the model gets no prompt of an earlier request or of another client."""
+    """The model gets only the conversation in the request, and no prompt of an earlier request or of another client."""
     earlier = "The lighthouse keeper's secret."
     proxy.post(endpoint, asking(endpoint, earlier), ok=False)
     proxy.post(endpoint)
@@ -210,5 +213,5 @@ def test_nothing_of_an_earlier_request_reaches_the_model(proxy: Proxy, endpoint:
             if earlier in text:
                 raise AssertionError(
                     f"The model got a prompt of an earlier request ({earlier!r}, {path}), which another client may have sent. "
-                    "Open a thread for each request."
+                    "Open a new thread for each request."
                 )

@@ -37,7 +37,7 @@ def test_the_model_of_the_turn(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("model-requested", "PAY-09")
 def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, endpoint: str, model: str, stream: bool) -> None:
-    """The response contains the model name of the request."""
+    """The response has the model name that the client requested."""
     done = proxy.post(endpoint, {"model": model, "stream": stream})
     values = [event.value for event in done.events if event.value] if stream else [done.json]
     report = [value["response"] for value in values if "response" in value] if stream and endpoint == "responses" else values
@@ -47,7 +47,7 @@ def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, endpoint: str
 
 @pytest.mark.spec("model-implied-chat", "PAY-13", "PAY-59", "PAY-89")
 def test_implied_effort_on_chat(proxy: Proxy) -> None:
-    """On chat, sendUserTurn has the implied effort and sendUserMessage does not."""
+    """On chat, sendUserTurn has the effort that the alias implies, and sendUserMessage does not."""
     done = proxy.chat({"model": ALIAS})
     must_be("sendUserTurn.effort", done.params("sendUserTurn")["effort"], IMPLIED)
     must_be_unset("sendUserMessage", done.params("sendUserMessage"), "reasoning")
@@ -55,7 +55,7 @@ def test_implied_effort_on_chat(proxy: Proxy) -> None:
 
 @pytest.mark.spec("model-implied-responses", "PAY-13", "PAY-85")
 def test_implied_effort_on_responses(proxy: Proxy) -> None:
-    """On responses, sendUserMessage has the implied effort."""
+    """On responses, sendUserMessage has the effort that the alias implies."""
     must_be("sendUserMessage.reasoning", proxy.responses({"model": ALIAS}).params(MESSAGE)["reasoning"], {"effort": IMPLIED})
 
 
@@ -64,21 +64,21 @@ def test_implied_effort_on_responses(proxy: Proxy) -> None:
 )
 @pytest.mark.spec("model-effort-of-the-turn", "PAY-60")
 def test_effort_of_the_turn_on_responses(proxy: Proxy, model: str, given: str | None, wanted: str) -> None:
-    """On responses, sendUserTurn has the effort, as on chat."""
+    """On responses, sendUserTurn has the effort that the alias implies, as on chat."""
     reasoning = {"reasoning": {"effort": given}} if given else {}
     must_be("sendUserTurn.effort", proxy.responses({"model": model, **reasoning}).params("sendUserTurn")["effort"], wanted)
 
 
 @pytest.mark.spec("model-reasoning-members", "PAY-85")
 def test_reasoning_has_the_effort_alone(proxy: Proxy) -> None:
-    """The payload has only the effort of the client's `reasoning`."""
+    """Of the client's `reasoning`, the payload has only the effort."""
     done = proxy.responses({"reasoning": {"effort": "high", "summary": "detailed"}})
     must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": "high"})
 
 
 @pytest.mark.spec("model-implied-skipped", "PAY-87")
 def test_implied_effort_without_a_turn(proxy: Proxy) -> None:
-    """sendUserMessage has the implied effort even if the turn is skipped."""
+    """sendUserMessage has the effort that the alias implies, even if PROXY_RESPONSES_SKIP_TURN removes sendUserTurn."""
     done = proxy.responses({"model": ALIAS}, env={"PROXY_RESPONSES_SKIP_TURN": "true"})
     must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": IMPLIED})
 
@@ -114,7 +114,7 @@ def test_other_models_are_left_alone(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.proxy_profile(AS_SPECIFIED, WORKS)
 @pytest.mark.spec("models-list", "PAY-08")
 def test_the_list_of_models(proxy: Proxy) -> None:
-    """GET /v1/models lists models with ids, in the form of OpenAI."""
+    """GET /v1/models lists models with ids, in the form of the OpenAI API."""
     found = proxy.ask("GET", "/v1/models", ok=True).json
     must_be("object", found["object"], "list")
     assert found["data"], "data, the list of models, is empty"

@@ -1,6 +1,6 @@
 """Requests as ordinary clients send them: long prompts, bodies in several packets, a charset, a null.
 
-The properties of answers on which clients rely.
+Also properties of answers on which clients rely.
 
 Source: RFC 9110, section 8.3; RFC 8259, section 8.1; the OpenAI API reference.
 """
@@ -43,7 +43,7 @@ INDENTED = "\n\n  Indented,\n    as code is.\n"
 @pytest.mark.model("Read.")
 @pytest.mark.spec("long-prompt", source="OpenAI API reference", says="a prompt may fill the context of the model")
 def test_a_long_prompt(proxy: Proxy, endpoint: str) -> None:
-    """A prompt of 325 KB reaches the model whole."""
+    """A prompt of 325 KB reaches the model completely."""
     done = proxy.post(endpoint, asking(endpoint, proxy.prompt(LONG)), ok=False)
     must_be(f"The status of the answer to POST {done.path} with a prompt of {len(LONG)} bytes", done.status, 200)
     for body in model_bodies(proxy):
@@ -74,7 +74,7 @@ def test_a_body_that_comes_in_pieces(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("Hi.")
 @pytest.mark.spec("content-type-charset", source="RFC 9110, 8.3", says="application/json; charset=utf-8")
 def test_a_content_type_with_a_charset(proxy: Proxy, endpoint: str) -> None:
-    """`application/json; charset=utf-8` is JSON."""
+    """The proxy accepts a JSON body with the content type `application/json; charset=utf-8`."""
     done = proxy.post(endpoint, headers={"Content-Type": "application/json; charset=utf-8"}, ok=False)
     must_be(f"The status of the answer to POST {done.path} with a charset in the Content-Type", done.status, 200)
 
@@ -84,7 +84,7 @@ def test_a_content_type_with_a_charset(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model({"type": "text", "text": INDENTED, "deltas": [INDENTED[:2], INDENTED[2:4], INDENTED[4:]]})
 @pytest.mark.spec("white-space", "EDIT-15")
 def test_white_space_at_the_ends(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """White space at the start and at the end of the model's text is kept, because clients show code."""
+    """The proxy keeps white space at the start and the end of the model's text, because clients show code."""
     must_say(proxy.post(endpoint, {"stream": stream}), INDENTED)
 
 
@@ -93,7 +93,7 @@ def test_white_space_at_the_ends(proxy: Proxy, endpoint: str, stream: bool) -> N
 @pytest.mark.model({"type": "reasoning", "summary": ["Nothing is left to say."]})
 @pytest.mark.spec("empty-answer", source="OpenAI API reference", says="the content of a message may be empty")
 def test_a_model_that_says_nothing(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A turn that completes without a text is a success: the answer is empty, and no error."""
+    """If a turn completes without a text, the proxy sends an empty answer and no error."""
     done = proxy.post(endpoint, {"stream": stream}, ok=False)
     must_be(f"The status of the answer to {done.method} {done.path} after a completed turn without a text", done.status, 200)
     answer = read(done)
@@ -106,7 +106,7 @@ def test_a_model_that_says_nothing(proxy: Proxy, endpoint: str, stream: bool) ->
     "null-content", source="OpenAI API reference, Chat", says="content is required unless tool_calls is specified; it may be null"
 )
 def test_a_message_without_a_content(proxy: Proxy) -> None:
-    """If the content of a message with calls is null, no text `null` reaches the model."""
+    """If the content of a message with calls is null, the proxy does not send the text `null` to the model."""
     function = {"name": "getFileTree", "arguments": '{"path": "a"}'}
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": "What is there?"},
@@ -126,7 +126,7 @@ def test_a_message_without_a_content(proxy: Proxy) -> None:
 @pytest.mark.model("Now.")
 @pytest.mark.spec("created-seconds", source="OpenAI API reference", says="created: the Unix timestamp (in seconds)")
 def test_the_time_of_an_answer(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """`created` (for a response, `created_at`) is the current time in seconds since 1970."""
+    """In an answer, `created` (or `created_at`) is the current time in seconds since 1970."""
     done = proxy.post(endpoint, {"stream": stream})
     if endpoint == "chat":
         values = [event.value for event in done.events if isinstance(event.value, dict)] if stream else [done.json]
@@ -146,7 +146,7 @@ def test_the_time_of_an_answer(proxy: Proxy, endpoint: str, stream: bool) -> Non
 
 
 class Leaving:
-    """A client that sends one request without a stream and disconnects; `frames` are the JSON-RPC messages since then."""
+    """A client that sends one request without a stream and disconnects; `frames` has the JSON-RPC messages since the request."""
 
     def __init__(self, proxy: Proxy, endpoint: str, env: dict[str, str] | None = None) -> None:
         self._patience = proxy.patience
@@ -226,8 +226,8 @@ def test_a_client_that_hangs_up_early(proxy: Proxy, endpoint: str, moment: str) 
     raise AssertionError(
         f"The client of POST {PATHS[endpoint]} hung up before the app-server had answered {' or '.join(calls)}. The proxy "
         f"started the turn, and within {client.waited:g} s it sent no turn/interrupt (or interruptConversation), nor did it end "
-        "the app-server: the turn continues without a client. After each reply of the app-server, check that the client is still "
-        "connected."
+        "the app-server: the turn continues without a client. Check after each reply of the app-server whether the client is "
+        "still connected."
     )
 
 
@@ -240,7 +240,7 @@ def test_a_client_that_hangs_up_early(proxy: Proxy, endpoint: str, moment: str) 
 )
 @pytest.mark.spec("clients-beside", "REAL-50")
 def test_a_long_answer_holds_up_no_other_client(proxy: Proxy, endpoint: str) -> None:
-    """A request that comes while another request runs is answered before the other request has ended."""
+    """If a second request comes while another request runs, the proxy answers the second before the other has ended."""
     if proxy.clients < 2:
         pytest.skip("not verified: the proxy serves one client at a time (clients = 1)")
     client = Leaving(proxy, endpoint)
@@ -250,7 +250,7 @@ def test_a_long_answer_holds_up_no_other_client(proxy: Proxy, endpoint: str) -> 
         must_say(proxy.post(endpoint, asking(endpoint, proxy.prompt("Quick?"))), "Quick.")
     except SubjectFailure as why:
         raise AssertionError(
-            "A request that came while the turn of another one ran was not answered: the proxy serves one client at a time. "
+            "A request that came during the turn of another request was not answered: the proxy serves one client at a time. "
             f"Serve several at the same time, or set `clients = 1` in the proxy's table. {why}"
         ) from None
     finally:

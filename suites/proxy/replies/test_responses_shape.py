@@ -1,4 +1,4 @@
-"""The form of responses, whole and streamed (openai-json).
+"""The form of responses, with and without a stream, in the output mode openai-json.
 
 Source: the Responses API reference; docs/contract/handoff.md, step 3.
 """
@@ -21,7 +21,7 @@ CALL = '<tool_call>{"name":"getFileTree","arguments":"{\\"path\\":\\"a\\"}"}</to
 
 
 def stream(proxy: Proxy, **more: Any) -> list[Any]:
-    """Request a stream, check that the type in each event's data equals the event's name, and return the data."""
+    """Request a stream, check that the name of each event equals the `type` in its data, and return the data."""
     events = [event for event in proxy.responses({"stream": True, **more}).events if event.data != "[DONE]"]
     for event in events:
         assert isinstance(event.value, dict), f"the data of every event must be a JSON object, not {event.data[:200]!r}"
@@ -31,7 +31,7 @@ def stream(proxy: Proxy, **more: Any) -> list[Any]:
 
 @pytest.mark.spec("responses-whole", "HAND-14", source="OpenAI API reference, Responses", says="The response object")
 def test_whole(proxy: Proxy) -> None:
-    """The answer is a completed response with one message, which has the model's text."""
+    """The answer is a completed response with one message; this message has the model's text."""
     done = proxy.responses()
     body = done.json
     got = (body["object"], body["status"], body["error"])
@@ -53,7 +53,7 @@ def test_whole(proxy: Proxy) -> None:
 )
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": {"input_tokens": 1234, "output_tokens": 56}}])
 def test_usage(proxy: Proxy) -> None:
-    """`usage` has the numbers of the model, in a whole answer and at the end of a stream."""
+    """`usage` has the token counts of the model, in an answer without a stream and at the end of a stream."""
     usage = usage_of(proxy.responses())
     counts = (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"])
     must_be("(input_tokens, output_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
@@ -67,7 +67,7 @@ def test_usage(proxy: Proxy) -> None:
 )
 @each_way([CALL], [native()])
 def test_a_call(proxy: Proxy, way: str) -> None:
-    """A call is a separate item with a call_id for its output."""
+    """A tool call is a separate item of the response, with a call_id for its output."""
     output = proxy.responses({"tools": [tool("responses")]}).json["output"]
     calls = [each for each in output if each["type"] == "function_call"]
     item = only(f"item of type function_call in `output`, for the model called getFileTree ({way})", calls, output)
@@ -96,7 +96,7 @@ def test_order(proxy: Proxy) -> None:
     says="output_item.added, content_part.added, output_text.delta/done, content_part.done, output_item.done",
 )
 def test_an_item(proxy: Proxy) -> None:
-    """The events of a message come in their fixed order."""
+    """The events of a message come in the fixed order of the OpenAI API."""
     kinds = [value["type"].removeprefix("response.") for value in stream(proxy)]
     wanted = [
         "output_item.added",
@@ -112,7 +112,7 @@ def test_an_item(proxy: Proxy) -> None:
 
 @pytest.mark.spec("responses-stream-sequence", "HAND-14", source="OpenAI API reference, Responses", says="sequence_number")
 def test_sequence_numbers(proxy: Proxy) -> None:
-    """The sequence numbers count the events without a gap."""
+    """The sequence numbers of the events have no gap."""
     numbers = [value["sequence_number"] for value in stream(proxy)]
     assert numbers, "the stream has no event"
     must_be("sequence_number of the events", numbers, list(range(numbers[0], numbers[0] + len(numbers))))
@@ -121,7 +121,7 @@ def test_sequence_numbers(proxy: Proxy) -> None:
 @pytest.mark.spec("responses-stream-agrees", "HAND-14", source="OpenAI API reference, Responses", says="response.completed")
 @each_way([f"{TEXT} {CALL}"], [TEXT, native()], pytest.param("text", marks=pytest.mark.model(f"{TEXT} {CALL}")))
 def test_the_end_agrees_with_the_events(proxy: Proxy, way: str) -> None:
-    """The final response has the streamed items, with the same ids, content and order."""
+    """The response in the last event has the streamed items, with the same ids, contents and order."""
     values = stream(proxy, **({} if way == "text" else {"tools": [tool("responses")]}))
     done = {value["output_index"]: value["item"] for value in values if value["type"] == "response.output_item.done"}
     final = values[-1]["response"]["output"]
@@ -150,7 +150,7 @@ def test_one_id(proxy: Proxy) -> None:
 )
 @each_way([CALL], [native()])
 def test_arguments_of_a_call(proxy: Proxy, way: str) -> None:
-    """The joined deltas of the arguments equal the arguments of the item."""
+    """The joined deltas of a call's arguments equal the arguments of the finished item."""
     values = stream(proxy, tools=[tool("responses")])
     deltas = "".join(value["delta"] for value in values if value["type"] == "response.function_call_arguments.delta")
     done = [value["arguments"] for value in values if value["type"] == "response.function_call_arguments.done"]
@@ -165,5 +165,5 @@ def test_arguments_of_a_call(proxy: Proxy, way: str) -> None:
     "responses-stream-text", "HAND-09", "HAND-14", source="OpenAI API reference, Responses", says="response.output_text.delta"
 )
 def test_text(proxy: Proxy) -> None:
-    """The joined deltas equal the text."""
+    """The joined deltas of the stream equal the model's text."""
     must_say(proxy.responses({"stream": True}), TEXT)

@@ -32,7 +32,7 @@ SILENCE = {"type": "wait", "ms": 1500}
     "keep-alive", source="RFC 9112, 9.3", says="A client that does not support persistent connections MUST send the close option"
 )
 def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A connection stays open after an answer, or the answer says `Connection: close`."""
+    """After an answer, the connection stays open, or the answer has the header `Connection: close`."""
     proxy.post(endpoint, {"stream": stream})
     assert proxy.running is not None, "The proxy must still be running after the answer."
     parts = urlsplit(proxy.running.url)
@@ -61,14 +61,14 @@ def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, strea
 @pytest.mark.model(turns=[{"items": [SILENCE, "Still. ", SILENCE, "Here."], "times": "always"}])
 @pytest.mark.spec("keep-alive-comments", source="HTML standard, 9.2.7", says="a comment line (one starting with a ':' character)")
 def test_a_silent_stream_has_no_event_without_an_object(proxy: Proxy, endpoint: str) -> None:
-    """A proxy keeps a silent stream alive with a comment, because clients decode the data of each event and fail if it is
-    not JSON."""
+    """If the model is silent, the proxy may send SSE comments, but no event whose data is not JSON."""
     done = proxy.post(endpoint, {"stream": True})
     events = [event for event in done.events if event.data != "[DONE]"]
     if wrong := [event.data for event in events if not isinstance(event.value, dict)]:
         raise AssertionError(
             f"While the model was silent, the stream had {len(wrong)} events whose data is not a JSON object, the first "
-            f"{short(wrong[0])}: clients fail to decode it. To keep a connection alive, send a comment, a line that begins "
+            f"{short(wrong[0])}: clients fail to decode such an event. To keep a connection alive, send a comment, a line that "
+            "begins "
             "with a colon (`: ping`)."
         )
     text = read(done).text
@@ -80,7 +80,7 @@ def test_a_silent_stream_has_no_event_without_an_object(proxy: Proxy, endpoint: 
     "previous-response", source="OpenAI API reference, Responses", says="previous_response_id: create multi-turn conversations"
 )
 def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
-    """The proxy honours `previous_response_id`, or refuses it by name; it does not answer without the conversation."""
+    """The proxy either supports `previous_response_id`, or refuses it with an error that names the field."""
     first = proxy.responses({"input": "The heron is called Ada."}).json
     done = proxy.responses({"previous_response_id": first["id"]}, ok=False)
     if done.status == 200:
@@ -100,7 +100,7 @@ def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
 @pytest.mark.parametrize("path", HEALTH)
 @pytest.mark.spec("health", source="Process managers", says="GET /healthz and GET /readyz")
 def test_the_health_of_a_proxy_that_serves(proxy: Proxy, path: str) -> None:
-    """If the proxy has this path, its status is 200 while requests are served, and the request starts no conversation."""
+    """If the proxy has this path, it answers 200 while the proxy serves requests, and starts no conversation."""
     proxy.process()
     done = proxy.ask("GET", path)
     if done.status == 404:

@@ -1,4 +1,4 @@
-"""Tool calls that a model writes as text become calls, and the text for the client contains no markup of calls.
+"""Tool calls that a model writes as text become real calls, and the text for the client contains no markup of calls.
 
 Source: docs/contract/payloads.md, Full developer instructions (the form of a call, and common mistakes of models);
 docs/contract/handoff.md, Output mode selection. The texts are the public vectors (docs/tool-call-vectors.md).
@@ -48,7 +48,7 @@ def cases(vectors: list[Vector], sizes: list[int]) -> list[Any]:
 
 
 def on(endpoint: str, params: list[Any]) -> list[Any]:
-    """Put the endpoint before the values of each case."""
+    """Add the endpoint to the values of each case."""
     return [pytest.param(endpoint, *each.values, id=f"{endpoint}-{each.id}", marks=each.marks) for each in params]
 
 
@@ -71,7 +71,7 @@ def squeezed(text: str) -> str:
 
 
 def fits(answer: Answer, outcome: Outcome, vector: Vector) -> bool:
-    """Return True if the answer is this outcome."""
+    """Return True if the answer has this outcome."""
     try:
         calls = [(call.name, json.loads(call.arguments)) for call in answer.calls]
     except ValueError:
@@ -82,7 +82,7 @@ def fits(answer: Answer, outcome: Outcome, vector: Vector) -> bool:
 
 
 def judge(proxy: Proxy, done: Exchange, vector: Vector) -> None:
-    """Check that an answer is one of the outcomes of a vector."""
+    """Check that an answer has one of the outcomes that a vector allows."""
     __tracebackhide__ = True
     why = f"{vector.why} ({', '.join(vector.statements)})"
     failed = done.status >= 400 or (done.is_stream and any(_is_error(event.value) for event in done.events))
@@ -131,7 +131,7 @@ def test_streamed(proxy: Proxy, endpoint: str, vector: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-whole", "PAY-98", "PAY-99", "PAY-100")
 def test_whole(proxy: Proxy, endpoint: str, vector: str) -> None:
-    """A whole answer has the same calls and the same text as a stream."""
+    """An answer without a stream has the same calls and the same text as a streamed answer."""
     judge(proxy, ask(proxy, endpoint, stream=False), VECTORS[vector])
 
 
@@ -141,7 +141,7 @@ def test_whole(proxy: Proxy, endpoint: str, vector: str) -> None:
 @pytest.mark.proxy_profile(WORKS)
 @pytest.mark.spec("tool-calls-large", "PAY-98")
 def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A megabyte of arguments arrives unchanged."""
+    """The client gets a megabyte of arguments unchanged."""
     vector = VECTORS["large"]
     script = [{"items": [model_item(vector, 65536)], "times": "always"}]
     judge(proxy, ask(proxy, endpoint, stream=stream, script=script), vector)
@@ -152,15 +152,15 @@ def test_a_megabyte_of_arguments(proxy: Proxy, endpoint: str, stream: bool) -> N
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-ids", "PAY-98")
 def test_every_call_has_an_id_of_its_own(proxy: Proxy, endpoint: str, stream: bool, way: str) -> None:
-    """Two equal calls have different ids."""
+    """If the model makes the same call twice, the two calls have different ids."""
     done = ask(proxy, endpoint, stream=stream)
     ids = [call.id for call in read(done).calls]
     asked = [f for f in done.frames if f.sender == "server" and f.kind == "request" and f.value["method"] == "item/tool/call"]
     if way == "native-call" and len(ids) == len(asked) == 1:
         raise AssertionError(
-            "The model made two calls (native-call), but the client got one. The app-server requests them "
-            "one after the other: item/tool/call for the second follows the reply to the first. Reply to each, or take the calls "
-            "from rawResponseItem/completed (thread/start with experimentalRawEvents)."
+            "The model made two calls (native-call), but the client got one. The app-server requests the outputs one after the "
+            "other: item/tool/call for the second call comes after the reply to the first. Reply to each request, or take the "
+            "calls from rawResponseItem/completed (thread/start with experimentalRawEvents)."
         )
     must_be(f"The number of calls that the client gets after two calls of the model ({way})", len(ids), 2)
     name = "id" if endpoint == "chat" else "call_id"
@@ -191,7 +191,7 @@ def _twice(first: Any, second: Any) -> pytest.MarkDecorator:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-ids-of-two-answers", "PAY-98")
 def test_calls_of_two_answers_have_different_ids(proxy: Proxy, endpoint: str, way: str) -> None:
-    """No id of a call is used again in a later answer: otherwise an output could belong to either of two calls."""
+    """A later answer does not use the id of an earlier call again; otherwise an output could belong to two calls."""
     ids = [
         call.id
         for word in ("First.", "Second.")
@@ -201,8 +201,8 @@ def test_calls_of_two_answers_have_different_ids(proxy: Proxy, endpoint: str, wa
     name = "id" if endpoint == "chat" else "call_id"
     if ids[0] == ids[1]:
         raise AssertionError(
-            f"Two answers ({way}) have calls with the same {name}, {ids[0]!r}: a conversation that has both cannot tell their "
-            "outputs apart. Give each call an id that is used once, across requests."
+            f"Two answers ({way}) have calls with the same {name}, {ids[0]!r}: in a conversation with both calls, an output "
+            "could belong to either call. Give each call an id that is used once, across requests."
         )
 
 
@@ -210,7 +210,7 @@ def test_calls_of_two_answers_have_different_ids(proxy: Proxy, endpoint: str, wa
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.spec("tool-calls-finish", "PAY-98")
 def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
-    """On chat, finish_reason is `tool_calls`, because a client runs calls only then."""
+    """On chat, an answer with calls has the finish_reason `tool_calls`, because a client runs calls only then."""
     must_be(f"finish_reason of an answer that calls a tool ({way})", read(ask(proxy, "chat", stream=stream)).ended, "tool_calls")
 
 
@@ -219,7 +219,7 @@ def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tool-calls-undeclared", "PAY-101")
 def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
-    """A client without tools gets no calls."""
+    """If the request has no tools, the answer has no calls."""
     must_be("The calls that a client without tools gets", read(proxy.post(endpoint)).calls, [])
 
 
@@ -246,7 +246,7 @@ def test_obsidian_xml(proxy: Proxy, vector: str, stream: bool, by: str) -> None:
 @pytest.mark.model(model_item(VECTORS["one"], 7))
 @pytest.mark.spec("tool-calls-header-wins", "HAND-13")
 def test_the_header_wins(proxy: Proxy) -> None:
-    """The header of a request overrides the environment variable."""
+    """The header for the output mode overrides the environment variable for the output mode."""
     body = {"tools": [tool("responses")]}
     env = {"PROXY_RESPONSES_OUTPUT_MODE": "obsidian-xml"}
     done = proxy.responses(body, env=env, headers={"x-proxy-output-mode": "openai-json"})

@@ -1,4 +1,4 @@
-"""The parts around a request and its turn: the framing of bodies, queries in URLs, and an app-server that writes to stderr.
+"""The transport of requests and answers: how bodies are sent, queries in URLs, and an app-server that writes to stderr.
 
 Source: RFC 9112, sections 6.2 and 7.1; RFC 3986, section 3.4; docs/proxy.md.
 """
@@ -28,7 +28,7 @@ NOISE = 512 * 1024
 @BOTH
 @pytest.mark.spec("chunked-request", source="RFC 9112, 7.1", says="A recipient MUST be able to parse and decode the chunked")
 def test_a_body_in_chunks(proxy: Proxy, endpoint: str) -> None:
-    """A body with `Transfer-Encoding: chunked` and no Content-Length is read: clients that stream their body send it."""
+    """The proxy reads a body with `Transfer-Encoding: chunked` and no Content-Length, which some clients send."""
     data = json.dumps({"model": "gpt-5.2", **asking(endpoint, proxy.prompt())}).encode()
     headers = {"Transfer-Encoding": "chunked"}
     try:
@@ -42,7 +42,7 @@ def test_a_body_in_chunks(proxy: Proxy, endpoint: str) -> None:
 @BOTH
 @pytest.mark.spec("query-string", source="RFC 3986, 3.4", says="The query component contains non-hierarchical data")
 def test_a_query_is_no_part_of_the_path(proxy: Proxy, endpoint: str) -> None:
-    """A query does not change the route: SDKs add their default query, for example `?api-version=1`, to each URL."""
+    """The proxy ignores a query in the URL; some SDKs add a query, for example `?api-version=1`, to each URL."""
     body = {"model": "gpt-5.2", **asking(endpoint, proxy.prompt())}
     done = proxy.ask("POST", f"{PATHS[endpoint]}?api-version=1", body)
     must_be_answered(done, 200, "with the query of the URL, which a proxy may ignore,")
@@ -53,7 +53,7 @@ def test_a_query_is_no_part_of_the_path(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model({"type": "text", "text": WIDE, "deltas": [WIDE[:4], WIDE[4:]]})
 @pytest.mark.spec("content-length-bytes", source="RFC 9112, 6.2", says="the message body length in octets")
 def test_the_length_of_an_answer_is_in_bytes(proxy: Proxy, endpoint: str) -> None:
-    """The Content-Length of an answer counts bytes and not characters: the client gets the whole body, and nothing after it."""
+    """The Content-Length of an answer is its number of bytes, not of characters, so that the client gets the whole body."""
     done = proxy.post(endpoint)
     try:
         json.loads(done.body)
@@ -68,7 +68,7 @@ def test_the_length_of_an_answer_is_in_bytes(proxy: Proxy, endpoint: str) -> Non
 @BOTH
 @pytest.mark.spec("server-stderr", source="pipe(7)", says="a write(2) will block until sufficient data has been read")
 def test_an_app_server_that_writes_much_to_stderr(proxy: Proxy, endpoint: str) -> None:
-    """The proxy reads the stderr of its app-server (or inherits it): a full pipe stops an app-server that logs."""
+    """The proxy reads the stderr of its app-server, or lets it inherit stderr; a full pipe would block the app-server."""
     try:
         done = proxy.post(endpoint, env={"CODEX_REPLAY_STDERR": str(NOISE)})
     except SubjectFailure as why:
@@ -83,7 +83,7 @@ def test_an_app_server_that_writes_much_to_stderr(proxy: Proxy, endpoint: str) -
     "reasoning-items", source="OpenAI API reference, Responses: input", says="Be sure to include these items in your input"
 )
 def test_the_reasoning_of_an_earlier_answer(proxy: Proxy) -> None:
-    """A client sends the output of an earlier answer back, its reasoning items included; the messages reach the model."""
+    """If a client sends back the output of an earlier answer, including reasoning items, the messages reach the model."""
     messages = [
         {"role": "user", "content": "Where is the heron?"},
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "b3BhcXVl"},

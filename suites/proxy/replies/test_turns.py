@@ -1,4 +1,7 @@
-"""One request of a client is one turn, whole and unchanged. Source: docs/contract/real-0.92.md, sections 2 and 4."""
+"""One request of a client leads to one complete turn, and the client gets its text unchanged.
+
+Source: docs/contract/real-0.92.md, sections 2 and 4.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,9 @@ SLOW = 6000
 @pytest.mark.model("Once.")
 @pytest.mark.spec("one-submission", "REAL-80")
 def test_one_request_is_one_submission(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The proxy submits the prompt once: with a turn or with a message.
+    """The proxy submits each prompt once: with sendUserTurn (or turn/start), or with sendUserMessage.
 
-    If a prompt is submitted twice, the server at random joins the two or answers both.
+    If a proxy submits a prompt twice, the app-server joins the two or answers both; chance decides.
     """
     done = proxy.post(endpoint, {"stream": stream})
     sent = [call["method"] for call in done.calls(*SUBMISSIONS)]
@@ -55,7 +58,7 @@ def test_one_request_is_one_submission(proxy: Proxy, endpoint: str, stream: bool
 @pytest.mark.model({"type": "text", "text": "".join(PIECES), "deltas": PIECES})
 @pytest.mark.spec("repeated-deltas", "EDIT-15")
 def test_deltas_that_repeat_what_was_said(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A delta that begins with the text of the previous delta, or equals it, is still new text."""
+    """The proxy treats a delta as new text, even if the delta equals the previous delta or begins with it."""
     got, wanted = read(proxy.post(endpoint, {"stream": stream})).text, "".join(PIECES)
     if got != wanted:
         raise AssertionError(
@@ -101,7 +104,7 @@ def finally_failed(cases: dict[str, dict[str, Any]]) -> list[Any]:
 )
 @pytest.mark.spec("fault-not-retried", "REAL-98")
 def test_a_failed_turn_is_not_submitted_again(proxy: Proxy, endpoint: str, kind: str) -> None:
-    """After a failure that another try cannot repair, the proxy reports it, and does not submit the prompt again."""
+    """If a turn fails and a retry cannot help, the proxy reports the failure and does not submit the prompt again."""
     done = proxy.post(endpoint, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     assert failure(done), f"the error in the answer is empty: {done.shown(-300)}"
@@ -118,7 +121,7 @@ def test_a_failed_turn_is_not_submitted_again(proxy: Proxy, endpoint: str, kind:
 @pytest.mark.model(turns=[{"items": ["At last."], "first_delay_ms": SLOW, "times": "always"}])
 @pytest.mark.spec("slow-model", source="OpenAI API reference", says="a reasoning model may take minutes before its first word")
 def test_a_model_that_thinks_for_long(proxy: Proxy, endpoint: str) -> None:
-    """A model may think for seconds before its first word; the proxy waits for it."""
+    """If the model thinks for seconds before its first word, the proxy waits."""
     done = proxy.post(endpoint, ok=False)
     if done.status != 200:
         raise AssertionError(
@@ -134,7 +137,7 @@ def test_a_model_that_thinks_for_long(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model("I will look. ", native())
 @pytest.mark.spec("text-beside-a-call", "REAL-62", source="OpenAI API reference, Chat Completions", says="content, tool_calls")
 def test_the_text_before_a_native_call(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A model may write a text and then call a tool: the client gets both."""
+    """If the model writes a text and then calls a tool, the client gets the text and the call."""
     answer = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]}))
     must_be("The names of the calls of an answer with a text before its call", [c.name for c in answer.calls], ["getFileTree"])
     if answer.text.strip() != "I will look.":
@@ -149,7 +152,7 @@ def test_the_text_before_a_native_call(proxy: Proxy, endpoint: str, stream: bool
 @pytest.mark.model(turns=[{"status": 401, "error": {"message": "no access"}, **THINKS, "times": "always"}])
 @pytest.mark.spec("fault-401", "REAL-98")
 def test_a_backend_that_refuses_the_login(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The login of the proxy's own Codex is not accepted: 401 or a server error, immediately and with a message."""
+    """If the login of the proxy's own Codex is refused, the proxy answers immediately with 401 or a 5xx, and a message."""
     done = proxy.post(endpoint, {"stream": stream}, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     error = failure(done)
@@ -184,7 +187,7 @@ def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: s
 @pytest.mark.model("")
 @pytest.mark.spec("server-death-at-start", "REAL-94")
 def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> None:
-    """If the app-server dies at its start: an immediate error, no restarts in a tight loop, and later the proxy serves again."""
+    """If the app-server dies at its start, the proxy reports an error immediately and waits between restarts."""
     script = [{"items": ["Again."], "times": "always"}]
     proxy.post(endpoint, script=script)
     running = proxy.process(script=script)

@@ -1,4 +1,4 @@
-"""The type of every member that OpenAI's clients read; and streams whose deltas add up to their last event.
+"""The type of every member that OpenAI's clients read; and whether the deltas of a stream add up to the last event.
 
 Source: docs/contract/handoff.md, Output mode selection; the OpenAI API reference; how the `openai` package joins streams.
 """
@@ -38,7 +38,7 @@ MOVING = {"status", "output", "usage", "error", "incomplete_details", "completed
 
 
 def asked(proxy: Proxy, endpoint: str, way: str, **more: Any) -> Exchange:
-    """Request a text or, with a tool, a text and a call."""
+    """Request a text; with a tool, request a text and a tool call."""
     tools = {} if way == "text" else {"tools": [tool(endpoint)]}
     return proxy.post(endpoint, {**tools, **more})
 
@@ -80,7 +80,7 @@ def must_have_types(done: Exchange) -> None:
 @STREAM
 @EACH_WAY
 def test_types_of_responses(proxy: Proxy, way: str, stream: bool) -> None:
-    """Each member that a client reads is present and has the right type."""
+    """Each member of the answer that a client reads is present and has the right type."""
     must_have_types(asked(proxy, "responses", way, stream=stream, **SETTINGS))
 
 
@@ -88,7 +88,7 @@ def test_types_of_responses(proxy: Proxy, way: str, stream: bool) -> None:
 @STREAM
 @pytest.mark.model('{"sum":5}')
 def test_types_of_responses_by_a_schema(proxy: Proxy, stream: bool) -> None:
-    """The response contains the client's format and tool choice as objects."""
+    """The response repeats the client's format and tool choice as objects."""
     named = {"tools": [tool("responses")], "tool_choice": {"type": "function", "name": "getFileTree"}}
     must_have_types(proxy.responses({"stream": stream, **format_of("responses"), **named}))
 
@@ -97,7 +97,7 @@ def test_types_of_responses_by_a_schema(proxy: Proxy, stream: bool) -> None:
 @STREAM
 @EACH_WAY
 def test_types_of_chat(proxy: Proxy, way: str, stream: bool) -> None:
-    """Each member that a client reads is present and has the right type."""
+    """Each member of the answer that a client reads is present and has the right type."""
     more = {"stream_options": {"include_usage": True}} if stream else {}
     must_have_types(asked(proxy, "chat", way, stream=stream, **more))
 
@@ -109,7 +109,7 @@ def test_types_of_chat(proxy: Proxy, way: str, stream: bool) -> None:
     turns=[{"items": [TEXT, {"type": "failed", "code": "server_error", "message": "no"}], **THINKS, "times": "always"}]
 )
 def test_types_of_a_failure(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A failed answer, whole or in mid-stream, has an error in OpenAI's form."""
+    """If a request fails before or during the stream, the answer has an error in the form of the OpenAI API."""
     done = proxy.post(endpoint, {"stream": stream}, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     must_have_types(done)
@@ -129,14 +129,14 @@ def test_types_of_a_failure(proxy: Proxy, endpoint: str, stream: bool) -> None:
 @pytest.mark.parametrize("body", [b"{", {"model": 7}], ids=["broken", "wrong"])
 @pytest.mark.model("Hi.")
 def test_types_of_a_refusal(proxy: Proxy, path: str, body: Any) -> None:
-    """A request that the proxy itself refuses gets an error in OpenAI's form."""
+    """If the proxy itself refuses a request, the answer has an error in the form of the OpenAI API."""
     must_have_types(proxy.ask("POST", path, body))
 
 
 @pytest.mark.needs("models")
 @pytest.mark.spec("models-types", source="OpenAI API reference, Models", says="The model object")
 def test_types_of_the_models(proxy: Proxy) -> None:
-    """The list of models has objects with ids, and each id occurs once."""
+    """The list of models consists of objects with ids, and each id occurs once."""
     done = proxy.ask("GET", "/v1/models")
     must_be_answered(done, 200)
     must_be_json(done)
@@ -150,7 +150,7 @@ def test_types_of_the_models(proxy: Proxy) -> None:
 @STREAM
 @pytest.mark.model(turns=[{"items": [TEXT], "usage": COUNTS}])
 def test_usage_adds_up(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """The counts and their details come from the model, and the total is the sum."""
+    """In `usage`, the counts and their details come from the model, and the total is their sum."""
     more = {"stream_options": {"include_usage": True}} if stream and endpoint == "chat" else {}
     done = proxy.post(endpoint, {"stream": stream, **more})
     values = [event.value for event in done.events if isinstance(event.value, dict)] if stream else [done.json]
@@ -178,7 +178,7 @@ def events_of(proxy: Proxy, way: str, **more: Any) -> list[Any]:
 @pytest.mark.spec("responses-stream-adds-up", "HAND-14", source="the openai package", says="how a stream is put together")
 @EACH_WAY
 def test_a_stream_adds_up(proxy: Proxy, way: str) -> None:
-    """The added item plus its parts and deltas equals the finished item, because clients build the item in this way."""
+    """An item that is built from its first event, its parts and its deltas equals the finished item."""
     items: list[Any] = []
     for value in events_of(proxy, way):
         kind = value["type"].removeprefix("response.")
@@ -206,7 +206,7 @@ def finished(value: Any, item: Any) -> tuple[Any, Any]:
 
 
 def take(kind: str, value: Any, item: Any) -> None:
-    """Add the content of an event to its item; compare an event that has the complete content with its deltas."""
+    """Add the content of an event to its item. If an event has the complete content, compare this content with the deltas."""
     if kind == "content_part.added":
         must_be(
             "content_index of a content_part.added (how many parts came before it)", value["content_index"], len(item["content"])
@@ -232,12 +232,12 @@ def take(kind: str, value: Any, item: Any) -> None:
 @pytest.mark.spec("responses-stream-one-response", "HAND-14", source="OpenAI API reference, Responses", says="response.completed")
 @EACH_WAY
 def test_one_response_from_its_beginning_to_its_end(proxy: Proxy, way: str) -> None:
-    """All events with a response have the same response: only its progress differs."""
+    """All events with a response have the same response; only the members that show its progress differ."""
     must_be_one_response(events_of(proxy, way, **SETTINGS))
 
 
 def must_be_one_response(events: list[Any]) -> None:
-    """Compare the responses of all events with the response of the first event, apart from their progress."""
+    """Compare the responses of all events with the response of the first event, without the members that show the progress."""
     values = [value for value in events if "response" in value]
     first = values[0]["response"]
     for value in values:
@@ -254,8 +254,10 @@ def must_be_one_response(events: list[Any]) -> None:
 @pytest.mark.spec("chat-stream-one-choice", source="OpenAI API reference, Chat Completions", says="id, created, index, usage")
 @EACH_WAY
 def test_one_head_and_one_choice(proxy: Proxy, way: str) -> None:
-    """All chunks have one id, time and model; each chunk except the last has one choice, and the last choice has the finish
-    reason."""
+    """All chunks have the same id, time and model, and one choice each, except the last chunk.
+
+    The last choice has the finish reason.
+    """
     done = asked(proxy, "chat", way, stream=True, stream_options={"include_usage": True})
     values = [event.value for event in done.events if event.data != "[DONE]"]
     heads = [(value["id"], value["created"], value["model"]) for value in values]

@@ -1,4 +1,4 @@
-"""The envelope of every call, the set of calls, and their order. Source: docs/contract/payloads.md."""
+"""The envelope of every JSON-RPC call of the proxy, which calls it makes, and their order. Source: docs/contract/payloads.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_jsonrpc(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("envelope-keys", "PAY-20")
 def test_keys(proxy: Proxy, endpoint: str) -> None:
-    """A call has exactly these four keys."""
+    """Each call of the proxy has exactly the keys jsonrpc, id, method and params."""
     calls = proxy.post(endpoint).calls(*CALLS)
     must_be("The number of calls", len(calls), 3)
     for call in calls:
@@ -36,7 +36,7 @@ def test_keys(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("envelope-all-methods", "PAY-19", "PAY-20")
 def test_every_method_has_the_envelope(proxy: Proxy, endpoint: str) -> None:
-    """All calls of the process have the envelope; a notification has no id and may have no params."""
+    """All calls of the proxy's process have the same envelope; a notification has no id and may have no params."""
     proxy.post(endpoint)
     assert proxy.running is not None, "The proxy must still be running after the answer."
     for frame in proxy.running.wire.frames:
@@ -51,7 +51,7 @@ def test_every_method_has_the_envelope(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("envelope-id", "PAY-07")
 def test_ids(proxy: Proxy, endpoint: str) -> None:
-    """Every id is a number or a string and occurs once on a connection."""
+    """Every id of a call is a number or a string, and occurs once on a connection."""
     proxy.post(endpoint)
     proxy.post(endpoint)
     frames = [frame for done in proxy.exchanges for frame in done.frames if frame.sender == "client" and frame.kind == "request"]
@@ -65,7 +65,7 @@ def test_ids(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-order", "PAY-01", "PAY-02", "PAY-03", "HAND-21")
 def test_the_three_calls(proxy: Proxy, endpoint: str) -> None:
-    """One request makes exactly these calls, in this order."""
+    """For one client request, the proxy makes exactly the expected calls in the expected order."""
     must_be("The calls of one request", [call["method"] for call in proxy.post(endpoint).calls(*CALLS)], CALLS)
 
 
@@ -89,7 +89,7 @@ def test_skip_turn_is_not_for_chat(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-stream", "PAY-01")
 def test_streaming_makes_the_same_calls(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """A streamed and a whole request make the same calls."""
+    """The proxy makes the same calls for a request with a stream and without a stream."""
     sent = [call["method"] for call in proxy.post(endpoint, {"stream": stream}).calls(*CALLS)]
     must_be(f"The calls of a request with stream: {stream}", sent, CALLS)
 
@@ -107,7 +107,7 @@ def test_conversation_id(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-fresh", "PAY-02")
 def test_each_request_has_a_conversation_of_its_own(proxy: Proxy, endpoint: str) -> None:
-    """Two requests never share a conversation."""
+    """The proxy opens a new conversation for each request."""
     first, second = conversation_id(proxy.post(endpoint)), conversation_id(proxy.post(endpoint))
     assert first != second, f"two requests use the same conversation {first!r}; each must open a new one"
 
@@ -115,7 +115,7 @@ def test_each_request_has_a_conversation_of_its_own(proxy: Proxy, endpoint: str)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("calls-accepted", "PAY-01", "REAL-45")
 def test_no_call_is_refused(proxy: Proxy, endpoint: str) -> None:
-    """The app-server refuses none of these calls, even with tools and a schema."""
+    """The app-server refuses no call of the proxy, even if the request has tools and a schema."""
     shaped = {"type": "json_schema", "name": "s", "schema": {"type": "object", "properties": {}}}
     extra = {"text": {"format": shaped}} if endpoint == "responses" else {"response_format": {"type": "json_object"}}
     done = proxy.post(endpoint, {"tools": [tool(endpoint)], **extra})

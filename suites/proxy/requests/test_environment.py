@@ -1,4 +1,4 @@
-"""The environment variables of a proxy. Source: docs/contract/payloads.md, the notes to each payload."""
+"""The environment variables that a proxy supports. Source: docs/contract/payloads.md, the notes to each payload."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ VARIABLES = {
 @pytest.mark.parametrize(("method", "field", "value"), SET)
 @pytest.mark.spec("env-field", "PAY-10", "PAY-27", "PAY-28", "PAY-29")
 def test_field(proxy: Proxy, endpoint: str, method: str, field: str, value: Any) -> None:
-    """The value of each variable is in its field of the payload."""
+    """The payload has the value of each environment variable in the right field."""
     asked = with_env({VARIABLES[field]: OTHER_THAN_DEFAULT[VARIABLES[field]]})
     must_be(f"{asked}{method}.{field}", proxy.post(endpoint, env=OTHER_THAN_DEFAULT).params(method)[field], value)
 
@@ -68,7 +68,7 @@ def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-legal-values", "PAY-27", "PAY-28")
 def test_each_policy_and_each_sandbox(proxy: Proxy, endpoint: str, env: dict[str, str]) -> None:
-    """Both payloads have the unchanged value of the variable, for each value that the app-server accepts."""
+    """newConversation and sendUserTurn have the unchanged value of the variable, for each value that the app-server accepts."""
     done = proxy.post(endpoint, env=env)
     opened, turn = done.params("newConversation"), done.params("sendUserTurn")
     policies = [opened["approvalPolicy"], turn["approvalPolicy"]]
@@ -80,7 +80,7 @@ def test_each_policy_and_each_sandbox(proxy: Proxy, endpoint: str, env: dict[str
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-apply-patch-false", "PAY-30")
 def test_apply_patch_false(proxy: Proxy, endpoint: str) -> None:
-    """A variable with the value `false` counts as false, although it is set."""
+    """The proxy treats a variable with the value `false` as false, although the variable is set."""
     params = proxy.post(endpoint, env=EXPLICIT).params("newConversation")
     must_be(
         "With PROXY_INCLUDE_APPLY_PATCH_TOOL=false, newConversation.includeApplyPatchTool", params["includeApplyPatchTool"], False
@@ -90,7 +90,7 @@ def test_apply_patch_false(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-manifest-kept", "PAY-17")
 def test_manifest_is_kept(proxy: Proxy, endpoint: str) -> None:
-    """With `false` the definitions are in turn and message, and on responses also in newConversation."""
+    """With the value `false`, sendUserTurn and sendUserMessage have the tool definitions; on responses, newConversation too."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=EXPLICIT)
     for name in CALLS[1:]:
         names = [each["function"]["name"] for each in (done.params(name).get("tools") or {}).get("definitions") or []]
@@ -103,7 +103,7 @@ def test_manifest_is_kept(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-omit-manifest", "PAY-16", "PAY-82")
 def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
-    """Turn and message have no `tools`, even if the client has tools."""
+    """With this variable, sendUserTurn and sendUserMessage have no `tools`, even if the client has tools."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=OTHER_THAN_DEFAULT)
     for name in CALLS[1:]:
         params = done.params(name)
@@ -114,7 +114,7 @@ def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
 
 @pytest.mark.spec("env-omit-manifest-dynamic", "PAY-16")
 def test_omit_dynamic_tools(proxy: Proxy) -> None:
-    """No payload has definitions of tools, and newConversation has no dynamic tools."""
+    """With this variable, no payload has tool definitions, and newConversation has no dynamic tools."""
     params = proxy.responses({"tools": [tool("responses")]}, env=OTHER_THAN_DEFAULT).params("newConversation")
     must_be("newConversation.dynamicTools (PROXY_RESPONSES_OMIT_TOOL_MANIFEST)", params.get("dynamicTools") or [], [])
 
@@ -122,14 +122,14 @@ def test_omit_dynamic_tools(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-omit-manifest-instructions", "PAY-97")
 def test_omitted_tools_stay_in_the_instructions(proxy: Proxy, endpoint: str) -> None:
-    """The developer instructions still describe the tools, because the variable omits only `tools`."""
+    """With this variable, the developer instructions still describe the tools, because only `tools` is omitted."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=OTHER_THAN_DEFAULT)
     must_have("newConversation.developerInstructions", sent(done.params("newConversation")), "- getFileTree: {")
 
 
 @pytest.mark.spec("env-base-instructions", "PAY-91")
 def test_system_prompt_of_chat(proxy: Proxy) -> None:
-    """On chat, only baseInstructions has the system message."""
+    """On chat, the system message is in baseInstructions and nowhere else."""
     messages = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.chat({"messages": messages}, env=OTHER_THAN_DEFAULT)
     opened = dict(done.params("newConversation"))
@@ -141,7 +141,7 @@ def test_system_prompt_of_chat(proxy: Proxy) -> None:
 
 @pytest.mark.spec("env-base-instructions-both", "PAY-91", "PAY-94")
 def test_system_and_developer_prompts_of_chat(proxy: Proxy) -> None:
-    """Developer messages are handled like system messages, in the order of the conversation."""
+    """The proxy handles developer messages like system messages, and keeps the order of the conversation."""
     messages = [
         {"role": "system", "content": "First rule."},
         {"role": "developer", "content": [{"type": "text", "text": rule} for rule in ("Second rule.", "Third rule.")]},
@@ -155,7 +155,7 @@ def test_system_and_developer_prompts_of_chat(proxy: Proxy) -> None:
 @pytest.mark.parametrize("role", ["system", "developer"])
 @pytest.mark.spec("env-system-dropped", "PAY-92", "PAY-93")
 def test_system_prompt_is_dropped(proxy: Proxy, role: str, env: dict[str, str] | None) -> None:
-    """By default and with `true`, no call to the app-server has the system prompt."""
+    """By default and with the value `true`, no call to the app-server has the system prompt."""
     messages = [{"role": role, "content": "Speak like a pirate."}, {"role": "user", "content": proxy.prompt()}]
     done = proxy.chat({"messages": messages}, env=env)
     must_be_unset("newConversation", done.params("newConversation"), "baseInstructions")

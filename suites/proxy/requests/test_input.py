@@ -1,4 +1,7 @@
-"""How a proxy turns input into items. Source: docs/contract/handoff.md, Mapping overview, and Abnormalities 2 (flattening)."""
+"""How a proxy turns the input of a request into items.
+
+Source: docs/contract/handoff.md, Mapping overview, and Abnormalities 2 (flattening).
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ ODD = 'a\tb «ü» \u2028 \U0001f600 \\ "q" </tool_call> [assistant] x\r\nlast'
 
 
 def both(done: Exchange) -> list[dict[str, Any]]:
-    """Return the payloads that have items."""
+    """Return the payloads of the proxy that have `items`."""
     return [done.params("sendUserTurn"), done.params("sendUserMessage")]
 
 
 def conversation(proxy: Proxy, endpoint: str, *said: tuple[str, Any]) -> Exchange:
-    """Send a request with these messages and a last user message with the marker."""
+    """Send a request with these messages and a last user message; its marker identifies the case for the fake model."""
     messages = [{"role": role, "content": content} for role, content in said] + [
         {"role": "user", "content": proxy.prompt("Last")}
     ]
@@ -33,7 +36,7 @@ def conversation(proxy: Proxy, endpoint: str, *said: tuple[str, Any]) -> Exchang
 
 @pytest.mark.spec("input-string", "HAND-18", "HAND-22")
 def test_string(proxy: Proxy) -> None:
-    """A string becomes one text item with all its characters and at most a role before them."""
+    """A string becomes one text item with all characters of the string, and at most a role before them."""
     message = f"  Just  this\n- and that {proxy.prompt()}\n "
     wanted = tuple([{"type": "text", "data": {"text": text}}] for text in prompt_texts("responses", message))
     for params in both(proxy.responses({"input": message})):
@@ -51,7 +54,7 @@ def test_every_character_arrives(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("input-roles", "HAND-23", "HAND-35")
 def test_roles(proxy: Proxy, endpoint: str) -> None:
-    """Each message becomes a line that begins with its role, in the order of the conversation."""
+    """Each message becomes a line that begins with the role of the message; the order of the conversation stays."""
     done = conversation(proxy, endpoint, ("user", "Where is it?"), ("assistant", "Over there."), ("user", "Thanks."))
     for params in both(done):
         lines = texts(params).splitlines()
@@ -77,7 +80,7 @@ def test_parts(proxy: Proxy, kind: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("input-image", "HAND-23", "HAND-39")
 def test_image(proxy: Proxy, endpoint: str) -> None:
-    """An image becomes a separate item after the anchor of its role, with an unchanged URL."""
+    """An image becomes a separate item with an unchanged URL, after a line with the role of its message."""
     if endpoint == "chat":
         parts: list[Any] = [{"type": "text", "text": "Look: "}, {"type": "image_url", "image_url": {"url": PIXEL}}]
     else:
@@ -96,7 +99,7 @@ def test_image(proxy: Proxy, endpoint: str) -> None:
 
 @pytest.mark.spec("input-image-alone", "HAND-39")
 def test_image_alone(proxy: Proxy) -> None:
-    """A message with only an image has its role anchor too."""
+    """If a message has only an image, the line with its role still comes before the image."""
     items = [
         {"role": "user", "content": proxy.prompt("First")},
         {"role": "user", "content": [{"type": "input_image", "image_url": PIXEL}]},
@@ -144,7 +147,7 @@ def test_function_call(proxy: Proxy) -> None:
 @pytest.mark.parametrize("kind", ["function_call_output", "tool_output"])
 @pytest.mark.spec("input-tool-output", "HAND-37")
 def test_tool_output(proxy: Proxy, kind: str) -> None:
-    """An output of a call becomes text, for every type of output."""
+    """The output of a call becomes text, whatever the type of the output is."""
     items = [{"type": kind, "call_id": "call_77", "output": "three files"}, {"role": "user", "content": proxy.prompt()}]
     for params in both(proxy.responses({"input": items})):
         must_be("The types of `items`", [item["type"] for item in params["items"]], ["text"])
@@ -159,7 +162,7 @@ def test_tool_output(proxy: Proxy, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["function_call_output", "tool_output"])
 @pytest.mark.spec("input-tool-output-parts", "HAND-37")
 def test_tool_output_of_parts(proxy: Proxy, kind: str) -> None:
-    """An output with a list of text parts becomes text with all parts in order."""
+    """If an output is a list of text parts, it becomes text with all parts in order."""
     output = [{"type": "input_text", "text": "three files"}, {"type": "input_text", "text": "and a folder"}]
     items = [{"type": kind, "call_id": "call_77", "output": output}, {"role": "user", "content": proxy.prompt()}]
     for params in both(proxy.responses({"input": items})):
@@ -169,7 +172,7 @@ def test_tool_output_of_parts(proxy: Proxy, kind: str) -> None:
 
 @pytest.mark.spec("input-joined", "HAND-38")
 def test_lines_are_joined(proxy: Proxy) -> None:
-    """Consecutive lines, including calls and outputs, are one text item; an image ends the item."""
+    """Consecutive lines, including calls and outputs, form one text item; an image ends the text item."""
     call = {"type": "function_call", "call_id": "call_77", "name": "getFileTree", "arguments": "{}"}
     before = [
         {"role": "user", "content": "List."},

@@ -1,8 +1,8 @@
 """The developer instructions. Source: docs/contract/payloads.md, Full developer instructions (Obsidian tool-call requests).
 
 The cases compare the fixed lines exactly with the document's text. The document does not show the output of
-summarizeSchemaParameters() and exampleForSchema(), so the cases check properties: schemas are verbatim, every parameter is named,
-and every example is a call that is valid for its schema.
+summarizeSchemaParameters() and exampleForSchema(). For this output, the cases check only that schemas are unchanged, that every
+parameter is named, and that every example is a call that is valid for its schema.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def must_be_schema(name: str, text: str, schema: Any) -> None:
 
 
 def parts(proxy: Proxy, endpoint: str, *tools: Any, **more: Any) -> Instructions:
-    """Return the parts of `instructions`."""
+    """Return the parts of the developer instructions in `instructions`."""
     return take_apart(instructions(proxy, endpoint, *tools, **more))
 
 
@@ -57,7 +57,7 @@ def parts(proxy: Proxy, endpoint: str, *tools: Any, **more: Any) -> Instructions
 @pytest.mark.parametrize("number", range(len(LINES)), ids=lambda number: f"line-{number + 1}")
 @pytest.mark.spec("instructions-line", "PAY-34")
 def test_fixed_line(proxy: Proxy, endpoint: str, number: int) -> None:
-    """Each fixed line is exact and in its place."""
+    """The instructions have each fixed line exactly and at its place."""
     lines = instructions(proxy, endpoint).split("\n")
     must_be(f"Line {number + 1} of newConversation.developerInstructions", lines[number : number + 1], [LINES[number]])
 
@@ -65,7 +65,7 @@ def test_fixed_line(proxy: Proxy, endpoint: str, number: int) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-fixed", "PAY-34", "PAY-39")
 def test_fixed_block(proxy: Proxy, endpoint: str) -> None:
-    """The text begins with the fixed lines and an empty line."""
+    """The developer instructions begin with the fixed lines and an empty line."""
     text = instructions(proxy, endpoint)
     assert text.startswith(FIXED + "\n\n"), (
         f"developerInstructions must begin with the fixed lines and an empty line: {text[:2000]!r}"
@@ -92,7 +92,7 @@ def chosen(endpoint: str, choice: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(("choice", "wanted"), CHOICES)
 @pytest.mark.spec("instructions-choice", "PAY-35", "PAY-36")
 def test_tool_choice(proxy: Proxy, endpoint: str, choice: Any, wanted: list[str]) -> None:
-    """A tool choice adds one exact line between the fixed lines and the schemas; without a choice there is no line."""
+    """A tool choice adds one exact line between the fixed lines and the schemas; without a choice, this line is absent."""
     found = parts(proxy, endpoint, tool(endpoint), tool(endpoint, "saveNote", NOTE), **chosen(endpoint, choice))
     must_be("The lines between the fixed lines and the schemas", found.conditional, wanted)
 
@@ -116,7 +116,7 @@ def test_strict_tools(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-choice-then-strict", "PAY-38")
 def test_choice_stands_before_strict(proxy: Proxy, endpoint: str) -> None:
-    """With a tool choice and strict tools both lines come, the choice first."""
+    """With a tool choice and strict tools, the line for the choice comes before the line for the strict tools."""
     found = parts(proxy, endpoint, tool(endpoint, "one", strict=True), tool_choice="required")
     must_be(
         "The lines between the fixed lines and the schemas", found.conditional, [REQUIRED, STRICT.replace("toolA, toolB", "one")]
@@ -126,7 +126,7 @@ def test_choice_stands_before_strict(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-schemas", "PAY-31", "PAY-40", "PAY-41")
 def test_schemas(proxy: Proxy, endpoint: str) -> None:
-    """Each tool has one line with its name and its unchanged schema, in the order of the request."""
+    """The instructions have one line for each tool, with its name and its unchanged schema, in the order of the request."""
     found = parts(proxy, endpoint, tool(endpoint), tool(endpoint, "saveNote", NOTE)).schemas
     must_be("The names of the listed schemas", [name for name, _ in found], ["getFileTree", "saveNote"])
     for (name, text), schema in zip(found, (TREE, NOTE), strict=True):
@@ -137,7 +137,7 @@ def test_schemas(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-schema-verbatim", "PAY-41")
 def test_schema_of_every_kind(proxy: Proxy, endpoint: str, kind: str) -> None:
-    """The line has the schema unchanged, for every kind of schema."""
+    """The line of a tool has the unchanged schema, for every kind of schema."""
     name, text = only("line below the heading of the schemas", parts(proxy, endpoint, tool(endpoint, "t", SCHEMAS[kind])).schemas)
     must_be("The name before the listed schema", name, "t")
     must_be_schema(name, text, SCHEMAS[kind])
@@ -147,7 +147,7 @@ def test_schema_of_every_kind(proxy: Proxy, endpoint: str, kind: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-example", "PAY-48")
 def test_example(proxy: Proxy, endpoint: str, kind: str) -> None:
-    """The example is one call in the form of the fixed lines, and its arguments are valid for the schema."""
+    """The example of a tool is one call in the form of the fixed lines, and its arguments are valid for the schema."""
     guidance = only("tool with guidance", parts(proxy, endpoint, tool(endpoint, "t", SCHEMAS[kind])).guidance)
     example = guidance.example
     assert example.startswith("<tool_call>{"), f"the example must begin with <tool_call>{{: {example!r}"
@@ -165,7 +165,7 @@ def test_example(proxy: Proxy, endpoint: str, kind: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-parameters", "PAY-46")
 def test_parameters(proxy: Proxy, endpoint: str, kind: str) -> None:
-    """The lines below "Parameters:" name every parameter."""
+    """The lines below "Parameters:" name every parameter of the tool."""
     guidance = only("tool with guidance", parts(proxy, endpoint, tool(endpoint, "t", SCHEMAS[kind])).guidance)
     names = SCHEMAS[kind].get("properties", {})
     missing = [name for name in names if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", guidance.parameters)]
@@ -175,7 +175,7 @@ def test_parameters(proxy: Proxy, endpoint: str, kind: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-guidance", "PAY-42", "PAY-43", "PAY-44", "PAY-45")
 def test_guidance(proxy: Proxy, endpoint: str) -> None:
-    """Each tool has one block, in the order of the request, with the tool's description, if any."""
+    """Each tool has one guidance block, in the order of the request, with the description of the tool if it has one."""
     found = parts(proxy, endpoint, tool(endpoint), tool(endpoint, "saveNote", NOTE, None)).guidance
     must_be("The tools that have guidance", [each.name for each in found], ["getFileTree", "saveNote"])
     must_be("The descriptions in the guidance", [each.description for each in found], ["List files", None])
@@ -185,7 +185,7 @@ def test_guidance(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-of-the-schema", "PAY-47", "PAY-49")
 def test_guidance_follows_from_the_schema(proxy: Proxy, endpoint: str, kind: str) -> None:
-    """Two tools with the same schema have the same lines and the same example, together and alone."""
+    """Two tools with the same schema have the same parameter lines and the same example, in one request or in two."""
     tools = [tool(endpoint, name, SCHEMAS[kind]) for name in ("first", "second")]
     alone = only("tool with guidance", parts(proxy, endpoint, tools[0]).guidance)
     for each in parts(proxy, endpoint, *tools).guidance:
@@ -203,7 +203,7 @@ LAYOUTS: list[Any] = [
 @pytest.mark.parametrize(("choice", "conditional", "strict"), LAYOUTS)
 @pytest.mark.spec("instructions-layout", "PAY-39", "PAY-40", "PAY-42", "PAY-43", "PAY-45")
 def test_layout(proxy: Proxy, endpoint: str, choice: Any, conditional: list[str], strict: bool) -> None:
-    """The text has exactly the lines and blank lines of the document."""
+    """The developer instructions have exactly the lines and blank lines of the document."""
     tools = [tool(endpoint, strict=strict), tool(endpoint, "saveNote", NOTE, None)]
     text = instructions(proxy, endpoint, *tools, **chosen(endpoint, choice))
     found = take_apart(text)
@@ -239,7 +239,7 @@ def test_instructions_without_tools(proxy: Proxy) -> None:
 
 @pytest.mark.spec("instructions-system", "PAY-32", "HAND-19")
 def test_system_items_are_appended(proxy: Proxy) -> None:
-    """The system items come after the tool text, each once, in their order."""
+    """The system items come after the tool text, each once, in the order of the request."""
     items = [
         {"role": "system", "content": "First rule."},
         {"role": "developer", "content": [{"type": "input_text", "text": rule} for rule in ("Second rule.", "Third rule.")]},

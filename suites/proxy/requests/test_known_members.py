@@ -1,6 +1,6 @@
 """A proxy sends only members that 0.92 knows. Source: docs/contract/real-0.92.md, section 4.
 
-The server ignores an unknown member silently (REAL-45), so a setting of the client could get lost without a message.
+The app-server ignores an unknown member silently (REAL-45), so a setting of the client could get lost without an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RICH: dict[str, dict[str, Any]] = {
 
 
 def seen(proxy: Proxy) -> None:
-    """Skip the case if the calls of the proxy cannot be seen."""
+    """Skip the case if the suite cannot see the calls of the proxy."""
     if proxy.attached:
         pytest.skip("not verified: the calls of a proxy that is given as a URL cannot be seen; give a command")
 
@@ -31,7 +31,7 @@ def seen(proxy: Proxy) -> None:
 def must_be_known(proxy: Proxy, calls: list[dict[str, Any]], allowed: dict[str, tuple[str, ...]]) -> None:
     """No call may have a member that the Codex version does not know, except those that the profile's specification names."""
     __tracebackhide__ = True
-    assert calls, "The proxy sent no message to its app-server, so no member can be judged."
+    assert calls, "The proxy sent no message to its app-server, so the suite cannot check the members."
     found = []
     for call in calls:
         for path in proxy.unknown_members(call):
@@ -41,7 +41,8 @@ def must_be_known(proxy: Proxy, calls: list[dict[str, Any]], allowed: dict[str, 
     if found:
         raise AssertionError(
             f"The proxy sends members that Codex {proxy.version} does not know, and silently ignores: "
-            f"{', '.join(dict.fromkeys(found))}. Leave them out, or use the member that {proxy.version} has for the purpose."
+            f"{', '.join(dict.fromkeys(found))}. Leave these members out, or use the member that {proxy.version} has for the "
+            "same purpose."
         )
 
 
@@ -49,7 +50,10 @@ def must_be_known(proxy: Proxy, calls: list[dict[str, Any]], allowed: dict[str, 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("known-members", "REAL-45")
 def test_no_unknown_members(proxy: Proxy, endpoint: str, asked: str) -> None:
-    """Plain and full requests make calls with known members only; as-specified also allows the names of its specification."""
+    """For plain and full requests, all members of the calls are known.
+
+    The profile as-specified also allows the names in its specification.
+    """
     seen(proxy)
     more = {**RICH[endpoint], **format_of(endpoint), "tools": [tool(endpoint)]} if asked == "everything" else {}
     done = proxy.post(endpoint, more, ok=False)
@@ -58,7 +62,7 @@ def test_no_unknown_members(proxy: Proxy, endpoint: str, asked: str) -> None:
 
 @pytest.mark.spec("known-handshake", "REAL-45")
 def test_the_handshake_has_no_unknown_members(proxy: Proxy) -> None:
-    """The `initialize` requests to all app-servers have known members only."""
+    """All members of the `initialize` requests to all app-servers are known."""
     seen(proxy)
     proxy.ask("GET", "/v1/models")
     if not [*proxy.handshakes()]:  # a proxy may start its app-server with the first request

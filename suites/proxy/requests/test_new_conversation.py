@@ -30,7 +30,7 @@ FIELDS = {*DEFAULTS, *UNSET, "developerInstructions", "dynamicTools"}
 @pytest.mark.parametrize("field", DEFAULTS)
 @pytest.mark.spec("newconversation-default", "PAY-11", "PAY-21", "PAY-22", "PAY-23", "PAY-24")
 def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
-    """Without environment variables every field has the value of the example."""
+    """Without environment variables, every field of newConversation has the value in the specification's example."""
     params = proxy.post(endpoint).params(METHOD)
     must_be(f"{METHOD}.{field}", params[field], DEFAULTS[field])
     assert type(params[field]) is type(DEFAULTS[field]), f"{METHOD}.{field} must be {DEFAULTS[field]!r}, not {params[field]!r}"
@@ -40,14 +40,14 @@ def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
 @pytest.mark.parametrize("field", UNSET)
 @pytest.mark.spec("newconversation-unset", "PAY-06", "PAY-25")
 def test_unset(proxy: Proxy, endpoint: str, field: str) -> None:
-    """A field without a value is null or omitted; the table in the report shows which."""
+    """A field of newConversation without a value is null or omitted; the table in the report shows which of the two."""
     must_be_unset(METHOD, proxy.post(endpoint).params(METHOD), field)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("newconversation-exact", "PAY-26", "HAND-20")
 def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
-    """The payload has only fields that the documents name."""
+    """newConversation has only fields that the documents name."""
     body = {"tools": [tool(endpoint)], "n": 1, "temperature": 0.5, "stream": True, "parallel_tool_calls": False}
     for asked in ({}, body):
         found = set(proxy.post(endpoint, asked).params(METHOD)) - FIELDS
@@ -77,7 +77,7 @@ def test_dynamic_tools(proxy: Proxy) -> None:
 @pytest.mark.parametrize("given", [None, ""], ids=["none", "empty"])
 @pytest.mark.spec("newconversation-bare-tool", "HAND-27", "SCHEMA-07")
 def test_a_tool_without_a_description_is_declared(proxy: Proxy, given: str | None) -> None:
-    """A dynamic tool has three required members; for a missing description the proxy chooses the text."""
+    """A dynamic tool has its three required members; if the description is missing, the proxy chooses a text."""
     params = proxy.responses({"tools": [tool("responses", description=given)]}).params(METHOD)
     declared = only("dynamic tool of one function", params["dynamicTools"])
     must_be("The members of dynamicTools[0]", sorted(declared), ["description", "inputSchema", "name"])
@@ -91,7 +91,7 @@ def test_a_tool_without_a_description_is_declared(proxy: Proxy, given: str | Non
 )
 @pytest.mark.spec("newconversation-dynamic-choice", "HAND-26")
 def test_dynamic_tools_for_every_choice(proxy: Proxy, choice: Any) -> None:
-    """For every tool choice, the dynamic tools include each tool that the model may or must call."""
+    """For every tool choice, the dynamic tools include each tool that the model is allowed or required to call."""
     tools = [tool("responses"), tool("responses", "saveNote", NOTE)]
     found = proxy.responses({"tools": tools, "tool_choice": choice}).params(METHOD)["dynamicTools"]
     wanted = {"saveNote"} if isinstance(choice, dict) else {"getFileTree", "saveNote"}
@@ -102,7 +102,7 @@ def test_dynamic_tools_for_every_choice(proxy: Proxy, choice: Any) -> None:
 @pytest.mark.parametrize("native", ["web_search", "file_search", "code_interpreter"])
 @pytest.mark.spec("newconversation-native-tools", "HAND-17", "HAND-41")
 def test_native_tools_are_not_dynamic(proxy: Proxy, native: str) -> None:
-    """A tool that is not a function is refused or omitted; a function in the same request is forwarded."""
+    """The proxy refuses or omits a tool that is not a function, and forwards a function in the same request."""
     done = proxy.responses({"tools": [{"type": native}, tool("responses")]}, ok=False)
     if 400 <= done.status < 500:
         assert done.json["error"]["message"], "error.message of the answer is empty; it must name the error"
@@ -117,7 +117,7 @@ def test_native_tools_are_not_dynamic(proxy: Proxy, native: str) -> None:
 
 @pytest.mark.spec("newconversation-no-tools", "HAND-28")
 def test_no_tools_no_dynamic_tools(proxy: Proxy) -> None:
-    """Without tools dynamicTools is omitted, null or empty."""
+    """If the request has no tools, dynamicTools is omitted, null or empty."""
     must_be(
         f"{METHOD}.dynamicTools (null and omitted count as empty)", proxy.responses().params(METHOD).get("dynamicTools") or [], []
     )

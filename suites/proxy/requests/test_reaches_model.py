@@ -1,4 +1,4 @@
-"""The client's texts reach the model complete and in the right role. The cases read the requests that the model gets.
+"""The texts of the client reach the model completely and with the right role. The cases read the requests that the model gets.
 
 Source: the Chat Completions and the Responses API reference; docs/contract/payloads.md, Chat endpoint, for system messages
 of chat.
@@ -28,14 +28,14 @@ FAILED = Called("call_East5", "east-pier", "Error: ENOENT, there is no such fold
 
 
 def ask(proxy: Proxy, endpoint: str, messages: list[Any], **more: Any) -> Exchange:
-    """Send a request with these messages and a last user message, which identifies the case for the model."""
+    """Send a request with these messages and a last user message; the last message identifies the case for the fake model."""
     given = [*messages, {"role": "user", "content": proxy.prompt("And now?")}]
     body = {"messages": given} if endpoint == "chat" else {"input": given}
     return proxy.post(endpoint, {**body, **more}, env=KEPT)
 
 
 def path(endpoint: str, number: int) -> str:
-    """Return the place of a message in the client's request, for a failure message."""
+    """Return the place of a message in the client's request, for use in a failure message."""
     return f"{'messages' if endpoint == 'chat' else 'input'}[{number}]"
 
 
@@ -69,7 +69,7 @@ def test_system_and_developer_texts(proxy: Proxy, endpoint: str, role: str, part
     says="A system (or developer) message",
 )
 def test_instructions(proxy: Proxy, beside: str) -> None:
-    """`instructions` reach the model, alone, with tools or with a system item, which reaches the model too."""
+    """The text of `instructions` reaches the model: alone, with tools, or with a system item, which also reaches the model."""
     system = [{"role": "system", "content": "Never name a ship."}] if beside == "a-system-item" else []
     tools = {"tools": [tool("responses")]} if beside == "tools" else {}
     ask(proxy, "responses", system, instructions="Speak in rhymes of herrings.", **tools)
@@ -103,7 +103,7 @@ def test_a_system_text_is_no_text_of_the_user(proxy: Proxy, endpoint: str, role:
     says="A list of messages comprising the conversation so far",
 )
 def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
-    """All messages of the user and of the assistant reach the model in order, then the last message."""
+    """All earlier messages of the user and of the assistant reach the model in order, before the last message."""
     texts = ["The heron flew north.", "It flew to the quay.", "Two parts: this one", "and that one.", "The gate was shut."]
     messages = [
         {"role": "user", "content": texts[0]},
@@ -125,7 +125,7 @@ def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
     says="The role of the messages author",
 )
 def test_who_has_spoken(proxy: Proxy, endpoint: str) -> None:
-    """The model sees who spoke: two conversations that differ only in their speakers are different requests to the model."""
+    """If two conversations differ only in who wrote each message, the requests to the model also differ."""
     texts = ["The heron flew north.", "The gate was shut."]
     asked: list[list[tuple[str, str]]] = []
     for speakers in (("user", "assistant"), ("assistant", "user")):
@@ -135,16 +135,16 @@ def test_who_has_spoken(proxy: Proxy, endpoint: str) -> None:
         asked.append(strings(model_bodies(proxy)[before]))
     if asked[0] == asked[1]:
         raise AssertionError(
-            f"{path(endpoint, 1)} and {path(endpoint, 2)} reach the model in the same way, whether the user or the assistant said"
-            f" them: {short([text for _, text in asked[0] if texts[0] in text])}. Name the speaker of each message, for example "
-            "as [user] and [assistant], or send it as an item with its role."
+            f"{path(endpoint, 1)} and {path(endpoint, 2)} reach the model in the same way, whether they come from the user or "
+            f"from the assistant: {short([text for _, text in asked[0] if texts[0] in text])}. Name the role of each message in "
+            "the text, for example [user] and [assistant], or send each message as an item with its role."
         )
 
 
 @pytest.mark.parametrize("native", ["web_search", "code_interpreter"])
 @pytest.mark.spec("built-in-tools", "HAND-17", "HAND-41")
 def test_a_built_in_tool_beside_a_function(proxy: Proxy, native: str) -> None:
-    """A tool that is not a function is refused or left out; it becomes no function, and other functions still reach the model."""
+    """The proxy refuses or omits a tool that is not a function; it never turns it into one, and keeps the other functions."""
     done = proxy.responses({"tools": [{"type": native}, tool("responses")]}, ok=False)
     if 400 <= done.status < 500:
         assert done.json["error"]["message"], "error.message of the answer is empty; it must name the error"
@@ -164,7 +164,7 @@ def test_a_built_in_tool_beside_a_function(proxy: Proxy, native: str) -> None:
 
 
 def history(endpoint: str, calls: list[Called], outputs: list[Called], parts: bool = False) -> list[Any]:
-    """Return a question of the user, parallel calls of the model, and their outputs."""
+    """Return messages with a question of the user, parallel calls of the model, and the outputs of these calls."""
     messages: list[Any] = [{"role": "user", "content": "Look around."}]
     made = [(call.id, "getFileTree", f'{{"path":"{call.path}"}}') for call in calls]
     if endpoint == "chat":
@@ -217,7 +217,7 @@ def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool, declared: bool
     says="tool_call_id: Tool call that this message is responding to",
 )
 def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> None:
-    """Each output reaches the model under the id of its own call, in both orders of the outputs."""
+    """Each output reaches the model with the id of its own call, whatever the order of the outputs is."""
     outputs = [NORTH, SOUTH] if order == "as-called" else [SOUTH, NORTH]
     ask(proxy, endpoint, history(endpoint, [NORTH, SOUTH], outputs), tools=[tool(endpoint)])
     must_reach(proxy, (place(endpoint, 0)[1], NORTH.path), (place(endpoint, 1)[1], SOUTH.path))
@@ -233,7 +233,7 @@ def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> No
     says="tool messages: tool_call_id, content; function_call_output: call_id, output",
 )
 def test_the_error_of_a_tool(proxy: Proxy, endpoint: str, order: str) -> None:
-    """An output with an error reaches the model under the id of its call, next to the output of a successful call."""
+    """An output with an error reaches the model with the id of its call, next to the output of a successful call."""
     outputs = [FAILED, SOUTH] if order == "as-called" else [SOUTH, FAILED]
     ask(proxy, endpoint, history(endpoint, [FAILED, SOUTH], outputs), tools=[tool(endpoint)])
     must_be_paired(proxy, FAILED, SOUTH)
@@ -279,9 +279,9 @@ def test_two_images(proxy: Proxy, endpoint: str) -> None:
     says="{type, name, parameters}; {type, function: {name, parameters}}",
 )
 def test_the_shapes_of_a_tool(proxy: Proxy, shape: str) -> None:
-    """A tool of a responses request is flat, but clients that were written for chat send it nested.
+    """A tool of a responses request has a flat form, but clients that were written for chat send the nested form.
 
-    Tools in both forms reach the model, or are refused.
+    The proxy passes tools in both forms to the model, or refuses them.
     """
     declared = tool("responses" if shape == "flat" else "chat")
     done = proxy.responses({"tools": [declared]}, ok=False)

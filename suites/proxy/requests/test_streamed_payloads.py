@@ -1,6 +1,8 @@
-"""The calls for a streamed request equal those for a whole request, except `stream`. Source: docs/contract/payloads.md.
+"""The proxy makes the same calls for a streamed request and for a request without a stream, except for `stream`.
 
-A proxy has two handlers (HAND-09), and each other check of the payloads reads the calls of only one of them.
+Source: docs/contract/payloads.md.
+
+A proxy may handle streamed requests in separate code (HAND-09), and each other check of payloads sends only one of the two.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def request(endpoint: str, prompt: str, model: str, effort: str | None) -> dict[
 
 
 def payloads(done: Exchange) -> list[tuple[str, dict[str, Any]]]:
-    """Return the calls in order, without the values that are different for each request."""
+    """Return the calls in order, without the values that differ for each request."""
     found = [(call["method"], call["params"]) for call in done.calls(*CALLS)]
     return [(name, {key: params[key] for key in params if key not in ("conversationId", "stream")}) for name, params in found]
 
@@ -51,7 +53,7 @@ def payloads(done: Exchange) -> list[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("streamed-payloads", "PAY-01", "PAY-04", "PAY-08", "PAY-76", "HAND-09")
 def test_only_stream_differs(proxy: Proxy, endpoint: str, model: str, env: str) -> None:
-    """A whole and a streamed request make the same calls, with the same params except `stream`."""
+    """A request with and without a stream leads to the same calls with the same params, except for `stream`."""
     body = request(endpoint, proxy.prompt(), *MODELS[model])
     whole, streamed = (
         payloads(proxy.post(endpoint, {**body, "stream": stream}, env=ENVIRONMENTS[env])) for stream in (False, True)

@@ -1,7 +1,8 @@
 """The payloads of a proxy that opens threads and starts turns (v2). Sources: editor.md, schema-tools.md, real-0.92.md.
 
-No document describes a proxy that opens threads. The checks use the statements about the calls, and the statements of the
-payloads page about a request's model, folder, policies and effort, if the calls have such members.
+No document describes a proxy that opens threads. The checks use the statements about thread/start and turn/start. If these calls
+have members for the model, folder, policies or effort, the checks also use the statements about them in
+docs/contract/payloads.md.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def opened(done: Exchange) -> Any:
 
 
 def results(done: Exchange, asked: Any) -> list[Any]:
-    """Return the results of the app-server for the call `asked`."""
+    """Return the results with which the app-server answered the call `asked`."""
     return [
         frame.value["result"]
         for frame in done.frames
@@ -51,14 +52,14 @@ def results(done: Exchange, asked: Any) -> list[Any]:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.spec("threads-calls", "EDIT-04", "PAY-02")
 def test_the_two_calls(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """One request opens one thread and starts one turn in it; the proxy makes no call of v1."""
+    """For one request, the proxy opens one thread and starts one turn in it; it makes no call of v1."""
     sent = [call["method"] for call in proxy.post(endpoint, {"stream": stream}).calls(*CALLS)]
     must_be("The calls of one request", sent, [START, TURN])
 
 
 @pytest.mark.spec("threads-handshake", "EDIT-04", "EDIT-05", "EDIT-06", "EDIT-07")
 def test_the_handshake(proxy: Proxy) -> None:
-    """Each app-server gets `initialize`, and after the answer `initialized`, before any other message."""
+    """The proxy sends each app-server `initialize` and, after the answer, `initialized`, before any other message."""
     proxy.chat()
     assert proxy.running is not None, "The proxy must still run after the answer."
     for child in sorted({frame.child for frame in proxy.running.wire.frames}):
@@ -87,7 +88,7 @@ def everything(endpoint: str) -> dict[str, Any]:
 @BOTH
 @pytest.mark.spec("threads-valid", "REAL-40", "SCHEMA-02")
 def test_every_message_is_valid(proxy: Proxy, endpoint: str) -> None:
-    """The bundle accepts every message of the proxy, including the handshake and the replies of the proxy."""
+    """The schema bundle accepts every message of the proxy, including the handshake and the replies."""
     proxy.post(endpoint)
     proxy.post(endpoint, everything(endpoint))
     must_be("The parts of the proxy's messages that the bundle does not accept", proxy.violations("valid"), [])
@@ -96,7 +97,7 @@ def test_every_message_is_valid(proxy: Proxy, endpoint: str) -> None:
 @BOTH
 @pytest.mark.spec("threads-known", "REAL-45")
 def test_every_member_is_known(proxy: Proxy, endpoint: str) -> None:
-    """No message has a member that the bundle does not name: the server would silently ignore it."""
+    """No message of the proxy has a member that the schema bundle does not name, because the server would silently ignore it."""
     proxy.post(endpoint)
     proxy.post(endpoint, everything(endpoint))
     must_be("The members of the proxy's messages that the bundle does not name", proxy.violations("known"), [])
@@ -113,7 +114,7 @@ def test_the_turn_is_in_the_thread(proxy: Proxy, endpoint: str) -> None:
 @BOTH
 @pytest.mark.spec("threads-fresh", "PAY-02")
 def test_each_request_has_a_thread_of_its_own(proxy: Proxy, endpoint: str) -> None:
-    """Two requests never share a thread."""
+    """The proxy opens a new thread for each request."""
     first, second = opened(proxy.post(endpoint)), opened(proxy.post(endpoint))
     assert first != second, f"Two requests share the thread {first!r}; each must open its own."
 
@@ -121,7 +122,7 @@ def test_each_request_has_a_thread_of_its_own(proxy: Proxy, endpoint: str) -> No
 @BOTH
 @pytest.mark.spec("threads-input", "REAL-43", "EDIT-13")
 def test_the_input(proxy: Proxy, endpoint: str) -> None:
-    """The input is one text item with the members `type` and `text`, and the text contains the prompt."""
+    """The input of turn/start is one text item with the members `type` and `text`; the text contains the prompt."""
     item = only(f"item of {TURN}.input", proxy.post(endpoint).params(TURN)["input"])
     must_be(f"The members of {TURN}.input[0], an empty text_elements left out,", sorted(with_text(item)), ["text", "type"])
     must_be(f"{TURN}.input[0].type", item["type"], "text")
@@ -129,14 +130,14 @@ def test_the_input(proxy: Proxy, endpoint: str) -> None:
 
 
 def with_text(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item without the empty list that a text item has by default in the bundle."""
+    """Return an item without `text_elements` if this list is empty, which is the default."""
     return {name: value for name, value in item.items() if (name, value) != ("text_elements", [])}
 
 
 @BOTH
 @pytest.mark.spec("threads-image", "REAL-43", "HAND-39")
 def test_an_image(proxy: Proxy, endpoint: str) -> None:
-    """An image is a separate item with the members `type` and `url`."""
+    """In turn/start, an image is a separate item with the members `type` and `url`."""
     text, image = ("text", "image_url") if endpoint == "chat" else ("input_text", "input_image")
     url: Any = {"url": PICTURE} if endpoint == "chat" else PICTURE
     messages = [{"role": "user", "content": [{"type": text, "text": proxy.prompt("See")}, {"type": image, "image_url": url}]}]
@@ -149,7 +150,7 @@ def test_an_image(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("mode", ["read-only", "workspace-write"])
 @pytest.mark.spec("threads-sandbox", "REAL-44", "PAY-28")
 def test_the_sandbox(proxy: Proxy, endpoint: str, mode: str) -> None:
-    """PROXY_SANDBOX_MODE is in `sandbox` of the thread, or in `sandboxPolicy` of the turn, which spells it in camelCase."""
+    """The value of PROXY_SANDBOX_MODE is in `sandbox` of the thread or, in camelCase, in `sandboxPolicy` of the turn."""
     done = proxy.post(endpoint, env={"PROXY_SANDBOX_MODE": mode})
     policy, sandbox = done.params(TURN).get("sandboxPolicy"), done.params(START).get("sandbox")
     camel = {"read-only": "readOnly", "workspace-write": "workspaceWrite"}
@@ -183,7 +184,7 @@ MEANT: dict[str, tuple[dict[str, str], dict[str, Any], str, Any]] = {
 @pytest.mark.parametrize("name", MEANT)
 @pytest.mark.spec("threads-settings", "PAY-08", "PAY-10", "PAY-27")
 def test_the_settings(proxy: Proxy, endpoint: str, name: str) -> None:
-    """Model, folder and approval policy are members of the turn or, if the turn lacks them, of the thread."""
+    """The model, the folder and the approval policy are in turn/start or, if missing there, in thread/start."""
     env, body, member, wanted = MEANT[name]
     done = proxy.post(endpoint, body, env=env)
     of_turn = done.params(TURN).get(member)
@@ -195,7 +196,7 @@ def test_the_settings(proxy: Proxy, endpoint: str, name: str) -> None:
 @pytest.mark.parametrize("effort", ["low", "high"])
 @pytest.mark.spec("threads-effort", "PAY-12")
 def test_the_effort(proxy: Proxy, endpoint: str, effort: str) -> None:
-    """The turn has the effort of the request."""
+    """turn/start has the effort of the client's request."""
     body = {"reasoning_effort": effort} if endpoint == "chat" else {"reasoning": {"effort": effort}}
     must_be(f"{TURN}.effort", proxy.post(endpoint, body).params(TURN).get("effort"), effort)
 
@@ -203,7 +204,7 @@ def test_the_effort(proxy: Proxy, endpoint: str, effort: str) -> None:
 @BOTH
 @pytest.mark.spec("threads-schema", "REAL-45", "PAY-15")
 def test_the_schema_of_the_answer(proxy: Proxy, endpoint: str) -> None:
-    """The schema of the answer becomes the turn's outputSchema, with its keys in order; without a schema there is none."""
+    """The client's schema for the answer is in outputSchema of the turn, with the same order of keys."""
     must_be_same(f"{TURN}.outputSchema", proxy.post(endpoint, format_of(endpoint)).params(TURN).get("outputSchema"), SUM)
     must_be(f"{TURN}.outputSchema without a schema", proxy.post(endpoint).params(TURN).get("outputSchema"), None)
 
@@ -212,7 +213,7 @@ def test_the_schema_of_the_answer(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.needs("native-tools")
 @pytest.mark.spec("threads-tools", "SCHEMA-06", "SCHEMA-07", "REAL-47", "PAY-15")
 def test_dynamic_tools(proxy: Proxy, endpoint: str) -> None:
-    """Each function becomes a dynamic tool of the thread, in order, with its members and its unchanged schema."""
+    """Each function tool becomes a dynamic tool of the thread, in order, with its members and its unchanged schema."""
     tools = [tool(endpoint), tool(endpoint, "saveNote", NOTE, "Save it")]
     found = proxy.post(endpoint, {"tools": tools}).params(START).get("dynamicTools")
     wanted = [("getFileTree", "List files", TREE), ("saveNote", "Save it", NOTE)]
@@ -229,7 +230,7 @@ def test_dynamic_tools(proxy: Proxy, endpoint: str) -> None:
 @BOTH
 @pytest.mark.spec("threads-no-tools", "SCHEMA-15", "HAND-28")
 def test_tools_are_nowhere_else(proxy: Proxy, endpoint: str) -> None:
-    """No other request of v2 has tools; if the client sends no tools, the thread declares none."""
+    """Only thread/start declares tools; if the client sends no tools, thread/start declares none."""
     turn = proxy.post(endpoint, {"tools": [tool(endpoint)]}).params(TURN)
     must_be(f"The members of {TURN} about tools", [name for name in turn if "tool" in name.lower()], [])
     must_be(
@@ -242,7 +243,7 @@ def test_tools_are_nowhere_else(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.model(native())
 @pytest.mark.spec("threads-tool-reply", "SCHEMA-12", "SCHEMA-16")
 def test_the_reply_to_a_tool_call(proxy: Proxy, endpoint: str) -> None:
-    """A server's request for a tool's output gets an output and a success flag, unless the turn is interrupted."""
+    """If the app-server requests the output of a tool, the proxy replies with `output` and `success`, or interrupts the turn."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]})
     try:
         frames = proxy.eventually(lambda frames: bool(tool_replies(frames)), 2.0, "A reply to item/tool/call, or turn/interrupt,")

@@ -1,4 +1,4 @@
-"""Titles and summaries that editors request automatically. Source: docs/contract/handoff.md, Route entrypoint."""
+"""Requests for titles and summaries that editors send automatically. Source: docs/contract/handoff.md, Route entrypoint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASKING = {
 @pytest.mark.parametrize("kind", ASKING)
 @pytest.mark.spec("title-intercepted", "HAND-07")
 def test_a_title_costs_no_turn(proxy: Proxy, kind: str, stream: bool) -> None:
-    """A request for a title or a summary is answered in the usual form without a call to the app-server."""
+    """The proxy answers a request for a title or a summary in the usual form, without a call to the app-server."""
     done = proxy.responses({"input": ASKING[kind], "stream": stream})
     sent = [call["method"] for call in done.calls(*CALLS, "thread/start", "turn/start")]
     must_be(f"The calls to the app-server for a {kind} (a proxy without the capability title-intercept may make some)", sent, [])
@@ -33,7 +33,7 @@ def test_a_title_costs_no_turn(proxy: Proxy, kind: str, stream: bool) -> None:
 @pytest.mark.parametrize("question", ["What is the title of the book about Ahab?", "Who wrote the summary of this law?"])
 @pytest.mark.spec("title-only", "HAND-08")
 def test_a_question_is_no_request_for_a_title(proxy: Proxy, question: str) -> None:
-    """A user's question about a title or a summary is answered by the model."""
+    """The proxy passes a user's question about a title or a summary to the model."""
     done = proxy.responses({"input": proxy.prompt(question)})
     must_be("The number of conversations for a question", len(done.calls("newConversation", "thread/start")), 1)
     must_say(done, "The model was asked.")

@@ -1,4 +1,4 @@
-"""Tool definitions in turn and message. Source: docs/contract/payloads.md, Tool schema payloads."""
+"""The tool definitions in sendUserTurn and sendUserMessage. Source: docs/contract/payloads.md, Tool schema payloads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAYLOADS = pytest.mark.parametrize("method", CALLS[1:])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tools-form", "PAY-14", "PAY-62", "PAY-81", "PAY-95")
 def test_form(proxy: Proxy, endpoint: str, method: str) -> None:
-    """The definitions are function tool objects in the nested form, in the order of the request, for both endpoints."""
+    """The tool definitions are function objects in the nested form, in the order of the request, for both endpoints."""
     given = [tool(endpoint), tool(endpoint, "saveNote", NOTE, "Save it")]
     definitions = proxy.post(endpoint, {"tools": given}).params(method)["tools"]["definitions"]
     must_be("`type` of tools.definitions", [each["type"] for each in definitions], ["function", "function"])
@@ -37,7 +37,7 @@ def test_form(proxy: Proxy, endpoint: str, method: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tools-verbatim", "PAY-15")
 def test_verbatim(proxy: Proxy, endpoint: str, method: str) -> None:
-    """The schema is unchanged, including the order of its keys and its characters."""
+    """A tool definition has the client's schema unchanged, including the order of keys and all characters."""
     definitions = proxy.post(endpoint, {"tools": [tool(endpoint)]}).params(method)["tools"]["definitions"]
     must_be_same(f"{method}.tools.definitions[0].function.parameters", definitions[0]["function"]["parameters"], TREE)
 
@@ -46,7 +46,7 @@ def test_verbatim(proxy: Proxy, endpoint: str, method: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tools-large", "PAY-15", "PAY-54")
 def test_large(proxy: Proxy, endpoint: str, method: str) -> None:
-    """A schema of 90 KB is not shortened."""
+    """The proxy does not shorten a tool schema of 90 KB."""
     definitions = proxy.post(endpoint, {"tools": [tool(endpoint, schema=LARGE)]}).params(method)["tools"]["definitions"]
     must_be_same(f"{method}.tools.definitions[0].function.parameters", definitions[0]["function"]["parameters"], LARGE)
 
@@ -54,7 +54,7 @@ def test_large(proxy: Proxy, endpoint: str, method: str) -> None:
 @PAYLOADS
 @pytest.mark.spec("tools-verbatim-object", "PAY-15")
 def test_an_object_of_chat_is_passed_as_it_is(proxy: Proxy, method: str) -> None:
-    """A definition in the nested form of chat keeps all its keys, including `strict`."""
+    """If the client sends a tool in the nested form of chat, the definition keeps all its keys, including `strict`."""
     given = tool("chat", strict=True)
     definitions = proxy.chat({"tools": [given]}).params(method)["tools"]["definitions"]
     must_be_same(f"{method}.tools.definitions", definitions, [given])
@@ -64,7 +64,7 @@ def test_an_object_of_chat_is_passed_as_it_is(proxy: Proxy, method: str) -> None
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("tools-bare", "PAY-96")
 def test_without_description(proxy: Proxy, endpoint: str, method: str) -> None:
-    """A tool without a description gets no description in the payload."""
+    """If a tool has no description, the payload has no description either."""
     given = tool(endpoint, description=None)
     definitions = proxy.post(endpoint, {"tools": [given]}).params(method)["tools"]["definitions"]
     report = definitions[0]["function"].get("description")

@@ -34,7 +34,7 @@ def limit(endpoint: str, tokens: int) -> dict[str, Any]:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-items", "PAY-73")
 def test_items(proxy: Proxy, endpoint: str) -> None:
-    """`items` has one v1 text item; its `data` has only the prompt."""
+    """`items` of sendUserMessage has one v1 text item, whose `data` has only the prompt."""
     items = proxy.post(endpoint).params(METHOD)["items"]
     wanted = tuple([{"type": "text", "data": {"text": text}}] for text in prompt_texts(endpoint, proxy.prompt()))
     must_be_one_of(f"{METHOD}.items", items, wanted)
@@ -44,14 +44,14 @@ def test_items(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-stream", "PAY-76")
 def test_stream(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """`stream` has the value of the request."""
+    """`stream` of sendUserMessage has the value of the request."""
     must_be(f"{METHOD}.stream", proxy.post(endpoint, {"stream": stream}).params(METHOD)["stream"], stream)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-stream-default", "PAY-77")
 def test_stream_default(proxy: Proxy, endpoint: str) -> None:
-    """Without `stream` in the request, the proxy chooses true or false, and the answer matches that value."""
+    """If the request has no `stream`, the proxy sends true or false, and its answer matches this value."""
     done = proxy.post(endpoint)
     must_be_one_of(f"{METHOD}.stream", done.params(METHOD)["stream"], (True, False))
     must_be(f"{METHOD}.stream (whether the answer is a stream)", done.params(METHOD)["stream"], done.is_stream)
@@ -61,7 +61,7 @@ def test_stream_default(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize(("first", "second"), TWINS)
 @pytest.mark.spec("message-twins", "PAY-74", "PAY-79", "PAY-83", "PAY-84")
 def test_both_spellings(proxy: Proxy, endpoint: str, first: str, second: str) -> None:
-    """The payload has both spellings with the same value, or neither; it always has a value of the request."""
+    """sendUserMessage has both spellings of a field with the same value, or neither; a value of the request is always sent."""
     twins(proxy.post(endpoint).params(METHOD), first, second)
     full = {"top_p": 0.5, **limit(endpoint, 77), **format_of(endpoint), "stream": True, "stream_options": {"include_usage": True}}
     params = proxy.post(endpoint, full).params(METHOD)
@@ -73,7 +73,7 @@ def test_both_spellings(proxy: Proxy, endpoint: str, first: str, second: str) ->
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-unset", "PAY-06", "PAY-78", "PAY-83", "PAY-84")
 def test_unset(proxy: Proxy, endpoint: str, field: str) -> None:
-    """A field without a value in the request is null or omitted."""
+    """If the request has no value for a field, the field of sendUserMessage is null or omitted."""
     must_be_unset(METHOD, proxy.post(endpoint).params(METHOD), field)
 
 
@@ -94,7 +94,7 @@ def test_usage(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-sampling", "PAY-78")
 def test_sampling(proxy: Proxy, endpoint: str) -> None:
-    """Temperature and top_p have the values of the request, including zero."""
+    """sendUserMessage has the temperature and the top_p of the request, including zero."""
     params = proxy.post(endpoint, {"temperature": 0, "top_p": 0.25}).params(METHOD)
     must_be(f"{METHOD}.temperature", params["temperature"], 0)
     must_be(f"{METHOD}.topP", twins(params, "topP", "top_p"), 0.25)
@@ -103,7 +103,7 @@ def test_sampling(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-limit", "PAY-79")
 def test_limit(proxy: Proxy, endpoint: str) -> None:
-    """The limit has the value of the request."""
+    """Both spellings of the limit of output tokens have the value of the request."""
     params = proxy.post(endpoint, limit(endpoint, 1234)).params(METHOD)
     must_be(f"{METHOD}.maxOutputTokens", twins(params, "maxOutputTokens", "max_output_tokens"), 1234)
 
@@ -111,7 +111,7 @@ def test_limit(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-limit-unset", "PAY-80")
 def test_limit_unasked(proxy: Proxy, endpoint: str) -> None:
-    """Without a limit in the request, both spellings are omitted, null, or the 65000 of the example."""
+    """Without a limit in the request, both spellings of the limit are omitted, null, or 65000 as in the example."""
     found = twins(proxy.post(endpoint).params(METHOD), "maxOutputTokens", "max_output_tokens")
     must_be_one_of(f"{METHOD}.maxOutputTokens", found, (None, 65000))
 
@@ -119,7 +119,7 @@ def test_limit_unasked(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-schema", "PAY-84", "HAND-29", "HAND-30")
 def test_schema(proxy: Proxy, endpoint: str) -> None:
-    """finalOutputJsonSchema is the unchanged schema, and responseFormat is the whole format."""
+    """finalOutputJsonSchema is the client's unchanged schema, and responseFormat is the client's complete format."""
     params = proxy.post(endpoint, format_of(endpoint)).params(METHOD)
     must_be(f"{METHOD}.finalOutputJsonSchema", twins(params, "finalOutputJsonSchema", "final_output_json_schema"), SUM)
     must_be_one_of(f"{METHOD}.responseFormat", twins(params, "responseFormat", "response_format"), SHAPES)
@@ -127,7 +127,7 @@ def test_schema(proxy: Proxy, endpoint: str) -> None:
 
 @pytest.mark.spec("message-schema-either", "HAND-29", "HAND-30")
 def test_response_format_on_responses(proxy: Proxy) -> None:
-    """On responses the proxy also accepts the format of chat."""
+    """On responses, the proxy also accepts `response_format`, the form of chat."""
     params = proxy.responses(format_of("chat")).params(METHOD)
     must_be_one_of(f"{METHOD}.responseFormat", twins(params, "responseFormat", "response_format"), SHAPES)
     must_be(f"{METHOD}.finalOutputJsonSchema", twins(params, "finalOutputJsonSchema", "final_output_json_schema"), SUM)
@@ -136,7 +136,7 @@ def test_response_format_on_responses(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-json-object", "HAND-29")
 def test_json_object(proxy: Proxy, endpoint: str) -> None:
-    """A format without a schema is forwarded, and the payload has no schema."""
+    """The proxy forwards a response format without a schema, and the payload has no schema."""
     wanted = {"type": "json_object"}
     given: dict[str, Any] = {"response_format": wanted} if endpoint == "chat" else {"text": {"format": wanted}}
     params = proxy.post(endpoint, given).params(METHOD)
@@ -146,13 +146,13 @@ def test_json_object(proxy: Proxy, endpoint: str) -> None:
 
 @pytest.mark.spec("message-reasoning-chat", "PAY-90")
 def test_no_reasoning_on_chat(proxy: Proxy) -> None:
-    """On chat the message has no reasoning, even with an effort in the request."""
+    """On chat, sendUserMessage has no reasoning, even if the request has an effort."""
     must_be_unset(METHOD, proxy.chat({"reasoning_effort": "high"}).params(METHOD), "reasoning")
 
 
 @pytest.mark.spec("message-reasoning-unset", "PAY-86")
 def test_no_reasoning_without_effort(proxy: Proxy) -> None:
-    """A model without an implied effort makes no reasoning."""
+    """If the model implies no effort, sendUserMessage has no reasoning."""
     must_be_unset(METHOD, proxy.responses().params(METHOD), "reasoning")
 
 
@@ -160,14 +160,14 @@ def test_no_reasoning_without_effort(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-tools-unset", "PAY-81")
 def test_no_tools(proxy: Proxy, endpoint: str, given: str) -> None:
-    """Without definitions `tools` is null or omitted."""
+    """If the request has no tools, `tools` of sendUserMessage is null or omitted."""
     must_be_unset(METHOD, proxy.post(endpoint, NO_TOOLS[given]).params(METHOD), "tools")
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("message-exact", "PAY-88", "HAND-20")
 def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
-    """The payload has only fields that the documents name."""
+    """sendUserMessage has only fields that the documents name."""
     body = {
         "tools": [tool(endpoint)],
         "n": 1,

@@ -32,7 +32,7 @@ FIELDS = {
 @pytest.mark.parametrize("field", DEFAULTS)
 @pytest.mark.spec("turn-default", "PAY-11", "PAY-57")
 def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
-    """Without environment variables every field has the value of the example."""
+    """Without environment variables, every field of sendUserTurn has the value in the specification's example."""
     params = proxy.post(endpoint).params(METHOD)
     must_be(f"{METHOD}.{field}", params[field], DEFAULTS[field])
 
@@ -40,7 +40,7 @@ def test_defaults(proxy: Proxy, endpoint: str, field: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-items", "PAY-56")
 def test_items(proxy: Proxy, endpoint: str) -> None:
-    """`items` has one v1 text item; its `data` has only the prompt."""
+    """`items` of sendUserTurn has one v1 text item, whose `data` has only the prompt."""
     items = proxy.post(endpoint).params(METHOD)["items"]
     wanted = tuple([{"type": "text", "data": {"text": text}}] for text in prompt_texts(endpoint, proxy.prompt()))
     must_be_one_of(f"{METHOD}.items", items, wanted)
@@ -60,7 +60,7 @@ def test_the_message_has_the_same_items(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-items-never-empty", "PAY-69")
 def test_items_are_never_empty(proxy: Proxy, endpoint: str, content: Any) -> None:
-    """A prompt without content is refused or makes at least one item."""
+    """If the prompt is empty, the proxy refuses it or sends at least one item."""
     message = {"role": "user", "content": content}
     body = {"messages": [message]} if endpoint == "chat" else {"input": [message]}
     done = proxy.post(endpoint, body, ok=False)
@@ -76,7 +76,7 @@ def test_items_are_never_empty(proxy: Proxy, endpoint: str, content: Any) -> Non
 @pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.spec("turn-choices", "PAY-64")
 def test_choices(proxy: Proxy, n: int) -> None:
-    """Both spellings of `n` have the number of the request."""
+    """Both spellings of the number of choices have the `n` of the request."""
     params = proxy.chat({"n": n}).params(METHOD)
     must_be(f"{METHOD}.choiceCount", twins(params, "choiceCount", "choice_count"), n)
 
@@ -84,28 +84,28 @@ def test_choices(proxy: Proxy, n: int) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-choices-unset", "PAY-65")
 def test_choices_unasked(proxy: Proxy, endpoint: str) -> None:
-    """Without `n` in the request, both spellings are omitted, null, or the 1 of the example."""
+    """Without `n` in the request, choiceCount and choice_count are omitted, null, or 1 as in the example."""
     must_be_one_of(f"{METHOD}.choiceCount", twins(proxy.post(endpoint).params(METHOD), "choiceCount", "choice_count"), (None, 1))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-output-schema", "PAY-06", "PAY-66", "PAY-67")
 def test_no_output_schema(proxy: Proxy, endpoint: str) -> None:
-    """Without a format, both spellings of the schema are null or omitted."""
+    """Without a response format, outputSchema and output_schema are null or omitted."""
     must_be(f"{METHOD}.outputSchema", twins(proxy.post(endpoint).params(METHOD), "outputSchema", "output_schema"), None)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-output-schema-set", "PAY-67")
 def test_output_schema_in_both_spellings(proxy: Proxy, endpoint: str) -> None:
-    """With a response format, both spellings of the schema have the same value."""
+    """With a response format, outputSchema and output_schema have the same value."""
     twins(proxy.post(endpoint, format_of(endpoint)).params(METHOD), "outputSchema", "output_schema")
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-effort-unset", "PAY-61")
 def test_no_effort(proxy: Proxy, endpoint: str) -> None:
-    """A plain model implies no effort."""
+    """If the model is not an alias, sendUserTurn has no effort."""
     must_be_unset(METHOD, proxy.post(endpoint).params(METHOD), "effort")
 
 
@@ -113,14 +113,14 @@ def test_no_effort(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-tools-unset", "PAY-63")
 def test_no_tools(proxy: Proxy, endpoint: str, given: str) -> None:
-    """Without definitions `tools` is null or omitted."""
+    """If the request has no tools, `tools` of sendUserTurn is null or omitted."""
     must_be_unset(METHOD, proxy.post(endpoint, NO_TOOLS[given]).params(METHOD), "tools")
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-exact", "PAY-70", "HAND-20")
 def test_no_other_field(proxy: Proxy, endpoint: str) -> None:
-    """The payload has only fields that the documents name."""
+    """sendUserTurn has only fields that the documents name."""
     body = {"tools": [tool(endpoint)], "n": 1, "temperature": 0.5, "stream": True, "parallel_tool_calls": False}
     for asked in ({}, body):
         found = set(proxy.post(endpoint, asked).params(METHOD)) - FIELDS
