@@ -1,35 +1,49 @@
-"""The conditions that each server frame of a recording waits for in a replay.
+"""Find the client frames that each server frame of a recording waits for in a replay.
 
-A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising"):
+A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising"). These are the rules:
 
-- A response waits for its request.
-- A frame of a turn waits for the request that opened the turn. A frame of a thread waits for the request that opened the thread.
-- Both wait for the earlier replies to server requests in the same thread.
-- The frame that reports an interrupted turn waits for the interrupting request. The thread's frames between the two wait for it
-  too, while a request of the thread has no result: without a result or an interrupt the server would send nothing.
-- The frame that reports a replaced turn waits for the request that opened the new turn.
-- A frame that names a thread and no turn waits for the request that opened the thread. If it is of a kind that only follows
-  requests (the thread's status, its name), it waits for the last request in the thread.
-- While no turn runs, a frame of a thread waits for the request that opens the next turn, if that request is open (a warning
-  before its response). Otherwise it waits for the last request in the thread that the server has answered, which caused it.
-  There are two exceptions: the first frame of a thread, and a frame of a kind that the thread sent before any request named it.
-- If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for it.
-- A frame that names a process, a watch or a search of the client waits for the last request that named it. The response to the
-  request that started it waits in the same way.
-- A frame of a thread that no request opened (a sub-agent's) waits for what the frame before it waited for.
-- After the response to a request that steers the running turn, the next frame of the thread waits for that request.
-- After the response to a request that opened a turn, the thread's first frame that names no turn waits for that request (a
-  warning after the response of a review), with the same two exceptions.
-- A frame that names no thread waits for the last request if it is of a kind that only follows requests. Otherwise it is sent
-  with the frame before it, as the real server writes the two together.
+A response waits for its request.
 
-A server frame never waits for a client frame only because that frame came earlier. Frames of one thread keep their order
-among themselves: they form a lane. A frame therefore names only the causes that are new since the last frame of its lane.
+A frame of a turn waits for the request that opened the turn. A frame of a thread waits for the request that opened the thread. A
+frame of a turn or a thread also waits for the earlier replies to server requests in the same thread.
+
+The frame that reports an interrupted turn waits for the interrupting request. While a request of the interrupted thread has no
+result, the thread's frames before that report wait for the interrupting request, too.
+
+The frame that reports a replaced turn waits for the request that opened the new turn.
+
+A frame that names a thread and no turn waits for the request that opened the thread. A frame of a kind that only follows requests
+(the thread's status, its name) waits for the last request in the thread.
+
+While no turn runs, a frame of a thread waits for the request that opens the next turn, if this request has no response yet. If
+there is no such request, the frame waits for the last request in the thread that the server has answered. Two frames are
+exceptions to this rule: the first frame of a thread, and a frame of a kind that the thread sent before any request named the
+thread.
+
+If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for this request.
+
+A frame that names a process, a watch or a search of the client waits for the last request that named the same object. The
+response to the request that started the object waits in the same way.
+
+A frame of a thread that no request opened (the thread of a sub-agent) waits for the same client frame as the frame before it.
+
+After the response to a request that steers the running turn, the next frame of the thread waits for that request.
+
+After the response to a request that opened a turn (a review), the thread's first frame that names no turn (a warning) waits for
+that request. The two exceptions for threads without a running turn apply here, too.
+
+A frame that names no thread waits for the last request if the frame is of a kind that only follows requests. Otherwise the frame
+is sent together with the frame before it, because the real server writes the two together.
+
+A server frame never waits for a client frame only because that client frame came earlier. The frames of one thread form a lane:
+they keep their order. A frame therefore names only the causes that are new since the last frame of its lane.
 
 For a version without a table, `RecordedOrder` is used instead: every server frame waits for all client frames before it.
 
-The table of the methods that open and interrupt turns is `protocol/data/<version>/causality.json`. fake-codex loads this module
-at start-up; the table is read at the first frame of a thread, so that the client's first answer need not wait for it."""
+The table of the methods that open and interrupt turns is `protocol/data/<version>/causality.json`. The program fake-codex loads
+this module at start-up. The table is read only at the first frame of a thread, so that the client gets its first answer without
+that delay.
+"""
 
 from __future__ import annotations
 
@@ -74,19 +88,19 @@ class _Thread:
         self.said = False  # a frame of the thread has come
 
     def begin(self, turn: str, opener: int) -> None:
-        """Note the request that opened a turn, which runs from now on."""
+        """Note that a turn has begun, and the request that opened it."""
         if turn not in self.turns:
             self.running.add(turn)
             self.answered = None
         self.turns[turn] = opener
 
     def end(self, turn: str) -> None:
-        """Note the end of a turn, and of the turns within it: a review is one turn outside and another one inside."""
+        """Note the end of a turn and of the turns inside it. A review is a turn that contains another turn."""
         opener = self.turns.get(turn)
         self.running = {each for each in self.running if each != turn and self.turns.get(each) != opener}
 
     def reopen(self, opener: int) -> None:
-        """Reset the state of a thread that is loaded a second time: its turns are numbered from 0 again."""
+        """Reset the state of a thread that is loaded a second time, because its turns are then numbered from 0 again."""
         self.opener = opener
         self.turns = {}
         self.running = set()
@@ -95,9 +109,10 @@ class _Thread:
 
 
 class Methods:
-    """The methods that start or interrupt turns and threads: the table of a version, loaded at the first call.
+    """The table of a version's methods that start or interrupt turns and threads. The table is loaded at the first call.
 
-    For a version without a table (`load` is None), no method starts or interrupts anything, and the recorded order is kept.
+    For a version without a table, `load` is None. Then no method starts or interrupts anything, and the server frames keep their
+    recorded order.
     """
 
     def __init__(self, load: Callable[[], dict[str, list[str]]] | None) -> None:
@@ -106,7 +121,7 @@ class Methods:
 
     @property
     def known(self) -> bool:
-        """True if there is a table."""
+        """True if the version has a table of methods."""
         return self._load is not None
 
     def does(self, what: str, method: Any) -> bool:
@@ -119,10 +134,10 @@ class Methods:
 
 
 class RecordedOrder:
-    """The causes for a version without a table: each server frame waits for every client frame before it.
+    """Causes of server frames for a version without a table: each server frame waits for every client frame before it.
 
-    This class has the same methods as `Causality`. A track that uses this class blocks all lanes together, so a frame names only
-    the client frames that are new since the server frame before it.
+    This class has the same methods as `Causality`. A track with this class has only one lane. A server frame therefore names only
+    the client frames between the last server frame and itself.
     """
 
     def __init__(self) -> None:
@@ -130,7 +145,7 @@ class RecordedOrder:
         self._new: list[int] = []
 
     def opener(self, lane: Lane) -> int | None:
-        """Return None, because no frame waits for the request that opened its thread."""
+        """Return None, because without a table no frame waits for the request that opened its thread."""
         return None
 
     def client(self, frame: Frame) -> None:
@@ -140,15 +155,14 @@ class RecordedOrder:
             self._requests.setdefault(_key(frame.value["id"]), []).append(frame.n)
 
     def server(self, frame: Frame) -> tuple[Lane, tuple[int, ...]]:
-        """Return the lane of a server frame (the lane names the request that the frame answers), and the client frames before
-        it."""
+        """Return the lane of a server frame, and the client frames before it. The lane of a response names its request."""
         waits, self._new = tuple(self._new), []
         waiting = self._requests.get(_key(frame.value["id"])) if kind(frame.value) in ("response", "error") else None
         return (("response", waiting.pop(0)) if waiting else NO_LANE), waits
 
 
 class Causality:
-    """Reads every frame of a recording in order, and returns the lane and the causes of each server frame."""
+    """Find the lane and the causes of each server frame of a recording. The caller passes every frame, in order."""
 
     def __init__(self, methods: Methods) -> None:
         self._does = methods.does
@@ -162,7 +176,7 @@ class Causality:
         self._open = 0  # requests without a response
 
     def opener(self, lane: Lane) -> int | None:
-        """Return the client frame that opened the lane's thread, or None if it is not known yet."""
+        """Return the client frame that opened the thread of a lane, or None if this frame is not known yet."""
         thread = self._threads.get(lane[1])
         return thread.opener if thread is not None else None
 
@@ -210,7 +224,7 @@ class Causality:
             thread.submissions.append((n, False))
 
     def server(self, frame: Frame) -> tuple[Lane, tuple[int, ...]]:
-        """Return the lane of a server frame and the client frames (by number) that the frame waits for."""
+        """Return the lane of a server frame, and the numbers of the client frames that it waits for."""
         value = frame.value
         sort = kind(value)
         if sort in ("response", "error"):
@@ -257,9 +271,9 @@ class Causality:
 
     @staticmethod
     def _place(thread: _Thread, n: int, turn: str) -> None:
-        """Correct the list of a thread's submissions by a turn id.
+        """Correct the list of a thread's submissions with the turn id in a result.
 
-        The server numbers submissions, overrides included, and a turn id in a result shows the current number.
+        The server numbers all submissions (overrides, too), and the turn id is the number of the current submission.
         """
         if _is_number(turn) and (n, True) in thread.submissions:
             at, place = thread.submissions.index((n, True)), int(turn)
@@ -297,15 +311,15 @@ class Causality:
         return ("thread", name), tuple(waits)
 
     def _opener_by_server(self) -> int | None:
-        """Return the client frame that a thread which no request opened waits for.
+        """Return the client frame that the first frame of a thread waits for if no request opened this thread.
 
-        If no request is open, this is the client frame of the previous server frame.
+        If all requests have a response, return the client frame that the previous server frame waited for.
         """
         return (self._previous_waits[0] or None) if self._previous_waits and not self._open else None
 
     @staticmethod
     def _idle(thread: _Thread, method: str, turn: str | None) -> list[int]:
-        """Return the request that a frame waits for while no turn of its thread runs, or has only begun."""
+        """Return the request that a frame waits for while no turn of its thread runs, or before the turn's first frame."""
         if thread.last_request is None:
             thread.unasked.add(method)
         first, thread.said = not thread.said, True
@@ -361,12 +375,12 @@ def _named_in(params: Any) -> tuple[str, str] | None:
 
 
 def _key(request_id: Any) -> Any:
-    """Return a dictionary key that keeps 1, 1.0, true and "1" apart."""
+    """Return a dictionary key that is different for the request ids 1, 1.0, true and "1"."""
     return (type(request_id), request_id) if type(request_id) in (int, str, float, bool) else repr(request_id)
 
 
 def thread_of(params: Any) -> str | None:
-    """Return the id of the thread or v1 conversation that params or a result name."""
+    """Return the id of the thread (or v1 conversation) that the params or the result of a message contain."""
     if type(params) is not dict:
         return None
     for key in ("threadId", "conversationId", "reviewThreadId"):
@@ -398,6 +412,6 @@ def _turn_of(method: Any, params: Any) -> str | None:
 def _is_number(turn: str) -> bool:
     """Return True if a turn id is the number of a submission.
 
-    This function does not use `whole_number`, because the first answer must not wait for that import.
+    This function does not import `whole_number`, because the import would delay the first answer.
     """
     return turn.isascii() and turn.isdecimal() and len(turn) < 20
