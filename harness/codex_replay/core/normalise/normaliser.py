@@ -207,5 +207,5 @@ def _by_key(value: Any) -> Any:
 
 
 def _typed(request_id: Any) -> str:
-    """Return a dictionary key that is different for the request ids 1, "1" and 1.0, because a reply must repeat the id unchanged."""
+    """Return a dictionary key that is different for the request ids 1, "1" and 1.0, because a reply must repeat the exact id."""
     return repr(request_id)

@@ -142,7 +142,7 @@ class Matcher:
         self._rules: Rules | None = None
 
     def differences(self, recorded: Any, live: Any) -> list[Difference]:
-        """Return the places where two messages differ after masking. Request ids are not compared. This method binds no values."""
+        """Return the places where two messages differ after masking. Request ids are not compared. No values are bound."""
         found: list[Difference] = []
         self._walk("", "", _without_id(recorded), _without_id(live), found, {})
         return found
