@@ -1,6 +1,8 @@
-"""The ledger of a session: one entry per request; the oldest entries are dropped when the ledger would grow too large.
+"""The ledger of a session has one entry per request.
 
-Beyond `PLAIN` bytes, the older bodies are kept compressed: a client repeats its instructions and tools in each request."""
+The oldest entries are dropped when the ledger becomes too large. If all bodies together have more than `PLAIN` bytes, the older
+bodies are compressed. This saves much memory, because a client repeats its instructions and tools in each request.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,11 @@ PACKED = range(4096, 512 * 1024)
 
 
 class Entry:
-    """One request in the ledger: as received, and its result.
+    """One entry of the ledger: a received request and its result.
 
-    `answer` is the source of the answer ("cassette", "turn", "default", "rule", "expect", "miss", "route", ...), `status` its
-    status, `sentence` the reason. `end` is None while the answer is open, then "end", "cut", "reset" or "gone" (the client
-    disconnected).
+    `answer` is the source of the answer: "cassette", "turn", "default", "rule", "expect", "miss", "route", ... `status` is the
+    HTTP status of the answer, and `sentence` the reason of a refusal. `end` is None while the answer is open. Then it is "end",
+    "cut", "reset" or "gone" (the client disconnected).
     """
 
     __slots__ = (
@@ -66,7 +68,7 @@ class Entry:
         self.websocket: dict[str, Any] | None = None  # of a WebSocket message: what it was before it was made a full request
 
     def close(self, how: str) -> None:
-        """Note how the answer ended, and wake the waiting tasks."""
+        """Note how the answer has ended, and wake the tasks that wait for its end."""
         first = self.end is None
         if first:
             self.end = how
@@ -76,11 +78,11 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """Return the approximate size of the entry in memory, in bytes; a compressed body counts with its decompressed size."""
+        """Return the approximate size of the entry in memory in bytes. A compressed body counts with its decompressed size."""
         return _ENTRY + self.request.head_size + (self.packed[0] if self.packed else len(self.body or b""))
 
     def pack(self) -> None:
-        """Keep the body compressed; another thread may read the entry meanwhile."""
+        """Replace the body by its compressed form. Another thread may read the entry at the same time."""
         if self.body is not None:
             # A copy, because zstandard's own bytes keep the memory that the longest possible result would need.
             self.packed = (len(self.body), bytes(memoryview(_compressor().compress(self.body))))
@@ -95,9 +97,10 @@ class Entry:
         return body
 
     def written(self, redactor: Redactor | None) -> bytes:
-        """Return the entry as JSON for the control API; `body` is the decoded JSON, else `body_text` the text.
+        """Return the entry as JSON for the control API.
 
-        With a redactor, a long body is left out.
+        `body` is the decoded JSON of the body. If the body is not JSON, `body_text` is its text. With a redactor, a long body is
+        left out.
         """
         request = self.request
         headers = redactor.headers(request.headers) if redactor else request.headers
@@ -147,7 +150,10 @@ def _compressor() -> ZstdCompressor:
 
 
 class Ledger:
-    """The last requests of a session, within the limits; `changed` is called when an entry is added or ends."""
+    """The last requests of a session, as many as the limits allow.
+
+    The function `changed` is called when an entry is added or has ended.
+    """
 
     def __init__(self, limits: Limits, changed: Callable[[], None]) -> None:
         self._limits = limits
@@ -171,7 +177,7 @@ class Ledger:
         return entry
 
     def since(self, n: int) -> list[Entry]:
-        """Return the entries after number `n` that are still kept."""
+        """Return the entries after number `n` that were not dropped."""
         return list(islice(self.entries, max(0, n - self.dropped), None))
 
     def next_has_ended(self, n: int) -> bool:
@@ -180,12 +186,12 @@ class Ledger:
         return at < len(self.entries) and self.entries[at].end is not None
 
     def ended_since(self, n: int) -> list[Entry]:
-        """Return the entries after number `n`, up to the first entry whose answer is open; at most `FOLLOWED` entries."""
+        """Return the entries after number `n`, up to the first entry whose answer is open. Return at most `FOLLOWED` entries."""
         at = max(0, n - self.dropped)
         return list(takewhile(lambda entry: entry.end is not None, islice(self.entries, at, at + FOLLOWED)))
 
     def closed(self, entry: Entry, first: bool) -> None:
-        """Note that the answer to an entry has ended; `first` is True if this is the first such note for the entry."""
+        """Note that the answer to an entry has ended. `first` is True for the first such note of this entry."""
         if first:
             self.ended += 1
             if entry.body is not None and (length := len(entry.body)) > self._limits.ledger_bytes // 2:
@@ -197,7 +203,7 @@ class Ledger:
         self._changed()
 
     def _pack(self, entry: Entry) -> None:
-        """Compress the oldest bodies, if the body of this entry makes all plain bodies together too long."""
+        """If all uncompressed bodies together are too long with the body of this entry, compress the oldest bodies."""
         if (length := len(entry.body or b"")) in PACKED:
             self._unpacked[entry.n] = entry
             self._unpacked_size += length

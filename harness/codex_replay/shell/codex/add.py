@@ -55,7 +55,7 @@ class CannotAdd(Exception):
 
 @dataclass(slots=True)
 class Listener:
-    """Receives the progress of `add`: `stage` gets the current stage, and `step` gets the number of finished steps and the total."""
+    """Receives the progress of `add`: `stage` gets the current stage, and `step` the number of finished steps and the total."""
 
     stage: Callable[[str], None]
     step: Callable[[int, int | None], None]

@@ -29,7 +29,7 @@ def version_of(command: Sequence[str]) -> str | None:
 
 
 def bundle_of(version: str) -> str:
-    """Return the identity of a version's schema bundle: `sha256:...` of the bundle's primary file, or "unknown" without a bundle."""
+    """Return the identity of a version's schema bundle: `sha256:...` of its primary file, or "unknown" without a bundle."""
     return data_tables.identity(version)
 
 
