@@ -1,14 +1,19 @@
 """A server that plays a list of steps to any JSON-RPC client, byte by byte.
 
-Unlike fake-codex, it does exactly what the steps demand, for example fragments, several messages in one write, CRLF, or an exit
-during a turn. The byte server is not an app-server and knows only JSON-RPC.
+The byte server does exactly what the steps demand, for example fragments, several messages in one write, CRLF, or an exit during
+a turn. It is not an app-server and knows only JSON-RPC.
 
-    python -m codex_fakes.stdio.byte_server FOLDER [the arguments a codex is given]
+The command `python -m codex_fakes.stdio.byte_server FOLDER` accepts all arguments of `codex` after FOLDER.
+The file `FOLDER/steps.json` is {"runs": [STEPS, ...]}: the steps of the first start, of the second start, ...
+The file `FOLDER/ledger.ndjson` is the log, with one JSON object per line. Its keys are run, got (a line of the client), said (a
+line of the byte server), sent (bytes that are not a line, or too long for the log), gate, eof, exit, lost. The file
+`FOLDER/gates/NAME` is a named pipe. A byte that is written into the pipe opens the gate.
 
-    FOLDER/steps.json       {"runs": [STEPS, ...]}: the steps of the first start, the second, ...
-    FOLDER/ledger.ndjson    the log, one JSON object per line: run, got (a line of the client), said (a line of ours),
-                            sent (not a line, or too long for the log), gate, eof, exit, lost
-    FOLDER/gates/NAME       a named pipe; a byte written into it opens the gate
+A client request that no later step expects is refused in the same way as Codex refuses an unknown method. After the last step the
+server stops answering. The server ends when its stdin ends. The exit status is 0, the status of the step `exit`, or 2 if the
+server could not play its steps.
+
+A run of a suite starts a hundred of these programs, so this module imports as little as fake-codex.
 
 A step is an object with one of these keys:
 
@@ -19,18 +24,11 @@ A step is an object with one of these keys:
     send MESSAGE            write a message
     together [MESSAGE...]   write several messages together; one without method and id answers the request expected last
     raw TEXT                write this text unchanged
-    write {...}             how bytes are written from here on: `split` (bytes a piece), `eol`, `ascii` (escape all else)
-    gate NAME               wait here until the gate is opened
-    quiet SECONDS           wait here until the client has sent nothing for so long
-    stderr BYTES            write this number of bytes to stderr
-    exit STATUS             end immediately
-    stay                    do not end with stdin: wait to be killed
-
-A client request that no later step expects is refused as Codex refuses an unknown method. After the last step the server stops
-answering. The server ends when its stdin ends. Exit status: 0, the status of the step `exit`, or 2 if the server could not
-play its steps.
-
-A run of a suite starts a hundred of these programs, so this module imports as little as fake-codex does."""
+    write {...}             change how later bytes are written: `split` (bytes per piece), `eol`, `ascii` (escape all other
+    characters) gate NAME               wait here until the gate is opened quiet SECONDS           wait here until the client has
+    sent nothing for this time stderr BYTES            write this number of bytes to stderr exit STATUS             end
+    immediately stay                    do not end with stdin: wait to be killed
+"""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """The folder of `FAKE_CODEX_STATE`: the data that the scripted fake keeps between processes.
 
-    DIR/threads/ID.ndjson     one thread: a line for each change, appended in one write; nothing is rewritten
-    DIR/script-CRC.json       how far the script with this checksum is used; replaced atomically
-    DIR/rules.json            command prefixes that amendments allow; replaced atomically
-    DIR/lock                  locked while one of them is read and written
+The file `threads/ID.ndjson` has a line for each change of one thread. A line is appended in one write; no line is ever rewritten.
+The file `script-CRC.json` has the position in the script with this checksum. It is replaced atomically.
+The file `rules.json` has the command prefixes that amendments allow. It is replaced atomically.
+The file `lock` is locked while a process reads or writes one of the other files.
 
-A process that dies while it writes leaves at most a last line without a newline: readers ignore it, and the next writer removes
-it. Processes that use one thread at the same time append to one file, as the real server does: each process shows the turns of
-both, but its model gets only the turns that existed when the process loaded the thread.
+If a process is killed while it writes, the last line of a file may be incomplete. Readers ignore such a line, and the next writer
+removes it. Processes that use the same thread at the same time append to the same file, as with the real server. Each process
+shows the turns of all processes, but its model gets only the turns that existed when the process loaded the thread.
 
-A broken file ends the process with status 2 and a sentence on stderr.
+A damaged file ends the process with status 2 and a sentence on stderr.
 """
 
 from __future__ import annotations

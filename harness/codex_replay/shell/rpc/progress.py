@@ -1,4 +1,4 @@
-"""Describe the progress of a conversation in the message of a timeout: the last message of the server and the state of the turn."""
+"""Describe the progress of a conversation for a timeout message: the last message of the server, and the state of the turn."""
 
 from __future__ import annotations
 
