@@ -38,7 +38,7 @@ def stored(session: Session, text: str, word: str = "thread") -> Thread:
 
 
 def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
-    """Send the notifications of a new thread: about deprecated or unstable settings, the raw items, and the start of MCP servers."""
+    """Send the notifications of a new thread: about deprecated or unstable settings, raw items, and the start of MCP servers."""
     notices(session, thread, params)
     thread.open_raw()
     thread.emit("mcp-startup-complete")
