@@ -56,7 +56,7 @@ class EndOfInput(Exception):
 
 
 class Ledger:
-    """Logs all traffic; each line is written before the next step."""
+    """Logs all traffic. Each line of the log is written before the next step."""
 
     def __init__(self, path: str) -> None:
         self._file = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o644)
@@ -67,7 +67,7 @@ class Ledger:
 
 
 class Writer:
-    """Writes to stdout in the way that the `write` steps set."""
+    """Writes to stdout in the way that the `write` steps define."""
 
     def __init__(self) -> None:
         self.split = 0
@@ -81,7 +81,7 @@ class Writer:
     def write(self, data: bytes) -> None:
         """Write the data.
 
-        With `split`, write pieces of that number of bytes, each after the client has read the previous piece.
+        With `split`, write pieces of this number of bytes, each piece when the client has read the previous one.
         """
         size = self.split or len(data)
         for at in range(0, len(data), size):
@@ -102,7 +102,10 @@ def _wait_until_read() -> None:
 
 
 def _pending_output(request: int) -> int:
-    """Return the number of unread bytes in stdout; one system call works for a pipe, the other for a socket."""
+    """Return the number of bytes in stdout that the client has not read yet.
+
+    One system call works for a pipe, the other for a socket.
+    """
     import fcntl
 
     try:
@@ -112,7 +115,7 @@ def _pending_output(request: int) -> int:
 
 
 class Player:
-    """A player of the steps that `steps.json` lists for one start of the server."""
+    """Plays the steps that `steps.json` lists for one start of the server."""
 
     def __init__(self, steps: list[dict[str, Any]], folder: str, ledger: Ledger) -> None:
         self.steps = steps
@@ -126,7 +129,7 @@ class Player:
         self._asked: Any = None
 
     def play(self) -> int:
-        """Play all steps and wait for the end of stdin; return the exit status. Raises `ValueError` for an invalid step."""
+        """Play all steps, and wait for the end of stdin. Return the exit status. Raises `ValueError` for an invalid step."""
         try:
             for at, step in enumerate(self.steps):
                 self._at = at
@@ -228,7 +231,7 @@ class Player:
             self.ledger.add(sent=message.get("method", "reply"), bytes=len(line))
 
     def _take(self, wanted: Any) -> dict[str, Any]:
-        """Wait for the first expected message and return it; other messages are kept for later steps."""
+        """Wait for the first expected message and return it. Other messages are kept for later steps."""
         while True:
             for message in self._inbox:
                 if wanted(message):
@@ -237,7 +240,7 @@ class Player:
             self._receive()
 
     def _receive(self) -> None:
-        """Read once and take the complete lines; raises `EndOfInput`."""
+        """Read once from stdin, and take the complete lines. Raises `EndOfInput`."""
         data = posix.read(0, 1 << 16)
         if not data:
             raise EndOfInput
@@ -273,7 +276,7 @@ def write_out(text: str) -> None:
 
 
 def claim_run(folder: str) -> int:
-    """Return the number of this start, from 0."""
+    """Return the number of this start of the server, counted from 0."""
     number = 0
     while True:
         try:
@@ -284,7 +287,7 @@ def claim_run(folder: str) -> int:
 
 
 def main(argv: list[str]) -> int:
-    """Play the next run of a folder; return the exit status."""
+    """Play the next run in a folder. Return the exit status."""
     if not argv:
         write_out("byte_server: give the folder of its steps.json.")
         return 2
