@@ -1,4 +1,4 @@
-"""fake-codex: a program that takes the place of `codex`. It replays recordings of the real Codex, or answers from a script.
+"""fake-codex: a program that takes the place of `codex`, and replays recordings of the real Codex or answers from a script.
 
     Arguments                 Those of the real `codex`: `app-server` with its options, `exec`, `--version`. With `--listen`, the
                               app-server serves WebSocket: a recording for each connection, or one script for all.
@@ -6,15 +6,15 @@
     FAKE_CODEX_MATCH          How a client frame must match the recorded frame: method or exact. Default: method, and differences
                               in content are reported at the end.
     FAKE_CODEX_CAPTURE        The file of a cassette with the client's frames; `{pid}` is replaced by the process id.
-    FAKE_CODEX_ENDING         With a cassette: a file to which a line of JSON is appended at the end. It lists the recorded frames
-                              that the client never sent or sent with other content, and the frames that matched nothing.
-    FAKE_CODEX_PACE           fast (default), recorded, burst, or Nx (N times as fast as recorded); race:SEED without a cassette.
-    FAKE_CODEX_SCRIPT         The script of the model, only without a cassette. With it, fake-codex runs the turns itself.
-    FAKE_CODEX_LEDGER         Without a cassette: a file that gets a line of JSON for each request that the model would get.
-    FAKE_CODEX_VERSION        Without a cassette: the Codex version to imitate, 0.92.0 (default) or 0.169.0.
-    FAKE_CODEX_STATE          Without a cassette: a folder that keeps threads and the script's position between processes.
-    FAKE_CODEX_LENIENT        1: with a script, accept --listen and unknown features, which 0.92.0 refuses.
-    FAKE_CODEX_FAULT          NAME or NAME:SEED: a fault of the server. The name `list` prints all faults.
+    FAKE_CODEX_ENDING         With a cassette: a file to which a line of JSON is appended at the end, with the recorded frames
+    that the client never sent or sent with other content, and the frames that matched nothing. FAKE_CODEX_PACE           fast
+    (default), recorded, burst, or Nx (N times as fast as recorded); race:SEED without a cassette. FAKE_CODEX_SCRIPT         The
+    script of the model, only without a cassette. With it, fake-codex runs the turns itself. FAKE_CODEX_LEDGER         Without a
+    cassette: a file that gets a line of JSON for each request that the model would get. FAKE_CODEX_VERSION        Without a
+    cassette: the Codex version to imitate, 0.92.0 (default) or 0.169.0. FAKE_CODEX_STATE          Without a cassette: a folder
+    that keeps threads and the script's position between processes. FAKE_CODEX_LENIENT        1: with a script, accept --listen
+    and unknown features, which 0.92.0 refuses. FAKE_CODEX_FAULT          NAME or NAME:SEED: a fault of the server. The name
+    `list` prints all faults.
 
 Exit status: 0 if the client sent all recorded client frames; 1 if a frame matched nothing or never came (stderr lists such
 frames); 2 if fake-codex could not run. A signal (TERM, HUP, INT) ends fake-codex in the same way as the end of stdin; then the
@@ -135,7 +135,10 @@ def _help() -> str:
 
 
 def _version() -> str:
-    """Return the recorded Codex version. A client that asks for the version thus gets the version of the frames that follow."""
+    """Return the recorded Codex version.
+
+    The version that a client asks for is then the version of the frames that the client gets.
+    """
     from codex_replay.protocol.data_tables import no_version
     from codex_replay.protocol.versions import DEFAULT, is_version
 

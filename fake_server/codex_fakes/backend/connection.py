@@ -41,7 +41,10 @@ bytes(1 << 20)
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client connection. It parses the incoming data, answers the requests in order, and drops all its data at its end."""
+    """One client connection.
+
+    The connection parses the incoming data, answers the requests in order, and drops all its data at its end.
+    """
 
     def __init__(self, handler: Handler, number: int, traffic: Traffic) -> None:
         self._handler = handler

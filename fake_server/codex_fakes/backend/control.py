@@ -1,8 +1,8 @@
 """The control API of the fake backend, with which a test sets the script of its session and reads the received requests.
 
 The control API uses the port of the backend and paths that no client uses. Each call needs the header `x-codex-replay-token`,
-whose value is the token that the backend prints when it is ready. A web page must not call the control API. Otherwise a web page
-that a developer visits could control the backend and read the requests to it.
+whose value is the token that the backend prints when it is ready. A web page must not call the control API, because a web page
+that a developer visits could otherwise control the backend and read the requests to it.
 
 PUT    /_codex_replay/sessions/NAME                 create or replace the session; the body is a script, or empty (default reply)
 PUT    /_codex_replay/sessions/NAME/script          set another script; the ledger stays

@@ -39,8 +39,8 @@ class Entry:
     """One entry of the ledger: a received request and its result.
 
     `answer` is the source of the answer: "cassette", "turn", "default", "rule", "expect", "miss", "route", ... `status` is the
-    HTTP status of the answer, and `sentence` the reason of a refusal. `end` is None while the answer is open. Then it is "end",
-    "cut", "reset" or "gone" (the client disconnected).
+    HTTP status of the answer, and `sentence` the reason of a refusal. `end` is None while the answer is open, and "end", "cut",
+    "reset" or "gone" (the client disconnected) afterwards.
     """
 
     __slots__ = (

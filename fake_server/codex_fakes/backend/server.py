@@ -94,7 +94,7 @@ async def _sweep(backend: Backend) -> None:
 
 
 async def serve(backend: Backend, host: str, port: int, signals: int, *, exit_with_stdin: bool) -> None:
-    """Serve until `signals` (see `_signals`) is readable. Then close every connection and the port."""
+    """Serve until `signals` (see `_signals`) is readable, and then close every connection and the port."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     loop.add_reader(signals, stop.set)

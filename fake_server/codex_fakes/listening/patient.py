@@ -1,6 +1,6 @@
 """A connection on which the frames of a client wait until its handshake is answered.
 
-Without this class, the `websockets` library immediately processes the bytes after the request. It answers a ping before the 101
+Without this class, the `websockets` library immediately processes the bytes after the request: it answers a ping before the 101
 response, and fails with a traceback if the client has also closed its direction.
 """
 

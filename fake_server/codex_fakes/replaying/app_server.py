@@ -1,7 +1,7 @@
 """The replaying app-server.
 
-It connects stdin and stdout (`codex_fakes.stdio.loop`) to a player of recordings. It matches the frames of the client, and sends
-the frames that they cause. The program fake-codex loads this module at start-up (see `fake_codex`).
+This module connects stdin and stdout (`codex_fakes.stdio.loop`) to a player of recordings. The server matches the frames of the
+client, and sends the recorded frames that they cause. The program fake-codex loads this module at start-up (see `fake_codex`).
 """
 
 from __future__ import annotations

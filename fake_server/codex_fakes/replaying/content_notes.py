@@ -1,8 +1,8 @@
 """Notes for the user about requests that were answered although they differ from the recorded requests.
 
-At the match level `method`, the content of a request may differ from the recorded request. Such differences are reported in few
-lines at the end, and do not change the exit status. The program fake-codex loads this module only if there may be differences,
-because its import takes time.
+At the match level `method`, the content of a request may differ from the recorded request. Differences in content are reported in
+few lines at the end, and do not change the exit status. The program fake-codex loads this module only if there may be
+differences, because its import takes time.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def _wrong_override(options: list[str]) -> str | None:
 
 
 def _unknown_name(flags: dict[str, Any]) -> str | None:
-    """Return the error for a profile or a provider that is not defined, neither in the options nor in config.toml."""
+    """Return the error for a profile or a provider that the options and config.toml do not define."""
     if not {"profile", "model_provider"} & flags.keys():
         return None
     from codex_fakes.scripted.state.settings import BrokenConfig, Settings, merged, read_config

@@ -297,7 +297,7 @@ class Session:
             self.rules = self.store.rules()
 
     def _kept_thread(self, meta: dict[str, Any]) -> Thread:
-        """Return a thread that another process has stored, not loaded yet."""
+        """Return a thread that another process has stored. The thread is not loaded."""
         settings = Settings(self.config, meta["cwd"], self.home, self.table["settings"], self.version)
         thread = Thread(self, settings, meta["created"])
         thread.id, thread.loaded = meta["id"], False

@@ -1,13 +1,13 @@
 """A server that plays a list of steps to any JSON-RPC client, byte by byte.
 
 The byte server does exactly what the steps demand, for example fragments, several messages in one write, CRLF, or an exit during
-a turn. It is not an app-server and knows only JSON-RPC.
+a turn. The byte server is not an app-server, and knows only JSON-RPC.
 
 The command `python -m codex_fakes.stdio.byte_server FOLDER` accepts all arguments of `codex` after FOLDER.
 The file `FOLDER/steps.json` is {"runs": [STEPS, ...]}: the steps of the first start, of the second start, ...
-The file `FOLDER/ledger.ndjson` is the log, with one JSON object per line. Its keys are run, got (a line of the client), said (a
-line of the byte server), sent (bytes that are not a line, or too long for the log), gate, eof, exit, lost. The file
-`FOLDER/gates/NAME` is a named pipe. A byte that is written into the pipe opens the gate.
+The file `FOLDER/ledger.ndjson` is the log, with one JSON object per line. The keys of the log are run, got (a line of the
+client), said (a line of the byte server), sent (bytes that are not a line, or too long for the log), gate, eof, exit, lost. The
+file `FOLDER/gates/NAME` is a named pipe. A byte that is written into the pipe opens the gate.
 
 A client request that no later step expects is refused in the same way as Codex refuses an unknown method. After the last step the
 server stops answering. The server ends when its stdin ends. The exit status is 0, the status of the step `exit`, or 2 if the

@@ -1,7 +1,7 @@
 """The functions `loads` and `dumps` of the standard `json`, with a faster import.
 
-They serve programs that are started for a single prompt. Importing `json` imports `re`, which takes as long as everything else
-that such a program does. This module calls the C part of `json` directly, which needs no `re`. If the C part cannot read an
+This module is for programs that are started for a single prompt. Importing `json` imports `re`, which takes as long as everything
+else that such a program does. This module calls the C part of `json` directly, which needs no `re`. If the C part cannot read an
 input, this module calls `json`, which raises the error.
 """
 

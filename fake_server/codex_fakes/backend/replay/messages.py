@@ -1,7 +1,7 @@
 """Send recorded WebSocket messages to a WebSocket client frame by frame, and to an HTTP client as an event stream.
 
 Send a recorded event stream to a WebSocket client as messages. Unusual messages (fragments, a message without compression) are
-sent as recorded. A conversion between HTTP and WebSocket keeps the events. It drops the parts that the other transport lacks:
+sent as recorded. A conversion between HTTP and WebSocket keeps the events, and drops the parts that the other transport lacks:
 close frames, binary messages, the borders of HTTP chunks. The ledger marks a converted answer as `converted`.
 """
 

@@ -50,10 +50,10 @@ class Replay:
     def grants(self, mode: str, request: Request, path: str, query: str) -> Handshake | None:
         """Return the acceptance of a WebSocket handshake.
 
-        Returns None if the recorded server refused the handshake, or if the recording contains none. Then the handshake is
-        answered like an ordinary request. If a client connects more often than the recorded client, each further connection is
-        accepted, too. With `mode` "on", the handshake is also accepted for a recording of HTTP, whose events are then sent as
-        messages.
+        Returns None if the recorded server refused the handshake, or if the recording contains none. A handshake that is not
+        accepted is answered like an ordinary request. If a client connects more often than the recorded client, each further
+        connection is accepted, too. With `mode` "on", the handshake is also accepted for a recording of HTTP, whose events are
+        then sent as messages.
         """
         payload = http_frames.request_payload(request.method, f"{path}?{query}" if query else path, request.headers, b"")
         found = self.player.find(request.conn, payload)

@@ -153,7 +153,7 @@ def user_agent_missing(asked: Asked) -> RuleFinding | None:
 def _codex_headers(asked: Asked) -> bool:
     """Return True if the request must have the headers of Codex.
 
-    They are required on the path of the ChatGPT backend, even with an API key (LITE-29). On any other path they are not required,
-    because an SDK with an API key does not send them.
+    These headers are required on the path of the ChatGPT backend, even with an API key (LITE-29). On any other path the headers
+    of Codex are not required, because an SDK with an API key does not send them.
     """
     return asked.mode in ("chatgpt", "api_key") and asked.chatgpt_path

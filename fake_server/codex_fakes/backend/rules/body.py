@@ -231,7 +231,7 @@ def message_content(asked: Asked) -> RuleFinding | None:
 
 
 def _call_ids(asked: Asked) -> dict[str, set[str]]:
-    """Return the call ids of each type of call and output. They are computed once for both rules that need them."""
+    """Return the call ids of each type of call and output. The ids are computed only once, because two rules need them."""
     if asked.call_ids is None:
         asked.call_ids = {kind: set() for kind in ITEM_FIELDS}
         for _, item, kind in asked.calls:

@@ -5,8 +5,9 @@ docs/contract. If no specification contains the rule, the source is "known behav
 service was recorded. The rules are checked from top to bottom. The first violation is answered in the error format of the OpenAI
 API, with a message that contains the fix. A script can switch off a rule by its id.
 
-The contract also lists requests that the backend accepts (LITE-63 to LITE-68). They have an invalid tool schema (1), arguments
-that are not JSON (2), no tools (4), outputs of 20,000 characters (5), or outputs in another order than their calls (6).
+The contract also lists requests that the backend accepts (LITE-63 to LITE-68). The accepted requests have an invalid tool schema
+(1), arguments that are not JSON (2), no tools (4), outputs of 20,000 characters (5), or outputs in another order than their calls
+(6).
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ def _no_conversation(id_: str) -> Violation:
 
 
 def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
-    """Return True if the client has the login that the script requires. Otherwise refuse the request, and return False."""
+    """Return True if the client has the login that the script requires. If not, refuse the request and return False."""
     off = session.script.rules_off if session.script is not None else ()
     refused = first_violation(Asked("/v1", exchange.request.header, b"", session.tokens), AUTH_RULES, off)
     if refused is not None:

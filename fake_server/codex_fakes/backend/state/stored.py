@@ -88,7 +88,7 @@ class Responses:
         self._size = 0
 
     def keep(self, turn: Turn, data: bytes, label: str) -> Stored:
-        """Store a response. It replaces a stored response with the same id."""
+        """Store a response, which replaces a stored response with the same id."""
         id_ = turn.response_id or f"resp_{label}"
         self.delete(id_)
         stored = self._kept[id_] = Stored(turn, data, label)

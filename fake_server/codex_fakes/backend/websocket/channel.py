@@ -53,7 +53,7 @@ def _written(data: bytes, value: Mapping[str, Any], body: Mapping[str, Any]) -> 
 
 
 class Channel:
-    """One WebSocket connection. It answers messages in order, and answers pings at any time."""
+    """One WebSocket connection, which answers messages in order, and pings at any time."""
 
     def __init__(self, exchange: Exchange, session: Session, path: str, answer: Answer, deflate: Any) -> None:
         self._exchange = exchange
@@ -260,7 +260,7 @@ class Channel:
         self.continues = body is not None
 
     async def _prewarm(self, exchange: WebSocketExchange, entry: Entry, body: dict[str, Any]) -> None:
-        """Answer a request without generation (a prewarm). Such a request uses no turn of the script."""
+        """Answer a request without generation (a prewarm), which uses no turn of the script."""
         session = self._session
         off = session.script.rules_off if session.script is not None else ()
         found = check(Asked(self._path, exchange.request.header, entry.body or b"", session.tokens), off)

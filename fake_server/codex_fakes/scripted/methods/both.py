@@ -77,8 +77,8 @@ def settings_again(session: Session, thread: Thread, params: dict[str, Any], api
 def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Thread:
     """Load a thread a second time.
 
-    Its turn numbers restart, and only its stored part remains. If the request is refused, nothing changes. A running turn
-    continues, but the loaded thread does not get the events of that turn.
+    The turn numbers of the thread restart, and only its stored part remains. If the request is refused, nothing changes. A
+    running turn continues, but the loaded thread does not get the events of that turn.
     """
     settings = settings_again(session, thread, params, api)
     if session.store is not None:
@@ -134,7 +134,7 @@ def copy(session: Session, source: Thread, settings: Settings) -> Thread:
 
 
 def remember(session: Session, settings: Settings, history: list[dict[str, Any]]) -> Thread:
-    """Make a thread from a history that the client sends. Such a thread shows no turns."""
+    """Make a thread from a history that the client sends. A thread from a history shows no turns."""
     thread = session.new_thread(settings)
     thread.history = [*given(history), *thread.history]
     for item in history:
@@ -174,7 +174,7 @@ def begin(
 def told_of(thread: Thread, before: Settings | None, number: str | None, turn: Turn) -> None:
     """Send raw items with the texts that report changed settings to the model.
 
-    These items are sent after the request that changes the settings, and a second time in the next turn.
+    The raw items are sent after the request that changes the settings, and a second time in the next turn.
 
     `number` is the submission number of the changed settings, if any. `before` are the earlier settings.
     """
@@ -223,8 +223,7 @@ def page(
 ) -> tuple[list[Any], str | None]:
     """Return one page of a list, and the cursor for the next page.
 
-    The cursor is None if no further entry follows in `files` (default: in the list). Otherwise the cursor is the name of the last
-    entry on this page.
+    The cursor is the name of the last entry on this page, or None if no further entry follows in `files` (default: in the list).
     """
     start = 0
     if cursor is not None:

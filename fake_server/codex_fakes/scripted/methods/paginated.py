@@ -1,8 +1,8 @@
 """The methods of Codex versions after 0.92, whose threads have paginated histories, uuids as ids and a status.
 
-These versions have no v1 API. Each method has one function, which answers as recorded from 0.169.0. Functions that 0.92 also uses
-are in the module `both`. Constant answers are in answers.json. A method without a function and without a constant answer is
-refused as unknown.
+Codex versions after 0.92 have no v1 API. Each method has one function, which answers as recorded from 0.169.0. Functions that
+0.92 also uses are in the module `both`. Constant answers are in answers.json. A method without a function and without a constant
+answer is refused as unknown.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def new_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Open a conversation. Its events wait until a listener is attached."""
+    """Open a conversation, whose events wait until a listener is attached."""
     thread = session.new_thread(session.settings(params, "v1"))
     session.answer(request, _opened_v1(thread))
     begun(session, thread, params)

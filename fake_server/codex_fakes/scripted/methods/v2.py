@@ -84,7 +84,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
 
 
 def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a thread from the history in the request. Such a thread shows no turns."""
+    """Make a thread from the history in the request. A thread from a history shows no turns."""
     if not params["history"]:
         raise Refused("history must not be empty")
     thread = remember(session, session.settings(params, "v2"), params["history"])

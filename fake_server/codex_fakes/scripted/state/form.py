@@ -84,7 +84,7 @@ def misread(request: Mapping[str, Any], version: str) -> str | None:
 def misshapen(members: Mapping[str, Any], kinds: Mapping[str, str], forms: Mapping[str, Any]) -> str | None:
     """Return the real server's error for the first member with a wrong type.
 
-    `forms` is the content of forms.json. The real server reads the members in their order, and ignores unknown members. Then it
+    `forms` is the content of forms.json. The real server reads the members in their order, ignores unknown members, and then
     checks for missing members.
     """
     for name, value in members.items():

@@ -32,7 +32,7 @@ class Out(Protocol):
         """Send a notification."""
 
     def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
-        """Give a request an id and send it. Its reply is stored in `ticket`."""
+        """Give a request an id and send the request. The reply is stored in `ticket`."""
 
     def answer(self, request_id: Any, result: Any) -> None:
         """Answer a request of the client."""

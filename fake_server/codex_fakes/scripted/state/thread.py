@@ -1,7 +1,7 @@
 """One thread of the scripted fake: its settings, its listeners, its history, and its running turn.
 
-A turn is a generator. It emits events, and yields the conditions that it waits for. The thread converts events to frames for its
-listeners. Without a listener, the events are kept until a listener is attached, as in the real server.
+A turn is a generator, which emits events and yields the conditions that it waits for. The thread converts events to frames for
+its listeners. Without a listener, the events are kept until a listener is attached, as in the real server.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Never:
 
     @staticmethod
     def ready() -> bool:
-        """Return False, because the wait never ends by itself."""
+        """Return False, because only an interrupt ends this wait."""
         return False
 
 
@@ -127,7 +127,7 @@ class Quiet:
 
 
 class Pause:
-    """Let other work run once. Then the turn continues immediately."""
+    """Let other work run once, and then continue the turn immediately."""
 
     __slots__ = ()
 

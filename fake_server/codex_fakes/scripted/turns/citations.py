@@ -1,4 +1,4 @@
-"""Remove citations of memories from messages, as Codex versions after 0.92 do, even if a citation is split over several deltas."""
+"""Remove citations of memories from messages, as Codex versions after 0.92 do, even if several deltas contain one citation."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ _ALONE = ("# AGENTS.md instructions for ", "<user_instructions>", "<skill")
 def is_own(content: list[dict[str, Any]]) -> bool:
     """Return True if a message with the role user looks like a text of Codex itself.
 
-    Such a message is not a prompt, and gives a thread no name.
+    A text of Codex itself is not a prompt, and gives a thread no name.
     """
     texts = [part.get("text", "") for part in content]
     return any(text.lstrip().lower().startswith(_ANYWHERE) for text in texts) or (len(texts) == 1 and texts[0].startswith(_ALONE))

@@ -202,7 +202,7 @@ def single(number: float) -> float | None:
 
 
 def _is_review(given: dict[str, Any]) -> bool:
-    """Return True if each member has the type that the real server expects. Otherwise the reviewer's text is used unchanged."""
+    """Return True if each member has the type that the real server expects. If not, the reviewer's text is used unchanged."""
     texts = [given["overall_correctness"], given["overall_explanation"]]
     if type(given["overall_confidence_score"]) not in (int, float) or type(given["findings"]) is not list:
         return False

@@ -1,7 +1,7 @@
 """One turn of the scripted fake, from the user's input to turn/completed, in the order of the real binary.
 
-`run` is a generator. It emits events and yields waits (`Ticket`, `Sleep`, `Gate`, `Pause`). Each request to the model is one
-`Sampling`. The calls in a reply run one after another. Their outputs are the input of the next request, until a reply has no
+`run` is a generator, which emits events and yields waits (`Ticket`, `Sleep`, `Gate`, `Pause`). Each request to the model is one
+`Sampling`. The calls in a reply run one after another, and their outputs are the input of the next request, until a reply has no
 calls. The order and the texts come from recordings (see turn.json and REAL-51 to REAL-80).
 """
 

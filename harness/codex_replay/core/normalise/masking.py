@@ -49,7 +49,7 @@ class _Pattern:
 
 
 class Rules:
-    """The masking rules of one table. They have no state, so they mask recorded and live values in the same way."""
+    """The masking rules of one table. The rules have no state, so they mask recorded and live values in the same way."""
 
     def __init__(self, table: dict[str, Any]) -> None:
         self._keys: dict[str, str] = table["keys"]

@@ -229,7 +229,7 @@ def canonical(marks: Sequence[Mark], order: Order, *, replies_first: bool = Fals
     The canonical order is the lexicographically first order that the partial order allows. As far as the partial order allows,
     the client's frames come first, then the server's frames, then one http exchange after another. The computing time for n
     frames of c kinds is proportional to n * c. With `replies_first`, the server's frames come before the client's next frame, as
-    in a conversation. Then a frame of a thread comes after the request that opened the thread.
+    in a conversation, and a frame of a thread comes after the request that opened the thread.
     """
     lanes = _REPLIES_FIRST if replies_first else _LANES
     after, waits = _edges(marks, order)

@@ -3,9 +3,9 @@
 The following values are chunks. In an rpc notification or a server-sent event whose name ends in "delta": the "delta". In such a
 notification: also the "chunk" (base64). In any rpc message: the "deltaBase64". In a choice of chat/completions: each text in its
 "delta", and its "text". In an event or a body: each "token" of a list of logprobs. In a body: each part that alone is not JSON.
-If such a body is an event stream (compressed, or with another content type), the events of the body are searched, too. These
-rules apply to every known version of Codex. This module uses no tables of a version, because a missed chunk would leave a secret
-in the cassette.
+If such a body is an event stream (compressed, or with another content type), the events of the body are searched, too. The rules
+of this module apply to every known version of Codex. This module uses no tables of a version, because a missed chunk would leave
+a secret in the cassette.
 """
 
 from __future__ import annotations

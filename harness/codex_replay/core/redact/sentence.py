@@ -1,6 +1,6 @@
 """Remove secrets and control characters from a sentence for a person.
 
-Such a sentence quotes texts of clients, servers, files and cassettes. Every message that codex-replay or its fakes write to
+Sentences for a person quote texts of clients, servers, files and cassettes. Every message that codex-replay or its fakes write to
 stderr passes through this module.
 """
 

@@ -212,7 +212,7 @@ def find_distinct(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
 
 
 def find_words(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys with a short prefix. Such a key must begin a word (after any escapes) and contain a digit."""
+    """Yield keys with a short prefix. A key with a short prefix must begin a word (after any escapes) and contain a digit."""
     for found in _compiled(form).finditer(data):
         alone = word_start(data, found.start(), _ALNUM) == found.start()
         if alone and _DIGIT.search(found[0]) and not is_placeholder(found[0]):

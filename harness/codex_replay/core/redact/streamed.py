@@ -3,7 +3,7 @@
 Strategy: `Streams` collects the chunks (`chunks_of`) of a whole recording by stream. The names in a chunk identify the stream of
 the chunk. `secrets` returns the secrets that only the joined text shows. `rewritten` returns the new chunks: the chunk in which a
 secret begins gets the placeholder, and the rest of the secret is removed from the later chunks. Chunks must be joined before they
-are redacted. Otherwise the redaction of a secret's first chunk could hide that the later chunks have the rest of the secret.
+are redacted. If the first chunk of a secret were redacted alone, the rest of the secret in the later chunks would not be found.
 """
 
 from __future__ import annotations

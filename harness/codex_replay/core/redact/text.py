@@ -173,7 +173,7 @@ _ENCODED = WORD + b"+/"
 def middles(data: bytes) -> list[tuple[int, int]]:
     """Return the places of the middles of all words with at least two blocks.
 
-    Such a word contains a whole block that begins at a multiple of `BLOCK`.
+    A word of at least two blocks contains a whole block that begins at a multiple of `BLOCK`.
     """
     words: list[tuple[int, int]] = []
     for at in range(0, len(data) - BLOCK + 1, BLOCK):

@@ -1,6 +1,6 @@
 """Find the client frames that each server frame of a recording waits for in a replay.
 
-A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising"). These are the rules:
+A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising"). The rules are:
 
 A response waits for its request.
 
@@ -30,10 +30,11 @@ A frame of a thread that no request opened (the thread of a sub-agent) waits for
 After the response to a request that steers the running turn, the next frame of the thread waits for that request.
 
 After the response to a request that opened a turn (a review), the thread's first frame that names no turn (a warning) waits for
-that request. The two exceptions for threads without a running turn apply here, too.
+that request. The first frame of the thread, and a frame of a kind that the thread sent before any request named the thread, are
+exceptions to this rule, too.
 
-A frame that names no thread waits for the last request if the frame is of a kind that only follows requests. Otherwise the frame
-is sent together with the frame before it, because the real server writes the two together.
+A frame that names no thread waits for the last request if the frame is of a kind that only follows requests. A frame of any other
+kind that names no thread is sent together with the frame before it, because the real server writes the two together.
 
 A server frame never waits for a client frame only because that client frame came earlier. The frames of one thread form a lane:
 they keep their order. A frame therefore names only the causes that are new since the last frame of its lane.
@@ -111,7 +112,7 @@ class _Thread:
 class Methods:
     """The table of a version's methods that start or interrupt turns and threads. The table is loaded at the first call.
 
-    For a version without a table, `load` is None. Then no method starts or interrupts anything, and the server frames keep their
+    For a version without a table, `load` is None, no method starts or interrupts anything, and the server frames keep their
     recorded order.
     """
 

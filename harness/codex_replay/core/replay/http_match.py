@@ -245,7 +245,7 @@ class HttpPlayer:
     def _follow(self, one: Recorded, live: Any) -> None:
         """Bind the values that the server generated and sent to the model.
 
-        These values are the key of the conversation and the numbers of terminals.
+        The bound values are the key of the conversation and the numbers of terminals.
         """
         recorded, bindings = body_of(one.request.payload), one.track.matcher.bindings
         ours, theirs = _conversation(recorded), _conversation(live)
@@ -314,7 +314,7 @@ class HttpPlayer:
 
 
 class _Live:
-    """The parts of a live request that are compared. They are redacted only if necessary."""
+    """The parts of a live request that are compared. The request is redacted only if necessary."""
 
     def __init__(self, view: dict[str, Any], redactor: Redactor) -> None:
         self.view = view

@@ -1,8 +1,9 @@
 """Build the full request that is equivalent to a WebSocket message.
 
-A `response.create` message may continue the last response of its connection, which it names by `previous_response_id`. Then the
-input of the message has only the new items. The input of the equivalent full request is the input of the last request, the
-model's answer, and the new items. A response that failed, or that belongs to another connection, cannot be continued.
+A `response.create` message may continue the last response of its connection, which it names by `previous_response_id`. The input
+of a message that continues a response has only the new items. The input of the equivalent full request is the input of the last
+request, the model's answer, and the new items. A response that failed, or that belongs to another connection, cannot be
+continued.
 
 Source: DESIGN.md, "Matching, replaying, normalising": a request with `previous_response_id` and new input equals the full one.
 """

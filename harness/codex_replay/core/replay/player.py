@@ -3,7 +3,7 @@
 Decide which client frame is expected next, and which server frame is sent next.
 
 The client's own frames choose among the recordings (accept, decline). The ids in the opening of the chosen recording are bound to
-the ids that were already sent, so that both ids name the same thread. fake-codex loads this module at start-up.
+the ids that were already sent, so that both ids name the same thread. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Replay one recording as a stream: decide which server frames may be sent now, and which client frame must come next.
 
-A `Track` reads ahead only as far as necessary. It releases a server frame when all client frames that the server frame waits for
-(`causality`) have arrived. The client's requests and notifications must come in the recorded order; replies may come in any
-order. The module `player` plays one track or several to a live client.
+A `Track` reads ahead only as far as necessary. The track releases a server frame when all client frames that the server frame
+waits for (`causality`) have arrived. The client's requests and notifications must come in the recorded order; replies may come in
+any order. The module `player` plays one track or several to a live client.
 
 This module opens no files: a track reads lines from a `Source`, such as `shell.cassettes.file.CassetteReader`. The program
 fake-codex loads this module at start-up.

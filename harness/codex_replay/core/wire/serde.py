@@ -104,8 +104,8 @@ def read(line: bytes, texts: bool = False) -> Any:
     """Return the message that the real server reads from a client's line.
 
     Return None if the server reads no message and sends no answer. A number that does not fit into an integer of 64 bits becomes
-    a double; if it is out of the range of a double, the line is refused. With `texts`, the text of such a number is kept, as in
-    newer versions of Codex. Then no number is out of range, but some of these numbers become maps, which the server does not
+    a double; if it is out of the range of a double, the line is refused. With `texts`, the text of a number that does not fit is
+    kept, as in newer versions of Codex, and no number is out of range. Some of these texts become maps, which the server does not
     accept in place of a number.
     """
     try:

@@ -150,7 +150,7 @@ class Connection:
     def stop(self, *, patient: bool) -> None:
         """End the server: close its stdin and, if that is not enough, terminate the server.
 
-        No child process is left. A server that waits for an approval does not end when its stdin is closed. Such a server is
+        No child process is left. A server that waits for an approval does not end when its stdin is closed, and is therefore
         terminated, whatever the value of `patient`.
         """
         self._process.close()

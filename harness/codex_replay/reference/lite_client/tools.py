@@ -1,7 +1,9 @@
-"""Read the tools that a prompt may use from a file: their declarations, and the result of each call. {"tools": [...], "results":
-[{"name": "add", "arguments": {"a": 2, "b": 3}, "output": "5"}, {"name": "mul", "error": "mul failed"}]}
+"""Read the tools that a prompt may use from a file: their declarations, and the result of each call.
 
-See docs/lite-client.md for the whole format.
+The page docs/lite-client.md describes the whole format. An example of the file:
+
+    {"tools": [...],
+     "results": [{"name": "add", "arguments": {"a": 2, "b": 3}, "output": "5"}, {"name": "mul", "error": "mul failed"}]}
 """
 
 from __future__ import annotations

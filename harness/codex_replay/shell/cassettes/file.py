@@ -1,7 +1,7 @@
 """Read and write cassette files as a stream, one line at a time, whatever their length.
 
-Every error is a `CassetteError`. Its message is a sentence with the file and the line. This module imports only the core, because
-fake-codex loads it at start-up.
+Every error is a `CassetteError`, whose message is a sentence with the file and the line. This module imports only the core,
+because fake-codex loads it at start-up.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Convert recordings of other tools to cassettes: the log of a tee, and the proto-events of a proxy.
 
-Both formats are read line by line. Variants of the formats are accepted, because the programs that write them differ;
+Files of both tools are read line by line. Variants of the formats are accepted, because the programs that write them differ;
 docs/cassette-format.md lists the accepted forms. An import never invents missing data. A payload that the other tool had
 shortened is marked `"truncated": true`, and the header names the source of the frames (`"imported"`).
 """

@@ -31,8 +31,8 @@ class Log:
     """Writes the traffic that passes through a recorder to a cassette.
 
     If writing fails, the log reports the failure once and sets `on` to False. `write_out` is called with a sentence about the
-    failure. If a frame cannot be redacted or written, this frame and all later frames are left out. Then the cassette is
-    truncated, but contains no wrong frame.
+    failure. If a frame cannot be redacted or written, this frame and all later frames are left out, so that the cassette is
+    truncated but contains no wrong frame.
     """
 
     def __init__(self, writer: Writer, write_out: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,9 +1,9 @@
 """Write a cassette as a stream.
 
 When the file is complete, replace the secrets that arrived in chunks. Before `write` returns, a frame is redacted and on disk, so
-that no frame is lost if the writer is killed. A secret that no single frame shows is known only at the end of the recording. Then
-the frames with parts of such a secret are rewritten, in a copy that atomically replaces the file. The same redactor is used for
-single frames and for chunks, so that a secret has the same placeholder in the whole file.
+that no frame is lost if the writer is killed. A secret that no single frame shows is known only at the end of the recording. At
+the end, the frames with parts of such a secret are rewritten, in a copy that atomically replaces the file. The same redactor is
+used for single frames and for chunks, so that a secret has the same placeholder in the whole file.
 """
 
 from __future__ import annotations

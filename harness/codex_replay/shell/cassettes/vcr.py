@@ -1,15 +1,18 @@
 """Store vcrpy's cassettes in the codex-replay format, for Python clients that run in the same process as their tests.
 
+If you need another persister, call `register_serializer("ndjson", codex_replay.shell.cassettes.vcr)`, because this module is also
+a serializer. The written file is redacted, and all codex-replay commands can read it. The file lacks the data that vcrpy does not
+see: the times, the chunk borders of a stream, cut or reset streams, and the original order and case of headers.
+
+Call the persister like this:
+
     import vcr
     from codex_replay import NdjsonPersister
 
     recorder = vcr.VCR()
     recorder.register_persister(NdjsonPersister)
-    with recorder.use_cassette("case.ndjson"): ...
-
-If you need another persister, call `register_serializer("ndjson", codex_replay.shell.cassettes.vcr)`, because this module is also
-a serializer. The written file is redacted, and all codex-replay commands can read it. The file lacks the data that vcrpy does not
-see: the times, the chunk borders of a stream, cut or reset streams, and the original order and case of headers.
+    with recorder.use_cassette("case.ndjson"):
+        run_the_client()
 """
 
 from __future__ import annotations

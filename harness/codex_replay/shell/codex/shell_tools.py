@@ -27,9 +27,9 @@ def shell_tool(version: str) -> Mapping[str, str]:
 
 
 def for_version(script: Any, version: str) -> Any:
-    """Return a copy of a script (docs/scripts.md) with each call of `shell_command` (the shell tool of 0.92) converted to a call
-    of the shell tool of `version`. Any other part of the script stays unchanged. A call whose arguments contain no command line
-    also stays unchanged.
+    """Return a copy of a script (docs/scripts.md) for `version`: each call of `shell_command`, the shell tool of 0.92, becomes a
+    call of this version's shell tool. Any other part of the script stays unchanged. A call whose arguments contain no command
+    line also stays unchanged.
     """
     old, new = shell_tool(DEFAULT), shell_tool(version)
     return script if old == new else _translated(script, old, new)

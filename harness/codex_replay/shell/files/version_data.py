@@ -1,10 +1,10 @@
 """Read the data of Codex versions as bytes: tables and schema files.
 
-Strategy: the packaged data is below ``protocol/data``. The command `codex-replay codex add` makes data below the user's data
-folder (`added_folder`), in the same form. Both have one folder per version. A packaged version is never replaced. The modules of
-`core` and `protocol` open no files. Therefore the root package passes this module to `codex_replay.protocol.data_tables`, which
-reads files through it. This module imports nothing at its start, because fake-codex loads it at start-up. It imports `os` only
-for a file that is not packaged, and for a list of folders.
+Strategy: the packaged data is below ``protocol/data``. The command `codex-replay codex add` makes data in the same form below the
+user's data folder (`added_folder`). Each version has one folder. A packaged version is never replaced. The modules of `core` and
+`protocol` open no files. Therefore the root package passes this module to `codex_replay.protocol.data_tables`, which reads files
+through it. This module imports nothing when it is loaded, because fake-codex loads it at start-up. The module `os` is imported
+only for a file that is not packaged, and for a list of folders.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Watch(Protocol):
 
     @property
     def later(self) -> bool:
-        """True if the program part that writes the frames redacts them. Then this module must not redact them."""
+        """True if the writer of the frames redacts them, so that this module must not redact them."""
 
     @property
     def redact(self) -> Redact:
@@ -74,9 +74,9 @@ class Watch(Protocol):
 
 
 class EventBody:
-    """An event stream, of which each block becomes a frame.
+    """An event stream.
 
-    The frame also has the offsets in the block at which HTTP chunks ended.
+    Each block of the stream becomes a frame, which also has the offsets in the block at which HTTP chunks ended.
     """
 
     def __init__(self, watch: Watch, chunked: bool) -> None:

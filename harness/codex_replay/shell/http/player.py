@@ -4,9 +4,9 @@ A request is sent when every exchange that ended before it in the recording has 
 that overlapped in the recording overlap in the replay, too. If the recorded client disconnected during an answer, the player
 disconnects after the same number of chunks. In later requests, the ids of the live backend replace the recorded ids. The
 recorder's class `Watch` observes the traffic, so the answers become frames in the same form as in a recording. A WebSocket
-message is sent when its connection has received as many messages as the recorded client had received at this point. The message
-is split into the recorded fragments. It is compressed if the recorded message was compressed and the live backend accepted
-compression.
+message is sent when its connection has received as many messages as the recorded client had received at this point. A WebSocket
+message is split into the recorded fragments, and is compressed if the recorded message was compressed and the live backend
+accepted compression.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Shorten the waits for a subject that has left several cases without an answer.
-
-Such a subject then costs seconds and not minutes.
+"""Shorten the waits for a subject that has left several cases without an answer, so that such a subject costs seconds and not
+minutes.
 
 Unsuccessful waits are counted separately for each cause. All workers of pytest-xdist append to the same file, and therefore count
 together. A limit that the user gives with `--wait` is never shortened. The limit of a case that is rerun alone is also not

@@ -1,6 +1,6 @@
 """Start the small programs of codex-replay fast, because a run starts hundreds of them.
 
-These programs are the taps, the byte server, the reference programs and the fake backend. `python -m MODULE` starts the same
+The small programs are the taps, the byte server, the reference programs and the fake backend. `python -m MODULE` starts the same
 programs more slowly.
 """
 

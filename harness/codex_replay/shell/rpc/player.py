@@ -135,8 +135,8 @@ class Player:
     def _bind_results(self, recorded: Any, live: Any) -> None:
         """Bind the values in a result that the client sends back: the cursors of further pages, and the ids of threads and turns.
 
-        Cursors contain a time, so they differ between runs. Equal ids are bound, too. Otherwise an earlier frame of another
-        thread could count as a frame of this thread.
+        Cursors contain a time, so they differ between runs. Equal ids are bound, too, because an earlier frame of another thread
+        could otherwise count as a frame of this thread.
         """
         if type(recorded) is not dict or type(live) is not dict:
             return
@@ -150,9 +150,8 @@ class Player:
                 self._matcher.bindings.pair(ours, theirs)
 
     def _refusal(self, recorded: Any, error: Any) -> None:
-        """Note the error for a request that the live server refused and the recorded server accepted.
-
-        Such a refusal explains missing frames.
+        """Note the error for a request that the live server refused and the recorded server accepted, because such a refusal
+        explains missing frames.
         """
         what = self._asked.get(repr(recorded["id"]), f"The request {recorded['id']!r}")
         result = recorded["result"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Log(Protocol):
-        """The interface of the receiver of lines, such as `record_log.Log`. It gets each line while `on` is True."""
+        """The interface of the receiver of lines, such as `record_log.Log`. The receiver gets each line while `on` is True."""
 
         on: bool
 

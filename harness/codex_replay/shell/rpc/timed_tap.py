@@ -1,4 +1,4 @@
-"""A tap for the app-server of a proxy. It works like `wire_tap`, and writes the time of each line.
+"""A tap for the app-server of a proxy: like `wire_tap`, but with the time of each line.
 
     python -m codex_replay.shell.rpc.timed_tap LEDGER [PIECE] -- COMMAND...
 

@@ -83,8 +83,8 @@ class Replies:
 
     The last reply is complete if it has no call and the server has reported its token usage.
 
-    Codex 0.92 sometimes loses the frame that ends a turn, because it loses frames after a burst of about 128 frames. Then Codex
-    also does not answer an interrupt of that turn. A client that waits for the end of the turn hangs.
+    Codex 0.92 sometimes loses the frame that ends a turn, because it loses frames after a burst of about 128 frames. If the end
+    of a turn is lost, Codex also does not answer an interrupt of that turn. A client that waits for the end of the turn hangs.
     """
 
     def __init__(self) -> None:

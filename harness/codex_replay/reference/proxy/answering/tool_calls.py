@@ -33,8 +33,8 @@ Piece = str | ToolCall
 class ToolCallParser:
     """A parser of the model's text.
 
-    Call `feed` with each chunk, and `close` at the end. Both methods return, in order, the texts and calls that later chunks
-    cannot change.
+    Call `feed` with each chunk, and `close` at the end. `feed` and `close` return, in order, the texts and calls that later
+    chunks cannot change.
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class ToolCallParser:
     def _broken(self, rest: str, at: int) -> bool:
         """Handle a `<` at a place where JSON does not allow it.
 
-        If the `<` starts the closing tag, the block is text. Otherwise continue to read the block.
+        If the `<` starts the closing tag, the block is text. If not, continue to read the block.
         """
         if _begins(rest[at:], CLOSE):
             self._keep(rest[:at], rest[at:])

@@ -1,8 +1,8 @@
 """A small HTTP/1.1 server.
 
-It reads requests with bodies, and sends answers complete or in chunks. httptools parses the requests, and asyncio does the I/O.
-Strategy: each request has one task. The task is cancelled when the client disconnects. A request that arrives before the previous
-answer is complete must wait. An HTTP/1.0 client gets a stream whose end is the end of the connection.
+The server reads requests with bodies, and sends answers complete or in chunks. The library httptools parses the requests, and
+asyncio does the I/O. Strategy: each request has one task. The task is cancelled when the client disconnects. A request that
+arrives before the previous answer is complete must wait. An HTTP/1.0 client gets a stream whose end is the end of the connection.
 """
 
 from __future__ import annotations
