@@ -1,7 +1,7 @@
 """The ledger of a session has one entry per request.
 
 The oldest entries are dropped when the ledger becomes too large. If all bodies together have more than `PLAIN` bytes, the older
-bodies are compressed. This saves much memory, because a client repeats its instructions and tools in each request.
+bodies are compressed. Compression saves much memory, because a client repeats its instructions and tools in each request.
 """
 
 from __future__ import annotations

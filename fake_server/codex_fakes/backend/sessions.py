@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Changes:
     """The tasks that wait for changes of a session.
 
-    This is a separate object, so that a waiting task does not keep the session in memory.
+    The tasks are in a separate object, so that a waiting task does not keep the session in memory.
     """
 
     def __init__(self) -> None:

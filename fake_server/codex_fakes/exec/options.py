@@ -56,8 +56,8 @@ def parse(words: list[str]) -> dict[str, Any]:
 def _tip(word: str, left: list[str]) -> str:
     """Return the tip for an unknown option.
 
-    If a command with this option follows, the tip names this command. If not, the tip explains how to pass the unknown option as
-    a value.
+    If a command with this option follows, the tip names this command. If no such command follows, the tip explains how to pass
+    the unknown option as a value.
     """
     others = {"resume": _RESUME_FLAGS, "review": {**review.VALUES, **review.FLAGS}}
     command = next((word for word in left if word in others), None)

@@ -84,7 +84,7 @@ class Driven(Stdio):
         return None if due is None else max(0.0, due - monotonic())
 
     def backlog(self) -> int:
-        """Return the number of unsent bytes. If there are too many, the server writes nothing more."""
+        """Return the number of unsent bytes. If there are too many unsent bytes, the server writes nothing more."""
         raise NotImplementedError
 
 

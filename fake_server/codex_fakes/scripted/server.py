@@ -151,7 +151,7 @@ class ScriptedServer(Stdio):
 
     @property
     def session(self) -> Session:
-        """The threads and the model. This object is created when it is needed for the first time."""
+        """The threads and the model. The session is created when it is needed for the first time."""
         if self._session is None:
             from codex_fakes.scripted.session import Session
 

@@ -171,7 +171,7 @@ class Stdio:
             raise Killed
 
     def _wait(self) -> None:
-        """From now on, let signals end the run. This includes a signal that has already arrived."""
+        """From now on, let signals end the run, including a signal that has already arrived."""
         self._waits = True
         if self._signal:
             raise Killed

@@ -271,7 +271,10 @@ def codexes(wanted: str = DEFAULT) -> DoctorFinding:
 
 
 def namespaces() -> DoctorFinding:
-    """Check that a program can be run without a network. Only such a run proves that the program needs no network."""
+    """Check that a program can be run without a network.
+
+    Only a run without a network proves that the program needs no network.
+    """
     command = ["unshare", "-rn", "true"]
     try:
         well = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False).returncode == 0

@@ -50,7 +50,7 @@ async def play(exchange: Exchange, one: Recorded, pace: Pace) -> str:
 def _spliced(pieces: list[Piece], bindings: Bindings) -> list[Piece]:
     """Replace the recorded ids in a body by live ids.
 
-    This works for an id that is split across chunks, too. The chunk borders do not change.
+    An id that is split across chunks is replaced, too. The chunk borders do not change.
     """
     if not bindings:
         return pieces

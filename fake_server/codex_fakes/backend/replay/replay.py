@@ -72,7 +72,7 @@ class Replay:
     ) -> Violation | None:
         """Answer a WebSocket message from the recordings.
 
-        If this is not possible, return the reason in the same form as `answer`.
+        If the recordings have no answer, return the reason in the same form as `answer`.
         """
         request = exchange.request
         payload = message_payload(path, [list(pair) for pair in request.headers], body)
@@ -106,7 +106,7 @@ class Replay:
     ) -> Violation | None:
         """Answer a request from the recordings.
 
-        If this is not possible, return the reason: a violated rule, or a miss (rule "miss").
+        If the recordings have no answer, return the reason: a violated rule, or a miss (rule "miss").
         """
         request = exchange.request
         target = f"{path}?{query}" if query else path
@@ -143,7 +143,7 @@ class Replay:
     def violation(self, one: Recorded, asked: Asked, off: Sequence[str]) -> Violation | None:
         """Return the rule that the live request violates and the recorded request obeys.
 
-        This shows an error of the live client even if a recorded answer exists.
+        The rule shows an error of the live client even if a recorded answer exists.
         """
         found = check(asked, off)
         return found if isinstance(found, Violation) and found.rule != self._rule_of(one, asked.mode, off) else None

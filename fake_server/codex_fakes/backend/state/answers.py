@@ -255,7 +255,10 @@ def _no_conversation(id_: str) -> Violation:
 
 
 def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
-    """Return True if the client has the login that the script requires. If not, refuse the request and return False."""
+    """Return True if the client has the login that the script requires.
+
+    If the client does not have it, refuse the request and return False.
+    """
     off = session.script.rules_off if session.script is not None else ()
     refused = first_violation(Asked("/v1", exchange.request.header, b"", session.tokens), AUTH_RULES, off)
     if refused is not None:
@@ -266,7 +269,7 @@ def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
 def _body(exchange: Exchange, entry: Entry) -> dict[str, Any] | None:
     """Return the JSON object in the body of a request.
 
-    Without a body, return an empty object. For any other body, refuse the request and return None.
+    Without a body, return an empty object. If the body is not a JSON object, refuse the request and return None.
     """
     try:
         body = read(entry.body) if entry.body else {}

@@ -127,7 +127,10 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _whole(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
-    """Return True if the client requests all turns in the response. This is deprecated, and a notification reports it."""
+    """Return True if the client requests all turns in the response.
+
+    Such a request is deprecated, and a notification reports this.
+    """
     if params.get("excludeTurns"):
         return False
     thread.emit("deprecated", {"summary": session.table["sentences"]["full-history"], "details": None})

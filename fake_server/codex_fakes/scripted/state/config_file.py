@@ -1,7 +1,7 @@
 """The user's configuration at the start of a session.
 
-If the configuration is invalid, the session uses the defaults. In this case the real server warns its client after the handshake
-(`configWarning`), and refuses requests that need the configuration.
+If the configuration is invalid, the session uses the defaults. After the handshake, the real server warns its client about an
+invalid configuration (`configWarning`), and refuses requests that need the configuration.
 """
 
 from __future__ import annotations

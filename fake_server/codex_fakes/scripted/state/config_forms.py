@@ -22,7 +22,7 @@ _FOREIGN = {
 
 
 class WrongSetting:
-    """A setting that the server refuses: the error `message`, the `path` of its key in the message, and the `place` of its value."""
+    """A setting that the server refuses: its error `message`, the `path` of its key in the message, the `place` of its value."""
 
     def __init__(self, message: str, path: tuple[str, ...], place: tuple[str, ...] | None = None) -> None:
         self.message, self.path, self.place = message, path, place or path

@@ -45,9 +45,9 @@ class Model:
     """The script, the position in it, and the ledger.
 
     `path` is the path of the script. With None, every request gets the same greeting. `text` is the content of the script if it
-    was already read. This is necessary for a pipe, which can be read only once. `ledger` is a file that gets one line of JSON for
-    each request. Raises `ValueError` with a sentence for a ledger that cannot be written. The method `load` raises `ValueError`
-    for an invalid script. The function `log` is called with the lines that the real binary logs for failed requests.
+    was already read, because a pipe can be read only once. `ledger` is a file that gets one line of JSON for each request. Raises
+    `ValueError` with a sentence for a ledger that cannot be written. The method `load` raises `ValueError` for an invalid script.
+    The function `log` is called with the lines that the real binary logs for failed requests.
     """
 
     log: Callable[[str], None] | None = None
@@ -174,7 +174,7 @@ class Model:
         return None
 
     def ask(self, body: dict[str, Any], about: dict[str, Any], url: str) -> Reply:
-        """Answer one request to the model: choose the turn for the request, write a line to the ledger, and return the reply.
+        """For one request to the model, choose the turn for the request, write a line to the ledger, and return the reply.
 
         `about` names the thread and the turn of the request.
         """

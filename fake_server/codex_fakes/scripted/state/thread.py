@@ -235,7 +235,7 @@ class Thread:
             self.emit("raw-response", response_values(response, usage, self._out.table["shapes"]["tokens"]))
 
     def open(self) -> None:
-        """Add the first items of a new or newly loaded thread to the history: the developer's instructions and the environment."""
+        """Add the first items of a new or newly loaded thread to its history: developer instructions and environment."""
         self.history += beginning(self.settings)
 
     def open_raw(self, turn: str | None = None) -> None:
@@ -264,7 +264,7 @@ class Thread:
             self.raw(item, turn=turn)
 
     def _keep(self, name: str, values: dict[str, Any]) -> None:
-        """Keep an event that the v1 API sends again after a resume: a message of the user or the model, token counts, an abort."""
+        """Keep an event that the v1 API sends again after a resume: a message of user or model, token counts, an abort."""
         wanted = _KEPT_SAYINGS[name]
         for frame in frames(self._out.table["frames"][name], "v1", values):
             message = (frame.get("params") or {}).get("msg") or {}
@@ -358,7 +358,7 @@ class Thread:
         self.end()
 
     def interrupt_soon(self) -> None:
-        """Abort the running turn when no further message arrives, because interrupts that arrive together are answered together."""
+        """Abort the running turn when no further message arrives; interrupts that arrive together are answered together."""
         if self._run is None or self._aborting:
             return
         self._run.close()

@@ -126,7 +126,7 @@ class Review(Turn):
         thread.emit("task-complete", {"lastMessage": None, "status": status, "error": self._error})
 
     def list_item(self, name: str, values: dict[str, Any]) -> None:
-        """Add the items of the reviewer that the client gets: each reasoning twice, and each message when the next message comes."""
+        """Add the reviewer's items that the client gets: each reasoning twice, and each message when the next message comes."""
         if name == "reasoning-completed":
             super().list_item(name, {key: values[key] * 2 for key in ("summary", "shown")})
         elif name == "agent-message-completed":
@@ -202,7 +202,10 @@ def single(number: float) -> float | None:
 
 
 def _is_review(given: dict[str, Any]) -> bool:
-    """Return True if each member has the type that the real server expects. If not, the reviewer's text is used unchanged."""
+    """Return True if each member has the type that the real server expects.
+
+    If a member has a wrong type, the reviewer's text is used unchanged.
+    """
     texts = [given["overall_correctness"], given["overall_explanation"]]
     if type(given["overall_confidence_score"]) not in (int, float) or type(given["findings"]) is not list:
         return False

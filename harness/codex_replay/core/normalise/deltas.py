@@ -1,7 +1,7 @@
 """Join the output chunks of a command. The real server splits the output at different points in each run.
 
-The chunks of one output stream of an item become one event, at the place of the first chunk. Any other frame of the item ends
-this event. The table "deltas" in `protocol/data/<version>/normalise.json` names the frames that carry output chunks.
+The chunks of one output stream of an item become one event, at the place of the first chunk. Any other frame of the item ends the
+joined event. The table "deltas" in `protocol/data/<version>/normalise.json` names the frames that carry output chunks.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ UUID_FORM = r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{1
 
 
 class _Pattern:
-    """One entry of "strings": the pattern to find in a text, and its replacement."""
+    """One entry of "strings" in the masking table: the pattern to find in a text, and its replacement."""
 
     __slots__ = ("_compiled", "_form", "_replace")
 

@@ -57,7 +57,7 @@ class Normaliser:
 
         Call `learn` before the first identity gets a name.
 
-        This is necessary because a uuid often first appears under a key without a role (in a path), and a directory inside a
+        `learn` is necessary because a uuid often first appears under a key without a role (in a path), and a directory inside a
         sentence.
         """
         self._learn("", "", value)
@@ -105,7 +105,7 @@ class Normaliser:
         return self._value("", value, None)
 
     def message(self, value: Any, sender: str) -> Any:
-        """Return a JSON-RPC message of `sender` normalised.
+        """Return the normalised form of a JSON-RPC message of `sender`.
 
         The id of a request or a reply becomes a name with the method of the request (`<id:turn/start:1>`).
 

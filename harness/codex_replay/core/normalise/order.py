@@ -170,7 +170,7 @@ class Order:
         return self._sides_of(label).loose
 
     def kind_of(self, mark: Mark) -> Mark:
-        """Return the mark without the fields that do not influence the order of frames. This leaves few different marks."""
+        """Return the mark without the fields that do not influence the order of frames, so that there are few different marks."""
         reply = mark.lane == "rpc>" and mark.request is not None
         own = reply or self.loose(mark.label) or self.race(mark.label, mark.label)
         return Mark(mark.lane, mark.label, mark.thread, mark.item if own else None)

@@ -1,11 +1,12 @@
 """Find and rewrite, in one frame, the chunks of longer texts.
 
-The following values are chunks. In an rpc notification or a server-sent event whose name ends in "delta": the "delta". In such a
-notification: also the "chunk" (base64). In any rpc message: the "deltaBase64". In a choice of chat/completions: each text in its
-"delta", and its "text". In an event or a body: each "token" of a list of logprobs. In a body: each part that alone is not JSON.
-If such a body is an event stream (compressed, or with another content type), the events of the body are searched, too. The rules
-of this module apply to every known version of Codex. This module uses no tables of a version, because a missed chunk would leave
-a secret in the cassette.
+The "delta" of an rpc notification or a server-sent event is a chunk if the name of the notification or event ends in "delta". The
+"chunk" (base64) of an rpc notification is a chunk if the notification's name ends in "delta". The "deltaBase64" of any rpc
+message is a chunk. In a choice of chat/completions, each text in the "delta" is a chunk, and so is the "text". In an event or a
+body, each "token" of a list of logprobs is a chunk. In a body, each part that alone is not JSON is a chunk. If a body is an event
+stream (compressed, or with another content type), the events of the body are searched, too. The rules of this module apply to
+every known version of Codex. This module uses no tables of a version, because a missed chunk would leave a secret in the
+cassette.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Find and replace secrets in the base64 and compressed content of a frame. A search of the frame's line misses such secrets.
+"""Find and replace secrets in the base64 and compressed content of a frame.
+
+A search of the frame's line misses secrets in base64 and compressed content.
 
 A compressed body without secrets is stored as it was recorded. A compressed body with secrets is stored decompressed and marked
-"packed" (see `http_frames`). Later searches find the secrets that only the user knows, and the secrets in chunks. A body that
-cannot be decompressed cannot be searched: `Unseen` reports such a body.
+"packed" (see `http_frames`). The secrets that only the user knows, and the secrets in chunks, are not found by this module, but
+by later searches. A body that cannot be decompressed cannot be searched: `Unseen` reports such a body.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The table of secrets in command lines, code, forms and addresses: X in `curl -u ann:X`, `sshpass -p X`, `setPassword("X")`.
 
 Each row has three values: the kind of the secret, its triggers (lower-case texts, separated by `|`), and the form, which is a
-pattern with the group `secret`. A form is tried only in a text that contains one of its triggers. `{name}` in a form is a part.
-All parts have a bounded length. The module `commands` builds a finder from each row.
+pattern with the group `secret`. A form is tried only in a text that contains one of its triggers. `{name}` in a form stands for a
+part, a pattern that several forms use. All parts have a bounded length. The module `commands` builds a finder from each row.
 """
 
 from __future__ import annotations

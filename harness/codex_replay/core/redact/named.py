@@ -137,8 +137,8 @@ def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: st
 def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bool:
     """Return True if the quote `after` the name at `start` does not open a value, but ends the string that contains the name.
 
-    For example, a string may end in `password: ` (a prompt) or in `{"password":` (a chunk of a model's stream). In these cases,
-    the text after the string's closing quote is not a value.
+    For example, a string may end in `password: ` (a prompt) or in `{"password":` (a chunk of a model's stream). If a string ends
+    directly after a name and its separator, the text after the closing quote is not a value.
     """
     if after.endswith(b'"'):  # the backslashes before it that are not its own belong to the text
         after = after[-(len(after) & -len(after)) :]

@@ -2,9 +2,9 @@
 
 Each placeholder has the form of its secret, so that a reader, a schema and a JWT parser accept the placeholder.
 
-One object of `Placeholders` always gives the same placeholder for the same secret, whatever the secret's escaping and name. A
-reader can therefore still distinguish the secrets. A placeholder is never treated as a secret, even if another program wrote the
-placeholder.
+One object of `Placeholders` always gives the same placeholder for the same secret, whatever the secret's escaping and name.
+Because of the different placeholders, a reader can still distinguish the secrets. A placeholder is never treated as a secret,
+even if another program wrote the placeholder.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def placeholders_in(text: str) -> list[tuple[str, bytes]]:
 
 
 def is_redacted_jwt(text: bytes) -> bool:
-    """Return True if a JWT carries the signature that a redaction gives it."""
+    """Return True if a JWT has the signature that a redaction puts in place of the original one."""
     sign = _NUMBERED_JWT.search(text)
     return sign is not None and sign.end() == len(text) and _number_of_signature(sign["sig"]) is not None
 

@@ -61,7 +61,7 @@ class Redactor:
         """Return any text (a JSON line, a body, an SSE event, other output) with its secrets replaced and all other bytes
         unchanged.
 
-        Returns the same object if it has no secrets.
+        Returns the same object if the text has no secrets.
         """
         reserved = False
         for _ in range(_ROUNDS):
@@ -81,7 +81,7 @@ class Redactor:
     def edits(self, data: bytes) -> list[tuple[int, int, bytes]]:
         """Return the edits that one pass of `redact` makes: (start, end, replacement), in order.
 
-        Callers use them to edit the text themselves.
+        Callers that edit the text themselves use these edits.
         """
         spans = self._find(data)
         if spans:
@@ -160,7 +160,7 @@ class Redactor:
     def _find_around_words(self, data: bytes) -> list[Span]:
         """Return all secrets in a text that may have very long words.
 
-        Inside such a word, only the user's literals are searched for.
+        Inside a very long word, only the user's literals are searched for.
         """
         if not (left_out := middles(data)):
             return self._find_all(data)

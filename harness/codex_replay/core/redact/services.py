@@ -3,8 +3,8 @@ table.
 
 Each row has the pattern of one kind of key, and its trigger: lower-case letters that are searched for first, in words of at least
 `triggers.LONG` characters. The prefixes come from the documentation of the services. The lists of gitleaks (MIT) and
-detect-secrets (Apache-2.0) were used to find missing services; none of their code is copied. `(?<!x)` is not used, because an
-escape (`\\n`) may stand before a key.
+detect-secrets (Apache-2.0) were used to find missing services; none of their code is copied. The patterns contain no look-behind
+`(?<!x)`, because an escape (`\\n`) may stand before a key.
 """
 
 from __future__ import annotations

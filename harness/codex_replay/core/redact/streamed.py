@@ -178,7 +178,7 @@ def clean(frames: Iterable[Frame], redactor: Redactor) -> list[Frame]:
 
 
 def _is_next_request(frame: Frame) -> bool:
-    """Return True for a message of a WebSocket client that begins a new request. A ping or a pong begins none."""
+    """Return True for a message of a WebSocket client that begins a new request, and False for a ping or a pong."""
     return (frame.kind, frame.sender) == ("ws", "client") and not frame.payload.keys() & {"ping", "pong"}
 
 
@@ -198,7 +198,7 @@ def _starts(chunks: list[bytes]) -> list[int]:
 def _cut(chunks: list[bytes], starts: list[int], start: int, end: int, new: bytes) -> None:
     """Replace a span of the joined chunks by `new`, in the chunk where the span begins.
 
-    Call this function for the last span first.
+    The caller must begin with the last span.
     """
     first = bisect_right(starts, start) - 1
     for at in range(bisect_right(starts, end - 1) - 1, first, -1):

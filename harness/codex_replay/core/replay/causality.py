@@ -1,37 +1,37 @@
 """Find the client frames that each server frame of a recording waits for in a replay.
 
-A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising"). The rules are:
+A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising").
 
 A response waits for its request.
 
 A frame of a turn waits for the request that opened the turn. A frame of a thread waits for the request that opened the thread. A
 frame of a turn or a thread also waits for the earlier replies to server requests in the same thread.
 
-The frame that reports an interrupted turn waits for the interrupting request. While a request of the interrupted thread has no
-result, the thread's frames before that report wait for the interrupting request, too.
+The frame that reports an interrupted turn waits for the interrupting request. While a request of an interrupted thread has no
+result, the thread's frames before the report of the interrupt wait for the interrupting request, too.
 
 The frame that reports a replaced turn waits for the request that opened the new turn.
 
 A frame that names a thread and no turn waits for the request that opened the thread. A frame of a kind that only follows requests
 (the thread's status, its name) waits for the last request in the thread.
 
-While no turn runs, a frame of a thread waits for the request that opens the next turn, if this request has no response yet. If
-there is no such request, the frame waits for the last request in the thread that the server has answered. Two frames are
-exceptions to this rule: the first frame of a thread, and a frame of a kind that the thread sent before any request named the
-thread.
+While no turn runs, a frame of a thread waits for the request that opens the next turn, if this request has no response yet. If no
+request opens the next turn, a frame of a thread without a running turn waits for the last request in the thread that the server
+has answered. The first frame of a thread, and a frame of a kind that the thread sent before any request named the thread, do not
+wait for such a request.
 
 If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for this request.
 
 A frame that names a process, a watch or a search of the client waits for the last request that named the same object. The
-response to the request that started the object waits in the same way.
+response to the request that started a process, a watch or a search waits in the same way.
 
 A frame of a thread that no request opened (the thread of a sub-agent) waits for the same client frame as the frame before it.
 
 After the response to a request that steers the running turn, the next frame of the thread waits for that request.
 
 After the response to a request that opened a turn (a review), the thread's first frame that names no turn (a warning) waits for
-that request. The first frame of the thread, and a frame of a kind that the thread sent before any request named the thread, are
-exceptions to this rule, too.
+that request. This does not apply to the first frame of a thread, and to a frame of a kind that the thread sent before any request
+named the thread.
 
 A frame that names no thread waits for the last request if the frame is of a kind that only follows requests. A frame of any other
 kind that names no thread is sent together with the frame before it, because the real server writes the two together.
@@ -42,8 +42,8 @@ they keep their order. A frame therefore names only the causes that are new sinc
 For a version without a table, `RecordedOrder` is used instead: every server frame waits for all client frames before it.
 
 The table of the methods that open and interrupt turns is `protocol/data/<version>/causality.json`. The program fake-codex loads
-this module at start-up. The table is read only at the first frame of a thread, so that the client gets its first answer without
-that delay.
+this module at start-up. The table of methods is read only at the first frame of a thread, so that it does not delay the client's
+first answer.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ class _Thread:
 
 
 class Methods:
-    """The table of a version's methods that start or interrupt turns and threads. The table is loaded at the first call.
+    """The table of a version's methods that start or interrupt turns and threads.
+
+    The table of methods is loaded at the first call.
 
     For a version without a table, `load` is None, no method starts or interrupts anything, and the server frames keep their
     recorded order.
@@ -137,8 +139,8 @@ class Methods:
 class RecordedOrder:
     """Causes of server frames for a version without a table: each server frame waits for every client frame before it.
 
-    This class has the same methods as `Causality`. A track with this class has only one lane. A server frame therefore names only
-    the client frames between the last server frame and itself.
+    This class has the same methods as `Causality`. A track with this class has only one lane. In a track with one lane, a server
+    frame names only the client frames between the last server frame and itself.
     """
 
     def __init__(self) -> None:

@@ -11,8 +11,8 @@ With `connection`, a live connection gets the answers of one recorded connection
 up, the live connection gets the answers of the next unused connection. With `conversation`, a live conversation (a value of
 `prompt_cache_key`) gets the answers of the recorded conversation whose first input is most similar. Each exchange is played once.
 
-The handshake of a WebSocket is an exchange. Each later `response.create` message is an exchange, too. The request of such an
-exchange has the method "WEBSOCKET" and the full request as its body (see `increments`).
+The handshake of a WebSocket is an exchange. Each later `response.create` message is an exchange, too. The exchange of a
+`response.create` message has the method "WEBSOCKET" and the full request as its body (see `increments`).
 
 Source: DESIGN.md, "Matching, replaying, normalising".
 """
@@ -211,7 +211,7 @@ class HttpPlayer:
     def _of_conversation(self, agreeing: Iterator[Recorded], payload: dict[str, Any]) -> Recorded | None:
         """Return the next exchange of the recorded conversation that is bound to the live conversation.
 
-        If none is bound, return the next exchange of the most similar conversation.
+        If no recorded conversation is bound to the live one, return the next exchange of the most similar conversation.
         """
         live = body_of(payload)
         heads: dict[str | None, Recorded] = {}

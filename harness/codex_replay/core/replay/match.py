@@ -1,9 +1,9 @@
 """Compare a live client frame with the recorded frame, and bind live values to recorded values.
 
-There are two levels, as in vcrpy's match_on. The level `method` requires the same kind of message and the same method. The level
-`exact` requires the same content, after values that change from run to run are masked. Two uuids are paired at their first
-occurrence, and must stay paired. Replies to server requests are always compared by content (DESIGN.md, "Matching, replaying,
-normalising").
+A match has one of two levels, as in vcrpy's match_on. The level `method` requires the same kind of message and the same method.
+The level `exact` requires the same content, after values that change from run to run are masked. Two uuids are paired at their
+first occurrence, and must stay paired. Replies to server requests are always compared by content (DESIGN.md, "Matching,
+replaying, normalising").
 
 The masking rules (module `masking`) are loaded only when two values differ, because fake-codex loads this module at start-up."""
 
@@ -160,7 +160,7 @@ class Matcher:
     def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference] | None, pairs: dict[str, str]) -> None:
         """Collect in `found` the places where two values differ, and in `pairs` the parts that correspond to each other.
 
-        None means: do not collect.
+        The argument None means: do not collect.
         """
         if _identical(a, b):
             if self.redacted and found is None:
@@ -253,8 +253,8 @@ def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
 def _literals(recorded: str, live: str) -> list[tuple[str, str]]:
     """Return the live texts at the places where the recording has a secret that the user named (`--literal`, `--env-secrets`).
 
-    No rule finds such secrets in the live text. Therefore the live text around the secrets must equal the recorded text;
-    otherwise the list is empty.
+    No rule finds a secret that the user named in the live text. Therefore the live text around the secrets must equal the
+    recorded text; otherwise the list is empty.
     """
     if LITERAL not in recorded:
         return []

@@ -1,4 +1,4 @@
-"""Parse the pace of a replay. All options and settings write it in the same form: fast, burst, recorded, or Nx."""
+"""Parse the pace of a replay. All options and settings write the pace in the same form: fast, burst, recorded, or Nx."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ class Track:
         """Keep the beginning and the end of a frame, so that `advance` recognises the next frames of the same stream without
         decoding them.
 
-        The kept bytes contain quotes. Inside a JSON string quotes are escaped, so these bytes cannot match inside a string.
+        The kept bytes contain quotes, which are escaped inside a JSON string, so the bytes cannot match inside a string.
         """
         params, thread, does = value.get("params"), dumps(lane[1]), self._does
         if type(params) is not dict or does("ends_turn", value["method"]) or does("interrupted_by_request", value["method"]):

@@ -1,6 +1,6 @@
 """Replace paths and ids inside a text in one pass.
 
-If two of them begin at the same place, replace the longer one. Replace only whole path segments.
+If two paths or ids begin at the same place, the longer one is replaced. Only whole segments of a path are replaced.
 
 For example, the path `/tmp` is replaced in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`, but not in `/var/tmp/x`,
 `/tmpfile` or `/tmp.old`. The inserted text is not searched. The text may be a string or bytes, plain or inside JSON at any depth

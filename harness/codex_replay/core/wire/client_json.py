@@ -1,12 +1,13 @@
 """Decode JSON from a client within limits.
 
-All servers of this project decode such JSON with this module. A JSON text is refused (`NotJson`) if reading or writing it could
-end or block the process. There are four reasons. The text is nested too deeply for a recursive reader. The text has too many
-tokens or escapes. A number has too many digits, or is out of the range of a float. The text contains half a surrogate pair, which
-has no UTF-8 form. Sources: `MAX_DEPTH` is the limit of serde_json, which Codex reads with; this project chose the other limits.
+All servers of this project decode the JSON of clients with this module. A JSON text is refused (`NotJson`) if reading or writing
+it could end or block the process. A text is refused if it is nested too deeply for a recursive reader. A text is refused if it
+has too many tokens or escapes. A text is refused if a number has too many digits, or is out of the range of a float. A text is
+refused if it contains half a surrogate pair, which has no UTF-8 form. Sources: `MAX_DEPTH` is the limit of serde_json, which
+Codex reads with; this project chose the other limits.
 
 A long text is read with jiter, in less than half the time of Python's reader. If jiter refuses a text, Python's reader reads the
-text again. As a result, the limits and the refusals do not depend on the reader.
+text again. The limits and the refusals therefore do not depend on which of the two readers is used.
 """
 
 from __future__ import annotations
@@ -99,7 +100,10 @@ def _is_out_of_range(number: float) -> bool:
 
 
 def _tokens(data: bytes) -> int:
-    """Return the number of JSON tokens in a text. If the number is surely below the limit, it is only an estimate."""
+    """Return the number of JSON tokens in a text.
+
+    If the number of tokens is surely below the limit, the result is only an estimate.
+    """
     most = data.count(b'"') // 2 + data.count(b",") + data.count(b"[") + data.count(b"{")
     if most <= MAX_TOKENS:
         return most

@@ -27,7 +27,7 @@ class BadEncoding(ValueError):
 
 
 class TooLarge(BadEncoding):
-    """The decoded form of a body is longer than the limit. Decoding stops at the limit."""
+    """The decoded form of a body is longer than the limit. Decoding of a body stops at the limit."""
 
 
 def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
@@ -145,7 +145,7 @@ def _undo(raw: bytes, name: str, limit: int) -> tuple[bytes, bool]:
 class _Brotli:
     """A br stream.
 
-    The decoded bytes are returned in pieces, because a few bytes can decode to very many. No bytes may follow the stream.
+    The decoded bytes are returned in pieces, because a few bytes can decode to very many. No bytes may follow a br stream.
     """
 
     unused_data = b""

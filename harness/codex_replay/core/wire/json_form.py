@@ -19,7 +19,7 @@ _TOKEN = re.compile(r'"(?:[^"\\\r\n]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-
 def text_form(text: str) -> str:
     """Return a JSON text with each string replaced by `"` and each number by `0`.
 
-    A `~` follows if the notation of the string or number is unusual.
+    A `~` marks a string or number whose notation is unusual.
     """
     return _TOKEN.sub(_blank, text)
 

@@ -1,7 +1,8 @@
 """Read JSON text strictly, and write JSON in the same form as serde_json, the JSON library of Codex.
 
-Python's `json` package imports `re`, which takes longer than the whole start-up of fake-codex is allowed to take. For this reason
-the module uses only the C part of `json`. On an interpreter without the C part, the module uses the whole package.
+Python's `json` package imports `re`, which takes longer than the whole start-up of fake-codex is allowed to take. To avoid the
+import of `re`, this module uses only the C part of `json`. On an interpreter without the C part, the module uses the whole
+package.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ class NotJson(ValueError):
 
 
 class OutOfBounds(NotJson):
-    """The JSON text is nested too deeply, or is too large, to be read. The text may be valid JSON."""
+    """The JSON text is nested too deeply, or is too large, to be read.
+
+    A text that is too deep or too large may still be valid JSON.
+    """
 
 
 class OutOfRange(OutOfBounds):
@@ -131,7 +135,7 @@ def _why(error: ValueError) -> str:
 def dumps(value: Any) -> bytes:
     """Return `value` as compact JSON in UTF-8: no spaces, keys in their order, non-ASCII characters unescaped.
 
-    Raises `ValueError` for values that have no such form (NaN, lone surrogates, foreign types).
+    Raises `ValueError` for values that have no JSON form in UTF-8 (NaN, lone surrogates, foreign types).
     """
     try:
         return "".join(_encode(value, 0)).encode()
@@ -142,7 +146,7 @@ def dumps(value: Any) -> bytes:
 def ascii_dumps(value: Any) -> bytes:
     """Return `value` as compact JSON in ASCII: like `dumps`, but every other character is escaped, lone surrogates included.
 
-    Raises `ValueError` for values that have no such form (NaN, foreign types).
+    Raises `ValueError` for values that have no JSON form (NaN, foreign types).
     """
     try:
         return "".join(_encode_ascii(value, 0)).encode()
@@ -161,8 +165,8 @@ def compact(value: Any) -> str:
 def member_span(data: bytes, key: str) -> tuple[int, int] | None:
     """Return the position of the value of a top-level member of one JSON object, in bytes (start, end), or None.
 
-    `data` may have white space and a line ending around it. If several members have one name, the last one counts, as in every
-    JSON reader.
+    `data` may have white space and a line end around the object. If several members have one name, the last one counts, as in
+    every JSON reader.
     """
     text = str(data, "utf-8")
     found = None

@@ -71,7 +71,7 @@ def _integer(text: str) -> int | float:
 def _number(text: str) -> Any:
     """Read a number whose text must not change.
 
-    If a float has exactly this text, the number becomes that float; otherwise it becomes a map with the text.
+    If a float has exactly the text of the number, the number becomes that float; otherwise it becomes a map with the text.
     """
     value = float(text)
     mantissa, found, exponent = text.lower().partition("e")
@@ -91,7 +91,7 @@ def _number(text: str) -> Any:
 
 
 def _wide_integer(text: str) -> Any:
-    """Read an integer. If it does not fit into 128 bits, keep its text."""
+    """Read an integer. An integer that does not fit into 128 bits is kept as a text."""
     if len(text) <= _DIGITS + 1 and (value := int(text)) in _WIDE_INTEGERS:
         return value
     return _number(text)
@@ -105,8 +105,8 @@ def read(line: bytes, texts: bool = False) -> Any:
 
     Return None if the server reads no message and sends no answer. A number that does not fit into an integer of 64 bits becomes
     a double; if it is out of the range of a double, the line is refused. With `texts`, the text of a number that does not fit is
-    kept, as in newer versions of Codex, and no number is out of range. Some of these texts become maps, which the server does not
-    accept in place of a number.
+    kept, as in newer versions of Codex, and no number is out of range. With `texts`, some numbers become maps, which the server
+    does not accept in place of a number.
     """
     try:
         value = loads(line, _scan_texts if texts else _scan_doubles)

@@ -18,10 +18,10 @@ class Block(Value):
 
     A block is an event, only comments, or (at the end of a stream) an incomplete event.
 
-    `event` is the event's name, or "" if the block gives none (a browser uses "message" then). `data` are the joined data lines,
-    or None without data lines. A block without data lines is not dispatched. `id` and `retry` have the values as sent, or None.
-    `comments` are the comments without their colon. `raw` are the exact bytes, including the blank line at the end. `complete` is
-    False for a last block without a blank line at its end.
+    `event` is the event's name, or "" if the block names no event (a browser then uses the name "message"). `data` are the joined
+    data lines, or None without data lines. A block without data lines is not dispatched. `id` and `retry` have the values as
+    sent, or None. `comments` are the comments without their colon. `raw` are the exact bytes, including the blank line at the
+    end. `complete` is False for a last block without a blank line at its end.
     """
 
     raw: bytes

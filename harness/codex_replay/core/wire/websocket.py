@@ -67,7 +67,7 @@ def _values(headers: Headers, name: str) -> str:
 
 def compression(headers: Headers) -> tuple[PerMessageDeflate | None, PerMessageDeflate | None]:
     """Return the compression of the client's messages and the compression of the server's messages, from the headers of a 101
-    response. Use each of the two objects in only one `Decoder` or `Encoder`. Raises ValueError for another extension.
+    response. Use each of the two returned objects in only one `Decoder` or `Encoder`. Raises ValueError for another extension.
     """
     given = _values(headers, "sec-websocket-extensions")
     if not given:
@@ -224,7 +224,7 @@ class Decoder:
     def close(self) -> None:
         """Release the memory of the decoder immediately.
 
-        Without this call, Python would release the memory late, because the parser refers to itself.
+        Without a call of `close`, Python would release the decoder's memory late, because the parser refers to itself.
         """
         self._frames.close()
         self._inflate = _Inflate(None, 0)

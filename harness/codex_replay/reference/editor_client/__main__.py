@@ -1,6 +1,6 @@
 """Run the editor client: `python -m codex_replay.reference.editor_client CODEX`.
 
-The page docs/editor-client.md describes its input and output.
+The page docs/editor-client.md describes the client's input and output.
 """
 
 from __future__ import annotations

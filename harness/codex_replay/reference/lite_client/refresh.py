@@ -35,7 +35,7 @@ def request_headers() -> dict[str, str]:
 
 
 def refresh(url: str, refresh_token: str, timeout: float) -> dict[str, Any]:
-    """Exchange a refresh token for new tokens. If this fails, raise a `Problem` that asks the user to log in again."""
+    """Exchange a refresh token for new tokens. If the exchange fails, raise a `Problem` that asks the user to log in again."""
     try:
         answer = transport.post(url, request_headers(), request_body(refresh_token), timeout)
         try:

@@ -64,9 +64,10 @@ def normalise(recording: Recording, *, codex: str | None = None) -> list[NormalE
 
     `recording` is a path, an open cassette, a `Conversation` or any iterable of frames. Normalisation replaces ids by names
     (`<thread:1>`), masks times and durations, joins output chunks, and puts frames of declared races in one order. After each
-    request come the frames that the server sent because of this request. `codex` is the version whose tables are used. By default
-    this is the version of the recording, or the default version for an iterable of frames. If the version of the recording has no
-    tables, the function warns. If the version `codex` has no tables, the function raises `ValueError`. Raises `CassetteError`.
+    request come the frames that the server sent because of this request. `codex` is the version whose tables are used. The
+    default for `codex` is the version of the recording, or the default version for an iterable of frames. If the version of the
+    recording has no tables, the function warns. If the version `codex` has no tables, the function raises `ValueError`. Raises
+    `CassetteError`.
     """
     from codex_replay.protocol.recordings.compare import normal_form
 

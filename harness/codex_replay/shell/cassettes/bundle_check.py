@@ -1,7 +1,7 @@
 """Check the frames of a cassette with a Codex version's schema bundle, for `cassette lint`.
 
-The check reports whether a frame is valid, and whether it is known. A frame is known if the bundle lists all its keys. `blame` is
-the side that wrote the frame.
+The check reports whether a frame is valid, and whether the frame is known. A frame is known if the bundle lists all its keys.
+`blame` is the side that wrote the frame.
 
 The frames of servers are checked with the version's experimental bundle if it exists, because the real server writes experimental
 members to every client. The frames of a client are checked with the plain bundle until its initialize request declares the
@@ -145,10 +145,7 @@ class BundleCheck:
             yield Remark(level, violation.verdict, self._sentence(frame, violation) + self._behind(frame.value, violation))
 
     def _may_be_experimental(self, violation: Violation) -> bool:
-        """Return True for a fault that the experimental bundle might not report.
-
-        This matters if the experimental bundle is missing.
-        """
+        """If the experimental bundle is missing, return True for a fault that this bundle might not report."""
         if not self._unlisted or violation.kind not in _LISTED:
             return False
         return violation.blame == "server" or self._asked

@@ -63,8 +63,9 @@ def secrets_text(secrets: list[Secret]) -> str:
 class WholeWriter:
     """Redacts each frame before a `CassetteWriter` writes it, and stores the chunks in the frame.
 
-    `unnamed` is the written header if the header does not name the Codex version. In this case, the first frame that names the
-    version changes the header (`codex_version`). For this change, the `CassetteWriter` must have a `room` of `HEADER_ROOM`.
+    `unnamed` is the written header if the header does not name the Codex version. The first frame that names the version then
+    changes the header (`codex_version`). The `CassetteWriter` must have a `room` of `HEADER_ROOM`, so that the header can become
+    longer.
     """
 
     def __init__(self, writer: CassetteWriter, redactor: Redactor, unnamed: Header | None = None) -> None:

@@ -72,7 +72,7 @@ class Scenario:
 def add(
     version: str, suites: Path, listener: Listener, *, runs: int = 2, wait: float = 3.0, jobs: int = 2, chosen: str = ""
 ) -> Path:
-    """Add `version` and return its folder. If the version already has data, they are replaced.
+    """Add `version` and return its folder. If the version already has data, the data are replaced.
 
     `runs` is the number of runs of the suite (at least 2). `wait` is the number of seconds that a case waits for one frame.
     `chosen` is an expression for pytest's -k. Raises `CannotAdd`, `CodexInstallError` or `CannotRun`, each with a sentence.
@@ -197,7 +197,7 @@ def _read(path: Path) -> tuple[Header, list[Frame]]:
 
 
 def learn_tables(version: str, found: Mapping[str, Scenario], draft: Path) -> dict[str, Any]:
-    """Write normalise.json and causality.json into `draft`. Return the rows with their evidence."""
+    """Write normalise.json and causality.json into `draft`. Return the rows of the tables with their evidence."""
     pairs = []
     for name, scenario in found.items():
         for later in scenario.runs[1:]:

@@ -2,10 +2,11 @@
 
 Strategy: a schema bundle is small (a few megabytes), and the binary that generates the bundle is large (60 to 250 megabytes).
 Therefore only the bundle is kept, under ``<cache>/bundles/<version>/``. A binary that was installed only to generate a bundle is
-removed after it has written the bundle. As a result, the disk never contains more than one such binary. One rename moves the
-folder of a bundle to its place, so the folder is complete or does not exist. Some versions also have an experimental bundle
-(`codex_replay.protocol.drift.experimental`), which is kept in the same way under ``<cache>/bundles-experimental/<version>/``. The
-experimental bundle is written while the binary is installed for the plain bundle.
+removed after it has written the bundle. As a result, the disk never contains more than one binary that was installed only for a
+bundle. One rename moves the folder of a bundle to its place, so the folder is complete or does not exist. Some versions also have
+an experimental bundle (`codex_replay.protocol.drift.experimental`), which is kept in the same way under
+``<cache>/bundles-experimental/<version>/``. The experimental bundle is written while the binary is installed for the plain
+bundle.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ def cached(version: str, experimental: bool = False) -> Path | None:
 def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
     """Return the bundle that `named` names: a Codex version, or the path of a user's bundle file or folder.
 
-    For a version, the packaged bundle is used, otherwise the bundle in the cache. If neither exists, the binary generates the
-    bundle now. A binary that is installed only for this is removed afterwards. Raises `BundleError` if the bundle is not
-    available.
+    For a version, the packaged bundle is used, otherwise the bundle in the cache. If there is no packaged or cached bundle, the
+    binary generates the bundle now. A binary that is installed only to generate the bundle is removed afterwards. Raises
+    `BundleError` if the bundle is not available.
     """
     if named in data_tables.versions():
         return load(named)
@@ -134,8 +135,8 @@ def _unlike(path: str) -> str | None:
 def _whole(bundle: Bundle) -> Bundle:
     """Return the complete generated bundle of a version if `bundle` is only the primary file of this bundle.
 
-    Otherwise return `bundle`. This matters for Codex 0.93 to 0.110: if two types have the same name, their primary file contains
-    only one of the two.
+    Otherwise return `bundle`. The complete bundle is needed for Codex 0.93 to 0.110: if two types have the same name, their
+    primary file contains only one of the two.
     """
     if len(bundle.files) > 1:
         return bundle

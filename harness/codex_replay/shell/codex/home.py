@@ -60,9 +60,9 @@ class ApiKey:
 class ChatGpt:
     """Log in with ChatGPT tokens.
 
-    `last_refresh` is an RFC 3339 time. "" means now. None leaves the member out; then every turn fails. If `last_refresh` is
-    older than eight days, Codex refreshes the tokens at its start. `id_token` must be a JWT. With "", a fake JWT for `account_id`
-    is made.
+    `last_refresh` is an RFC 3339 time. "" means now. With None for `last_refresh`, auth.json does not contain it, and every turn
+    fails. If `last_refresh` is older than eight days, Codex refreshes the tokens at its start. `id_token` must be a JWT. With ""
+    for `id_token`, a fake JWT for `account_id` is made.
     """
 
     access_token: str = "fake-access-token"
@@ -91,8 +91,9 @@ class HermeticHome:
     `upstream_url` is a URL without a path ("http://127.0.0.1:1234"). Codex expects the Responses API under /v1, the ChatGPT API
     under /backend-api/, and the token refresh at /oauth/token. `version` is the Codex version that will run in this home. A text
     that is not a version number means the default version. The configuration contains the table rows of the version, then
-    `features`, then `extra_config` (nested tables as mappings). If several of them set the same key, the last value counts. If
-    `auth` is None, no auth.json is written. The constructor writes the files. Raises OSError if a file cannot be written.
+    `features`, then `extra_config` (nested tables as mappings). If several of these parts set the same key, the last value
+    counts. If `auth` is None, no auth.json is written. The constructor writes the files. Raises OSError if a file cannot be
+    written.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = 
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables of `base` and `over` merged. If both have a key, the value in `over` counts."""
+    """Return the tables of `base` and `over` merged. If both `base` and `over` have a key, the value in `over` counts."""
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)

@@ -1,8 +1,8 @@
 """Install one Codex version: resolve, download, check, unpack, and move it into place.
 
-Strategy: the install works in a temporary folder next to the final folder, and locks the final folder. The last step is one
-rename. If the install fails or is interrupted before the rename, it removes the temporary folder. If the process is killed, the
-temporary folder stays, and the next install of the same version removes this folder.
+Strategy: the install works in a temporary folder next to the final folder, and locks the final folder. The last step of the
+install is one rename. If the install fails or is interrupted before the rename, it removes the temporary folder. If the process
+of the install is killed, the temporary folder stays, and the next install of the same version removes this folder.
 """
 
 from __future__ import annotations

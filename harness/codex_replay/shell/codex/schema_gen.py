@@ -1,6 +1,6 @@
 """Run a real Codex to write its schema files, and compare two sets of schema files.
 
-Strategy: Codex needs no account, configuration or network to write its schema files. Therefore it runs with an empty home
+Strategy: Codex needs no account, configuration or network to write its schema files. Therefore Codex runs with an empty home
 directory, and only with PATH from the caller's environment. Files are compared as bytes. A difference is a sentence with the
 first line in which two files differ.
 """

@@ -1,9 +1,9 @@
 """Unpack the files of one platform from the tarball of a package.
 
 First check the hash of the whole tarball, then unpack only these files. Strategy: each package has a folder `vendor/<target
-triple>/` with one executable named `codex`. The place of the executable below this folder is searched in the tarball, because it
-depends on the version. The tarball is read as a stream. Each path in it is split and rebuilt below the target folder. Links and
-special files are refused.
+triple>/` with one executable named `codex`. The place of the executable `codex` below `vendor/<target triple>/` is searched in
+the tarball, because this place depends on the version. The tarball is read as a stream. Each path in the tarball is split and
+rebuilt below the target folder. Links and special files are refused.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Read files of a zip archive.
 
-The path of such a file is the path of the archive and the path inside the archive:
+The path of a file in an archive is the path of the archive and the path inside the archive:
 ``cassettes.wheel.zip/app_server/test_v2/text_turn.ndjson``.
 
-A wheel contains the cassettes and the schema files in archives (hatch_build.py). The reason is that pytest, at the start of each
-run, reads the list of all files that a plugin's distribution has installed. The archives are not unpacked. Single files are read
-by zipimport, which every interpreter has already loaded. The module zipfile would add a third to the start-up time of fake-codex.
+A wheel contains the cassettes and the schema files in archives (hatch_build.py). The archives save time, because pytest reads the
+list of all installed files of a plugin's distribution at the start of each run. The archives are not unpacked. Single files are
+read by zipimport, which every interpreter has already loaded. The module zipfile would add a third to the start-up time of
+fake-codex.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ SUFFIX = ".wheel.zip"
 def packed(path: str) -> str:
     """Return the path of the archive that a wheel contains in place of a folder.
 
-    If there is no archive, return the path of the folder. If both exist, the archive is used, because the update of an older
-    installation may leave an empty folder.
+    If there is no archive, return the path of the folder. If both the archive and the folder exist, the archive is used, because
+    the update of an older installation may leave an empty folder.
     """
     return path + SUFFIX if os.path.isfile(path + SUFFIX) else path
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 def named(draft: str, place: str) -> Iterator[None]:
     """A context manager that renames files in errors.
 
-    If its body raises an ``OSError`` for the path `draft` or a file in it, the error gets the path `place`, which the user gave.
+    If the body raises an ``OSError`` for the path `draft` or a file in it, the error gets the path `place`, which the user gave.
     """
     try:
         yield
@@ -50,7 +50,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write `data` to `path` in one step, so that a reader sees the old file or the new file, and never an incomplete file.
 
-    If `path` is not a regular file (a pipe, a device such as /dev/stdout), write to it directly.
+    If `path` is not a regular file (a pipe, a device such as /dev/stdout), the data is written to it directly.
     """
     special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     with contextlib.nullcontext(path) if special else replacing(path) as place, open(place, "wb") as file:

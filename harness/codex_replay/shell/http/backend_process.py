@@ -113,8 +113,8 @@ class BackendSession:
     def ended(self, since: int, seconds: float) -> list[dict[str, Any]]:
         """Return the requests after number `since` whose answers have ended, up to the first request with an open answer.
 
-        If there is none, wait at most `seconds` for one. The requests have the same form as in `ledger`, with secrets replaced.
-        If there are many such requests, one call returns only some of them.
+        If no request after `since` has an ended answer, wait at most `seconds` for one. The requests have the same form as in
+        `ledger`, with secrets replaced. If there are many ended requests, one call returns only some of them.
         """
         return self._requests(f"ended=1&seconds={seconds}&since={since}", seconds)
 

@@ -64,7 +64,7 @@ class Deferred:
             self._log.built(build)
 
     def later(self, build: Build, size: int = 0) -> None:
-        """Build a frame of `size` bytes in a thread, because this takes long, and log it."""
+        """Build a frame of `size` bytes in a thread, because building it takes long, and log the frame."""
         with self._lock:
             self._wait(build, size)
             if self._thread is None:

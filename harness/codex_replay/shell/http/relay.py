@@ -63,7 +63,7 @@ class Relay:
             self._refuse()
 
     def reached(self) -> None:
-        """Use the server connection, which is now open. First pass on the client's data that arrived before."""
+        """Use the server connection, which is now open. The client's data that arrived before is passed on first."""
         for data in self._waiting:
             self.server.write(data)
         self._waiting.clear()
@@ -126,7 +126,7 @@ class Relay:
             self.client.close()
 
     def lost(self, side: Side, error: Exception | None) -> None:
-        """One connection has ended. Close the other connection in the same way."""
+        """One connection has ended. Close the other connection in the same way as it has ended."""
         name = "client" if side is self.client else "server"
         other = self.server if side is self.client else self.client
         if error is None:

@@ -67,7 +67,10 @@ class Watch:
         self._responses = Responses(self)
 
     def client(self, data: bytes) -> bytes:
-        """Take bytes from the client. Return the bytes to write to the server. If the client is now `refused`, write nothing."""
+        """Take bytes from the client.
+
+        Return the bytes to write to the server. If the client is now `refused`, the caller must write nothing.
+        """
         if self.blind:
             return data
         if self.messages is not None:
@@ -267,7 +270,7 @@ class Responses:
     def broken_off(self, sender: str, how: str) -> None:
         """End the open response, because the connection has ended.
 
-        This is a regular end only if the end of the connection marks the end of the response.
+        The end of the connection is a regular end of the response only if the response has no other mark of its end.
         """
         if (messages := self._watch.messages) is not None and self._watch.asked:
             ended = how == "end" and messages.closed_by is not None

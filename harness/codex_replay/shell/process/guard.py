@@ -1,7 +1,7 @@
 """Run one command and make sure that none of its processes remains: `python -m codex_replay.shell.process.guard COMMAND...`.
 
-The guard ends when the command exits, when the guard gets a signal (TERM, INT, HUP), or when the guard's stdin ends. The stdin
-ends when the guard's parent process exits for any reason. Before the guard ends, it ends all processes that the command has
+The guard ends when the command exits, when the guard gets a signal (TERM, INT, HUP), or when the guard's stdin ends. The guard's
+stdin ends when the guard's parent process exits for any reason. Before the guard ends, it ends all processes that the command has
 started, including orphans and processes with a separate session. On Linux, orphans become children of the guard (a "child
 subreaper", see prctl(2)), so that every started process is below the guard in the process tree. The exit status of the guard is
 that of the command. The guard is a separate process, because it becomes the parent of every orphan.

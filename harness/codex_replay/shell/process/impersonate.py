@@ -32,7 +32,8 @@ def leave_as(status: int) -> None:
 def original_environment() -> dict[bytes, bytes] | None:
     """Return the environment with which this process was started, or None if it is not available.
 
-    Python may have added LC_CTYPE since then (PEP 538). A server that is started without a tee does not get this variable.
+    Python may have added LC_CTYPE since then (PEP 538). A server that is started without a tee does not get the variable LC_CTYPE
+    from Python.
     """
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -67,7 +68,7 @@ def close(descriptor: int) -> None:
 def signal_pipe() -> int:
     """Let Python write the number of each arriving signal to a pipe, and return the reading end of the pipe.
 
-    This applies to the signals that must be passed on to the server, and to the signal for the server's exit. A signal that the
+    The pipe gets the signals that must be passed on to the server, and the signal for the server's exit. A signal that the
     client had set to be ignored stays ignored, in this process and in the server.
     """
     wake, write = os.pipe()

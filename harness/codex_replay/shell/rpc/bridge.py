@@ -3,7 +3,7 @@
 Each line on stdin is sent as a text message, and each message of the server is written as a line on stdout. Therefore every tool
 that starts an app-server (the recorder, the suites, `replay`) can use a server that listens on a socket. There are two threads.
 One thread writes the arriving messages. The other thread reads stdin to its end, and then waits for the answers to the sent
-requests. The real server does not answer a close frame, so the bridge waits only a short time for this answer.
+requests. The real server does not answer a close frame, so the bridge waits only a short time for an answer to its close frame.
 
 Source: the real 0.169.0 (`codex app-server --listen ws://IP:PORT`): one JSON-RPC message per text frame, no compression.
 """

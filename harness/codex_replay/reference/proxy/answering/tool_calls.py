@@ -204,7 +204,7 @@ class ToolCallParser:
     def _broken(self, rest: str, at: int) -> bool:
         """Handle a `<` at a place where JSON does not allow it.
 
-        If the `<` starts the closing tag, the block is text. If not, continue to read the block.
+        If the `<` starts the closing tag, the block is text. If the `<` starts anything else, continue to read the block.
         """
         if _begins(rest[at:], CLOSE):
             self._keep(rest[:at], rest[at:])
