@@ -9,12 +9,12 @@
     FAKE_CODEX_ENDING         With a cassette: a file to which a line of JSON is appended at the end, with the recorded frames
     that the client never sent or sent with other content, and the frames that matched nothing. FAKE_CODEX_PACE           fast
     (default), recorded, burst, or Nx (N times as fast as recorded); race:SEED without a cassette. FAKE_CODEX_SCRIPT         The
-    script of the model, only without a cassette. With it, fake-codex runs the turns itself. FAKE_CODEX_LEDGER         Without a
-    cassette: a file that gets a line of JSON for each request that the model would get. FAKE_CODEX_VERSION        Without a
-    cassette: the Codex version to imitate, 0.92.0 (default) or 0.169.0. FAKE_CODEX_STATE          Without a cassette: a folder
-    that keeps threads and the script's position between processes. FAKE_CODEX_LENIENT        1: with a script, accept --listen
-    and unknown features, which 0.92.0 refuses. FAKE_CODEX_FAULT          NAME or NAME:SEED: a fault of the server. The name
-    `list` prints all faults.
+    script of the model, only without a cassette. With a script, fake-codex runs the turns itself. FAKE_CODEX_LEDGER
+    Without a cassette: a file that gets a line of JSON for each request that the model would get. FAKE_CODEX_VERSION
+    Without a cassette: the Codex version to imitate, 0.92.0 (default) or 0.169.0. FAKE_CODEX_STATE          Without a cassette: a
+    folder that keeps threads and the script's position between processes. FAKE_CODEX_LENIENT        1: with a script, accept
+    --listen and unknown features, which 0.92.0 refuses. FAKE_CODEX_FAULT          NAME or NAME:SEED: a fault of the server. The
+    name `list` prints all faults.
 
 Exit status: 0 if the client sent all recorded client frames; 1 if a frame matched nothing or never came (stderr lists such
 frames); 2 if fake-codex could not run. A signal (TERM, HUP, INT) ends fake-codex in the same way as the end of stdin; then the
@@ -75,8 +75,9 @@ def main(argv: list[str]) -> int:
 def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str], refusable: list[tuple[str, str]]) -> str:
     """Return the command in the arguments: `--version`, `--help`, `app-server`, `exec`, or `schema:` and the output directory.
 
-    Raises `Usage`. `-c key=value` is added to `overrides`. A fake with a script uses these values, and a fake with a recording
-    ignores them. The arguments after `exec` are added to `rest`. Options that 0.92.0 may refuse are added to `refusable`.
+    Raises `Usage`. `-c key=value` is added to `overrides`. A fake with a script uses the values of `-c`, and a fake with a
+    recording ignores them. The arguments after `exec` are added to `rest`. Options that 0.92.0 may refuse are added to
+    `refusable`.
     """
     level, words = "codex", iter(argv)
     out: str | None = None
@@ -257,7 +258,8 @@ def _listen(settings: dict[str, str], overrides: list[tuple[str, str]], refusabl
 def _say_empty(settings: dict[str, str]) -> None:
     """Report an empty setting.
 
-    An empty setting counts as unset, so the fake answers from a script. A user who wanted a recording must see the reason.
+    An empty setting counts as unset, so the fake answers from a script. The report shows a user who wanted a recording why the
+    fake answers from a script.
     """
     if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
         _write_out(

@@ -31,8 +31,8 @@ async def workspaces(exchange: Exchange, session: Session, entry: Entry, path: s
     """Answer with the only workspace of the account.
 
     The origin of this workspace is this backend. If the answer does not have the account of the login with an https origin and a
-    routing override, `account/read` of Codex 0.169.0 fails. Codex does not connect to this origin if the configuration names the
-    base URLs.
+    routing override, `account/read` of Codex 0.169.0 fails. Codex does not connect to the origin of the workspace if the
+    configuration names the base URLs.
     """
     if _refused(exchange, session, entry, path, expires=False):
         return
@@ -57,7 +57,7 @@ async def settings(exchange: Exchange, session: Session, entry: Entry, path: str
 async def reset_credits(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     """Answer that the account has no credits to reset its rate limits.
 
-    Codex 0.169.0 sends this request together with the request for the usage.
+    Codex 0.169.0 requests these credits together with the usage.
     """
     if not _refused(exchange, session, entry, path, expires=False):
         respond_json(exchange, entry, 200, {"available_count": 0, "credits": []})
@@ -68,8 +68,8 @@ def _refused(exchange: Exchange, session: Session, entry: Entry, path: str, *, e
 
     Return True if the request was refused. In the auth mode `auto`, no login is required. If `expires` is False, an expired token
     is accepted, and the use of the token is not counted. Codex requests the account routes at unpredictable times, and a 401 from
-    them makes Codex refresh the login. If such a request counted as a use of the token, a script could not decide which request
-    is the first with a new token.
+    them makes Codex refresh the login. If a request of an account route counted as a use of the token, a script could not decide
+    which request is the first with a new token.
     """
     if session.tokens.mode == "auto":
         return False

@@ -1,6 +1,7 @@
 """Requests that the user's program answers.
 
-If the script has `"otherwise": "ask"`, the backend passes such requests to the program, which reads them from the control API.
+If the script has `"otherwise": "ask"`, the backend passes requests without a turn to the user's program, which reads them from
+the control API.
 
 GET  .../asked?seconds=S     wait for a request: {"n": 3, "request": {...}, "earlier": [...]}, or {"n": null} after S seconds
 PUT  .../asked/3             the answer to this request: a turn of a script, or {"refused": "the reason"}

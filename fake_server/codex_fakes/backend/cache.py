@@ -34,7 +34,7 @@ class Framed:
     def chunks(self, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
         """Yield the pieces to send, with `head` before the first piece and `tail` after the last piece.
 
-        In this way each byte is copied only once.
+        Because `head` and `tail` are joined to pieces, each byte is copied only once.
         """
         written = [*self._written]
         written[0] = [head + written[0][0], *written[0][1:]]

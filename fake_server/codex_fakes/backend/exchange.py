@@ -153,7 +153,7 @@ class Exchange:
     def start(self, status: int, headers: Headers) -> None:
         """Begin an answer of unknown length.
 
-        The answer is chunked. For an HTTP/1.0 client, the end of the connection marks its end.
+        The answer is chunked. For an HTTP/1.0 client, the end of the connection marks the end of the answer.
         """
         self.chunked = self.request.version == "1.1"
         if self.chunked:
@@ -163,7 +163,7 @@ class Exchange:
         self.connection.write(self._head(status, headers))
 
     def _head(self, status: int, headers: Headers) -> bytes:
-        """Begin the answer. Return the bytes of its status line and headers."""
+        """Begin the answer. Return the bytes of the answer's status line and headers."""
         if not self.keep_alive and not any(name.lower() == "connection" for name, _ in headers):
             headers = [*headers, ("connection", "close")]
         self.begun = True
@@ -206,7 +206,7 @@ class Exchange:
         return self.connection.take(size)
 
     def fail(self, name: str) -> None:
-        """Apply a fault that exists only for a WebSocket. Over HTTP, such a fault is refused before this call."""
+        """Apply a fault that exists only for a WebSocket. Over HTTP, a fault for a WebSocket is refused before this call."""
         raise NotImplementedError
 
     async def drain(self) -> None:

@@ -1,4 +1,4 @@
-"""Limits for clients. With these limits, no client can stop the backend, fill its memory, or block other clients."""
+"""Limits for clients. The limits ensure that no client can stop the backend, fill its memory, or block other clients."""
 
 from __future__ import annotations
 

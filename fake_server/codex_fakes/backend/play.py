@@ -90,7 +90,7 @@ def _first(turn: Turn) -> list[Wait | Gate]:
 def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: str) -> Iterator[Awaitable[Any]]:
     """Yield the delays and gates of a response that runs in the background.
 
-    Without `background`, they would delay the stream of the response.
+    Without `background`, the delays and gates would delay the stream of the response.
     """
     for act in [*_first(turn), *unstreamed.pauses(turn, reply(turn, body, label))]:
         if isinstance(act, Gate):

@@ -42,7 +42,7 @@ class Turns:
     async def go_on(self) -> None:
         """Wait for the next turn of an answer. The turn never comes immediately.
 
-        Answers get their turns in the order in which they began to wait.
+        Waiting answers get their turns in the order in which they began to wait.
         """
         await self._turn(self._answers)
 

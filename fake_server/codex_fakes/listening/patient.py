@@ -42,7 +42,10 @@ class Patient(ServerConnection):
             self.transport.abort()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
-        """Note that the client has closed its direction. This event also waits until the handshake is answered."""
+        """Note that the client has closed its direction.
+
+        The end of the client's direction is processed only when the handshake is answered.
+        """
         self._ended = self._is_asked() and self.response is None
         return self._ended or super().eof_received()
 

@@ -54,7 +54,7 @@ def default_turn(body: Mapping[str, Any]) -> Turn:
 def valid_schema(tool: Mapping[str, Any]) -> bool:
     """Return True if the parameters of a function tool are a possible schema.
 
-    A tool with other parameters is ignored (edge case 1).
+    A tool whose parameters are not a possible schema is ignored (edge case 1).
     """
     parameters = tool.get("parameters")
     if parameters is None:

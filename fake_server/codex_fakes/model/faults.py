@@ -3,7 +3,8 @@
 A turn of a script names a fault: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault occurs at one place in
 the stream: after a number of events (`after`), at a place that the `seed` determines, or in the middle. The functions in this
 module are pure: they take steps and return steps. Three kinds of steps (`Cut`, `Reset`, `Idle`) occur only in faults. The module
-`backend.stream` performs these steps. REAL-99 to REAL-109 list the effect of each fault on the real client.
+`backend.stream` performs the steps `Cut`, `Reset` and `Idle`. REAL-99 to REAL-109 list the effect of each fault on the real
+client.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Report the result of a replay as one line of JSON in the file `FAKE_CODEX_ENDING`.
 
-This module is loaded only if this variable is set (see `fake_codex`).
+This module is loaded only if `FAKE_CODEX_ENDING` is set (see `fake_codex`).
 """
 
 from __future__ import annotations

@@ -368,7 +368,7 @@ class Session:
 
     @property
     def client_name(self) -> str:
-        """The name that the client gave itself."""
+        """The client's name, from its initialize request."""
         return self.user_agent.partition("/")[0]
 
     @property

@@ -1,6 +1,6 @@
 """Write the frames of the client to the cassette `FAKE_CODEX_CAPTURE`.
 
-This module is loaded only if this variable is set (see `fake_codex`).
+This module is loaded only if `FAKE_CODEX_CAPTURE` is set (see `fake_codex`).
 """
 
 from __future__ import annotations

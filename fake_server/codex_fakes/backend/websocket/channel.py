@@ -1,7 +1,7 @@
 """One WebSocket connection, opened by `GET {base}/responses`. Each `response.create` message is a request.
 
-Strategy: a message is converted to a full HTTP request, and `WebSocketExchange` converts the answer to messages. In this way the
-script, the rules and the ledger serve both transports. An increment (a message with `previous_response_id`) is combined with the
+Strategy: a message is converted to a full HTTP request, and `WebSocketExchange` converts the answer to messages. As a result, the
+same script, rules and ledger serve both transports. An increment (a message with `previous_response_id`) is combined with the
 last request of the connection and its answer (see `increments`). This module is imported at the first upgrade, because importing
 the WebSocket library takes 30 ms.
 

@@ -65,8 +65,8 @@ def notices(session: Session, thread: Thread, params: dict[str, Any]) -> None:
 def settings_again(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Settings:
     """Return the settings of a stored thread that is loaded a second time.
 
-    The settings come from the configuration and from this request. Of the thread's earlier settings, only the directory and the
-    base instructions are kept.
+    The settings come from the configuration and from this request. Only the directory and the base instructions of the thread's
+    earlier settings are kept.
     """
     settings = session.settings({**params, "cwd": params.get("cwd") or thread.cwd}, api)
     if settings.base_instructions is None:
@@ -122,7 +122,7 @@ def loaded(session: Session, thread: Thread, fork: bool = False) -> None:
 
 
 def copy(session: Session, source: Thread, settings: Settings) -> Thread:
-    """Make a thread with a copy of another thread's history."""
+    """Make a new thread with a copy of another thread's history."""
     thread = session.new_thread(settings)
     thread.preview, thread.history, thread.turns = source.preview, [*source.history, *thread.history], list(source.turns)
     thread.said = list(source.said)

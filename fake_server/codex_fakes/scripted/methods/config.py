@@ -129,7 +129,7 @@ def _write(session: Session, request: Any, params: dict[str, Any], edits: list[d
 
 
 def _overridden(session: Session, path: str) -> dict[str, Any] | None:
-    """Return the report that a key is overridden by the command line, or None if it is not."""
+    """Return the report that the command line overrides a key, or None if the command line does not set the key."""
     value: Any = session.flags
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None

@@ -1,8 +1,9 @@
 """The methods whose answers depend on the machine of the real server: commands, files, git, skills, MCP servers.
 
-The fake runs no command and reads no file. Therefore the script contains the results of these methods (`answers`, `git`; see
-docs/fake-codex.md). Without an entry in the script, each method has one documented default: the real server's answer on an empty
-machine. Examples are a command without output, a search without results, and a directory that is not a repository.
+The fake runs no command and reads no file. Therefore the script contains the results of commands, files and git (`answers`,
+`git`; see docs/fake-codex.md). Without an entry in the script, each method has one documented default: the real server's answer
+on an empty machine. Examples of defaults are a command without output, a search without results, and a directory that is not a
+repository.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def command(session: Session, request: Any, params: dict[str, Any]) -> None:
 def git_diff(session: Session, request: Any, params: dict[str, Any]) -> None:
     """gitDiffToRemote: answer with the repository in the script.
 
-    Without one, answer that there is no repository, because the fake does not run git.
+    Without a repository in the script, answer that there is none, because the fake does not run git.
     """
     from codex_replay.core.wire.json_text import dumps
 
@@ -69,7 +70,7 @@ def skills_write(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def mcp_status(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """mcpServerStatus/list: list the configured servers. None of them runs, so none has tools."""
+    """mcpServerStatus/list: list the configured servers. None of the configured servers runs, so none has tools."""
     _reload(session)
     names = sorted(session.config.get("mcp_servers") or {})
     cursor, limit = params.get("cursor"), params.get("limit")

@@ -113,7 +113,7 @@ def _resumed(session: Session, thread: Thread, turns: bool = False) -> dict[str,
 
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a thread with the history of another."""
+    """Make a new thread with a copy of another thread's history."""
     source = _recorded(session, params["threadId"])
     kept = {"approvalPolicy": source.settings.policy, **params}  # the one setting that a fork keeps
     thread = copy(session, source, settings_again(session, source, kept, "v2"))

@@ -69,7 +69,10 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Load a thread a second time. The numbers of its turns then begin with 0. A history in the request becomes a new thread."""
+    """Load a thread a second time.
+
+    The turn numbers of a thread that is loaded a second time begin with 0. A history in the request becomes a new thread.
+    """
     if params.get("history") is not None:
         from_elsewhere(session, request, params)
         return
@@ -94,7 +97,7 @@ def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> No
 
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a thread with the history of another."""
+    """Make a new thread with a copy of another thread's history."""
     source = _wanted(session, params)
     thread = copy(session, source, settings_again(session, source, params, "v2"))
     session.answer(request, _opened(session, thread, turns=True))

@@ -19,8 +19,8 @@ class ConfigFile:
     """The configuration of a session, and the errors in its file.
 
     `config` is the effective configuration: the `user` file and the `flags` of the command line, merged. `refusal` is the error
-    for a request that starts a thread, `read_error` is the error of config/read, and `warning` is the notification. Each of the
-    three is None if the file is valid.
+    for a request that starts a thread, `read_error` is the error of config/read, and `warning` is the notification. `refusal`,
+    `read_error` and `warning` are None if the file is valid.
     """
 
     def __init__(self, home: str, overrides: list[tuple[str, str]], version: str) -> None:

@@ -75,7 +75,7 @@ def _usage_limit(body: str) -> dict[str, Any] | None:
 
 
 def _moment(at: int) -> str:
-    """Return a time (seconds since the epoch) in the real server's form. The form contains the day unless the time is today."""
+    """Return a time (seconds since the epoch) in the real server's form. A time of today is written without its day."""
     then = localtime(at)
     hour = f"{then.tm_hour % 12 or 12}:{strftime('%M %p', then)}"
     if then[:3] == localtime(time())[:3]:

@@ -1,7 +1,7 @@
 """Find the input schemas of dynamic tools that the real 0.92.0 refuses, and return the server's error messages (SCHEMA-18).
 
-The server converts a schema to a Rust type. Before that, it adds a `type` to a schema without one. Tests with the binary show
-that the server checks only the outermost schema, its `properties` and its `items`.
+The server converts a schema to a Rust type. Before the conversion, the server adds a `type` to a schema without one. Tests with
+the binary show that the server checks only the outermost schema, its `properties` and its `items`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The stored part of one thread in the state folder. The file of a thread consists of lines, and each line describes a change.
 
-Each line is a JSON object. `meta` has the changed members (in the first line: all members). `drop` is the number of items that
-were removed at the end of the history and of v1's events. `history` and `said` have the added items. `turns` has pairs of the key
-and the content of an added or replaced turn. `gone` has the keys of removed turns.
+Each line is a JSON object. `meta` has the changed members (in the first line: all members). `drop` has two numbers: the items
+that were removed at the end of the history, and at the end of v1's events. `history` and `said` have the added items. `turns` has
+pairs of the key and the content of an added or replaced turn. `gone` has the keys of removed turns.
 """
 
 from __future__ import annotations

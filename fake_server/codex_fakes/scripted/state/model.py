@@ -44,10 +44,10 @@ class Reply:
 class Model:
     """The script, the position in it, and the ledger.
 
-    `path` is the path of the script. With None, every request gets the same greeting. `text` is the content of the script if it
-    was already read, because a pipe can be read only once. `ledger` is a file that gets one line of JSON for each request. Raises
-    `ValueError` with a sentence for a ledger that cannot be written. The method `load` raises `ValueError` for an invalid script.
-    The function `log` is called with the lines that the real binary logs for failed requests.
+    `path` is the path of the script. If `path` is None, every request gets the same greeting. `text` is the content of the script
+    if it was already read, because a pipe can be read only once. `ledger` is a file that gets one line of JSON for each request.
+    Raises `ValueError` with a sentence for a ledger that cannot be written. The method `load` raises `ValueError` for an invalid
+    script. The function `log` is called with the lines that the real binary logs for failed requests.
     """
 
     log: Callable[[str], None] | None = None

@@ -1,9 +1,9 @@
 """Raw items: the input and output of the model, item by item, for a listener that requests them (`experimentalRawEvents`).
 
 Raw items are the items of the history with additional members, which the real server does not write in its requests to the model.
-The texts at the beginning of a thread (permissions, instructions, environment) are in opening.json. This file is read when a
-thread starts that has a listener for raw items or may get one. The order and the texts are those of the real binary (recordings,
-and "raw items" of the differential test).
+The texts at the beginning of a thread (permissions, instructions, environment) are in opening.json. The file opening.json is read
+when a thread starts that has a listener for raw items or may get one. The order and the texts are those of the real binary
+(recordings, and "raw items" of the differential test).
 """
 
 from __future__ import annotations

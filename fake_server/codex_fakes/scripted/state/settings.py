@@ -59,7 +59,7 @@ class Settings:
     def _default_access(self) -> None:
         """Set the approval policy and the sandbox from the configuration.
 
-        If the configuration has none, use the defaults for a trusted or an untrusted directory.
+        If the configuration has no approval policy or sandbox, use the defaults for a trusted or an untrusted directory.
         """
         projects, mode = self.config.get("projects"), self.config.get("sandbox_mode")
         project = projects.get("/" + self.cwd.strip("/")) if isinstance(projects, dict) else None
@@ -117,7 +117,10 @@ class Settings:
         return sandbox_v2(given)
 
     def mode_view(self) -> tuple[Any, ...]:
-        """Return the collaboration mode. If the mode changes, its instructions are sent to the model."""
+        """Return the collaboration mode.
+
+        If the collaboration mode changes, the instructions of the new mode are sent to the model.
+        """
         return self.mode, self.model, self.effort, self.mode_instructions
 
     def mode_text(self) -> str:
@@ -304,7 +307,10 @@ def flags_of(overrides: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables of the configurations `old` and `new` merged. If both have a key, the value in `new` counts."""
+    """Return the tables of the configurations `old` and `new` merged.
+
+    If both `old` and `new` have a key, the value in `new` counts.
+    """
     both = dict(old)
     for key, value in new.items():
         tables = isinstance(value, dict) and isinstance(old.get(key), dict)

@@ -228,7 +228,10 @@ class Thread:
                     self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
 
     def raw_response(self, response: dict[str, Any], usage: dict[str, int] | None) -> None:
-        """Send the id and the token usage of a completed response to listeners of raw items. Only some versions do this."""
+        """Send the id and the token usage of a completed response to listeners of raw items.
+
+        Only some Codex versions report a completed response.
+        """
         if self.clock and self.hears_raw:
             from codex_fakes.scripted.state.raw import response_values
 
@@ -291,11 +294,11 @@ class Thread:
             ticket.reply = {"result": {}}  # this kind of listener gets no request
 
     def delay_output(self, name: str) -> None:
-        """Wait for a gap of the real server before the next output."""
+        """Delay the next output by a pause that the real server makes."""
         self._out.delay_output(name)
 
     def gap(self, name: str) -> Iterator[Any]:
-        """Yield the wait for a gap of the real server, if it has one here."""
+        """Yield a pause that the real server makes at this place, if there is one."""
         return self._out.gap(name)
 
     # -- running ------------------------------------------------------------------------------------------------------
@@ -386,7 +389,7 @@ class Thread:
     def idle_copy(self) -> Thread:
         """Return a copy of the thread without its running turn.
 
-        This copy is needed if the thread is loaded again during a turn.
+        A copy without the turn is needed if the thread is loaded again during a turn.
         """
         other = Thread.__new__(Thread)
         other.__dict__.update(self.__dict__)

@@ -1,7 +1,4 @@
-"""Build the body of a request to the model from a thread and the user's input.
-
-The body is the same as that of the real binary.
-"""
+"""Build the body of a request to the model, in the form of the real binary, from a thread and the user's input."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The reviewer is an agent with a separate conversation. The client gets the beginning of this conversation (the id, the prompt),
 its calls and its end, but no deltas and no token counts. If the reviewer's text is JSON, it is parsed; otherwise it is used
-unchanged. A review needs the common commit of two branches from git. This commit comes from the script (`git.mergeBase`).
+unchanged. A review needs the common commit of two branches from git. The common commit comes from the script (`git.mergeBase`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The output of a call comes from the script: the `result` of its item (docs/fake-codex.md). The fake runs calls one after another,
 in order. The real 0.92.0 also runs them one after another, but in no fixed order. Versions after 0.92 start all calls at the same
-time. The fake does this only with the client's tools.
+time. The fake starts only calls of the client's tools at the same time.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Tools(Commands, Patches):
         """Run all calls of client tools at the beginning of the pending calls, and send their requests together.
 
         The replies may come in any order. The outputs are set in the order of the calls, after the last reply. After an
-        interrupt, only the calls whose replies have arrived get an output.
+        interrupt, the replies that have arrived become the outputs of their calls.
         """
         group = list(takewhile(self.is_dynamic, self.pending))
         runs = [self.output_of(call) for call in group]
@@ -239,7 +239,10 @@ class Tools(Commands, Patches):
         return self.turn.sentence("unsupported-custom", name=call.get("name"))
 
     def _takes_no_input(self, call: dict[str, Any]) -> bool:
-        """Return True if the called tool exists and is not a custom tool. The real server aborts a custom call of such a tool."""
+        """Return True if the called tool exists and is not a custom tool.
+
+        The real server aborts a custom call of a tool that is not a custom tool.
+        """
         does = self._does({**call, "call": "function"})
         if does == "dynamic":
             return call.get("name") == "local_shell" or any(t.get("name") == call["name"] for t in self.thread.dynamic_tools)

@@ -59,7 +59,7 @@ class Turn:
     def _listed(self) -> dict[str, Any]:
         """Return the turn to which `thread/read` adds new items.
 
-        If the thread was loaded again during this turn, this is the latest turn of the new copy.
+        If the thread was loaded again during this turn, return the latest turn of the new copy.
         """
         heir = self.thread.heir
         while heir is not None and heir.heir is not None:
