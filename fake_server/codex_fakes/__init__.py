@@ -1,1 +1,1 @@
-"""The fakes: fake-codex (app-server over stdio) and the fake Responses backend, both started as programs."""
+"""The fakes: fake-codex (an app-server over stdio) and the fake Responses backend. Both run as programs."""

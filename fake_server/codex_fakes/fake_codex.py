@@ -1,27 +1,28 @@
-"""fake-codex: a drop-in `codex` that replays recordings of the real Codex, or answers from a script.
+"""fake-codex: a program that takes the place of `codex`, and replays recordings of the real Codex or answers from a script.
 
-A fast start is a feature: a client's first answer must come sooner than from the real binary. The start-up path therefore imports
-no asyncio, argparse, json, re, dataclasses or third-party package; rarely needed modules are imported where they are used.
+    Arguments                 Those of the real `codex`: `app-server` with its options, `exec`, `--version`. With `--listen`, the
+                              app-server serves WebSocket: a recording for each connection, or one script for all.
+    FAKE_CODEX_CASSETTE       A cassette, or a directory of cassettes; the client's frames choose one of them.
+    FAKE_CODEX_MATCH          How a client frame must match the recorded frame: method or exact. Default: method, and differences
+                              in content are reported at the end.
+    FAKE_CODEX_CAPTURE        The file of a cassette with the client's frames; `{pid}` is replaced by the process id.
+    FAKE_CODEX_ENDING         With a cassette: a file to which a line of JSON is appended at the end, with the recorded frames
+    that the client never sent or sent with other content, and the frames that matched nothing. FAKE_CODEX_PACE           fast
+    (default), recorded, burst, or Nx (N times as fast as recorded); race:SEED without a cassette. FAKE_CODEX_SCRIPT         The
+    script of the model, only without a cassette. With a script, fake-codex runs the turns itself. FAKE_CODEX_LEDGER
+    Without a cassette: a file that gets a line of JSON for each request that the model would get. FAKE_CODEX_VERSION
+    Without a cassette: the Codex version to imitate, 0.92.0 (default) or 0.169.0. FAKE_CODEX_STATE          Without a cassette: a
+    folder that keeps threads and the script's position between processes. FAKE_CODEX_LENIENT        1: with a script, accept
+    --listen and unknown features, which 0.92.0 refuses. FAKE_CODEX_FAULT          NAME or NAME:SEED: a fault of the server. The
+    name `list` prints all faults.
 
-    argv                      what the real `codex` takes: `app-server` with its options, `exec`, `--version`; with `--listen`
-                              at a WebSocket, one recording for each connection, or one script for all
-    FAKE_CODEX_CASSETTE       a cassette, or a directory of cassettes (the client's frames choose among them)
-    FAKE_CODEX_MATCH          method or exact: what a client frame must have in common with the recorded frame; default: the
-                              method, and differences in content are reported at the end
-    FAKE_CODEX_CAPTURE        a file that gets the client's frames, as a cassette; `{pid}` is replaced by the process id
-    FAKE_CODEX_ENDING         with a cassette: a file that gets a line of JSON at the end: which recorded frames never came, which
-                              came with other content, and which frames matched nothing
-    FAKE_CODEX_PACE           fast (default), recorded, burst, or Nx (N times as fast as recorded); without a cassette race:SEED
-    FAKE_CODEX_SCRIPT         without a cassette (never with one): the script of the model; fake-codex then runs the turns itself
-    FAKE_CODEX_LEDGER         without a cassette: a file that gets a line of JSON for each request that the model would get
-    FAKE_CODEX_VERSION        without a cassette: the Codex that is imitated, 0.92.0 (default) or 0.169.0
-    FAKE_CODEX_STATE          without a cassette: a folder that keeps threads and the position in the script between processes
-    FAKE_CODEX_LENIENT        1: accept --listen and unknown features with a script, which 0.92.0 refuses
-    FAKE_CODEX_FAULT          NAME or NAME:SEED: a fault of the server; `list` prints all faults
+Exit status: 0 if the client sent all recorded client frames; 1 if a frame matched nothing or never came (stderr lists such
+frames); 2 if fake-codex could not run. A signal (TERM, HUP, INT) ends fake-codex in the same way as the end of stdin; then the
+signal determines the exit status.
 
-Exit status: 0 if all recorded client frames came; 1 if a frame matched nothing or never came (stderr lists both); 2 if it could
-not run. A signal (TERM, HUP, INT) ends fake-codex in the same way as the end of stdin; the signal then determines the
-exit status.
+Start-up must be fast: a client must get its first answer sooner than from the real binary. Therefore the modules that are loaded
+at start-up import no asyncio, argparse, json, re, dataclasses or third-party package. Rarely needed modules are imported inside
+the functions that need them.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ _WITH_VALUE = ("-c", "--config", "--enable", "--disable")
 
 
 class Usage(Exception):
-    """Invalid arguments or settings; the text is printed on stderr."""
+    """Invalid arguments or settings. The message is printed on stderr."""
 
 
 def main(argv: list[str]) -> int:
-    """Run `codex` with these arguments; return the exit status."""
+    """Run `codex` with these arguments. Return the exit status."""
     try:
         overrides: list[tuple[str, str]] = []
         rest: list[str] = []
@@ -72,10 +73,11 @@ def main(argv: list[str]) -> int:
 
 
 def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str], refusable: list[tuple[str, str]]) -> str:
-    """Return `--version`, `--help`, `app-server`, `exec`, or the output directory after `schema:`; raises `Usage`.
+    """Return the command in the arguments: `--version`, `--help`, `app-server`, `exec`, or `schema:` and the output directory.
 
-    `-c key=value` is stored in `overrides`: a fake with a script uses it, and a fake with a recording follows the recording. The
-    text after `exec` is stored in `rest`. Options that 0.92.0 may refuse are stored in `refusable`.
+    Raises `Usage`. `-c key=value` is added to `overrides`. A fake with a script uses the values of `-c`, and a fake with a
+    recording ignores them. The arguments after `exec` are added to `rest`. Options that 0.92.0 may refuse are added to
+    `refusable`.
     """
     level, words = "codex", iter(argv)
     out: str | None = None
@@ -127,13 +129,17 @@ def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str], r
 
 
 def _help() -> str:
-    """Return the help text: the docstring of this module, because the help of the real Codex does not apply to the fake."""
-    about, settings = (__doc__ or "").split("A fast start is a feature", 1)
-    return f"{about}Usage: fake-codex app-server [OPTIONS]\n\n    argv{settings.partition('    argv')[2]}"
+    """Return the help text, a part of this module's docstring. The help of the real Codex does not apply to the fake."""
+    about, rest = (__doc__ or "").split("    Arguments", 1)
+    settings = rest.partition("Start-up must be fast")[0].rstrip()
+    return f"{about}Usage: fake-codex app-server [OPTIONS]\n\n    Arguments{settings}\n"
 
 
 def _version() -> str:
-    """Return the recorded Codex version, so that a client that asks for it gets the version whose frames it will get."""
+    """Return the recorded Codex version.
+
+    The version that a client asks for is then the version of the frames that the client gets.
+    """
     from codex_replay.protocol.data_tables import no_version
     from codex_replay.protocol.versions import DEFAULT, is_version
 
@@ -150,7 +156,10 @@ def _version() -> str:
 
 
 def _recorded_version() -> str | None:
-    """Return the version in the header of the cassette (in a folder: of its first cassette), or None without a cassette."""
+    """Return the version in the header of the cassette, or None without a cassette.
+
+    If the setting names a folder, its first cassette counts.
+    """
     import os
 
     path = os.environ.get("FAKE_CODEX_CASSETTE", "")
@@ -227,7 +236,7 @@ def _listens(refusable: list[tuple[str, str]]) -> bool:
 
 
 def _listen(settings: dict[str, str], overrides: list[tuple[str, str]], refusable: list[tuple[str, str]]) -> int:
-    """Serve WebSocket connections at the address of --listen, which versions without WebSocket refuse."""
+    """Serve WebSocket connections at the address of --listen. A version without WebSocket refuses this option."""
     from codex_fakes.listening.address import BadAddress, parse
     from codex_fakes.scripted.options import unlistening
 
@@ -249,7 +258,8 @@ def _listen(settings: dict[str, str], overrides: list[tuple[str, str]], refusabl
 def _say_empty(settings: dict[str, str]) -> None:
     """Report an empty setting.
 
-    An empty setting counts as unset, so a script answers, and a user who wanted a recording must learn that.
+    An empty setting counts as unset, so the fake answers from a script. The report shows a user who wanted a recording why the
+    fake answers from a script.
     """
     if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
         _write_out(
@@ -258,7 +268,7 @@ def _say_empty(settings: dict[str, str]) -> None:
 
 
 def _refuse_both(settings: dict[str, str]) -> None:
-    """Raise `ValueError` if a recording and a script are both set, because a user might mistake one for the other."""
+    """Raise `ValueError` if a recording and a script are both set, because only one of them can be used."""
     if settings.get("FAKE_CODEX_SCRIPT"):
         raise ValueError("FAKE_CODEX_CASSETTE and FAKE_CODEX_SCRIPT are both set; unset one of them.")
 
@@ -282,7 +292,7 @@ def _improvise(settings: dict[str, str], overrides: list[tuple[str, str]]) -> in
 
 
 def _write_out(text: str) -> None:
-    """Write to stderr, without secrets and control characters; a closed stderr is ignored."""
+    """Write a text to stderr, without secrets and control characters. Ignore a closed stderr."""
     from codex_replay.core.redact.sentence import sentence
 
     try:

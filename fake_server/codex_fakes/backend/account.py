@@ -1,4 +1,4 @@
-"""The routes of the ChatGPT backend that concern the account of a login: its usage, its workspaces, its settings."""
+"""The routes of the ChatGPT backend for the account of a login: its usage, its workspaces, its settings."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ async def usage(exchange: Exchange, session: Session, entry: Entry, path: str, q
 
 
 async def workspaces(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    """Answer with the only workspace of the account; the origin of the workspace is this backend.
+    """Answer with the only workspace of the account.
 
-    Codex 0.169.0 requires the account of the login with an https origin and a routing override, or `account/read` fails. Codex
-    does not connect to that origin if the configuration names the base URLs.
+    The origin of this workspace is this backend. If the answer does not have the account of the login with an https origin and a
+    routing override, `account/read` of Codex 0.169.0 fails. Codex does not connect to the origin of the workspace if the
+    configuration names the base URLs.
     """
     if _refused(exchange, session, entry, path, expires=False):
         return
@@ -48,7 +49,7 @@ async def workspaces(exchange: Exchange, session: Session, entry: Entry, path: s
 
 
 async def settings(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    """Answer with the settings of the user that Codex 0.169.0 reads before a turn."""
+    """Answer with the user's settings, which Codex 0.169.0 reads before a turn."""
     if not _refused(exchange, session, entry, path, expires=False):
         respond_json(exchange, entry, 200, {"commit_attribution_enabled": False})
 
@@ -56,18 +57,19 @@ async def settings(exchange: Exchange, session: Session, entry: Entry, path: str
 async def reset_credits(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     """Answer that the account has no credits to reset its rate limits.
 
-    Codex 0.169.0 requests this together with the usage.
+    Codex 0.169.0 requests these credits together with the usage.
     """
     if not _refused(exchange, session, entry, path, expires=False):
         respond_json(exchange, entry, 200, {"available_count": 0, "credits": []})
 
 
 def _refused(exchange: Exchange, session: Session, entry: Entry, path: str, *, expires: bool = True) -> bool:
-    """Refuse a request without a valid login, and return True if it was refused. In the auth mode `auto`, no login is required.
+    """Refuse a request without a valid login.
 
-    If `expires` is False, an expired token is accepted and its use is not counted. Codex requests these routes at unpredictable
-    times, and also refreshes the login after a 401 from them. If these requests counted as uses, a script could not decide which
-    request is the first with a new token.
+    Return True if the request was refused. In the auth mode `auto`, no login is required. If `expires` is False, an expired token
+    is accepted, and the use of the token is not counted. Codex requests the account routes at unpredictable times, and a 401 from
+    them makes Codex refresh the login. If a request of an account route counted as a use of the token, a script could not decide
+    which request is the first with a new token.
     """
     if session.tokens.mode == "auto":
         return False

@@ -1,4 +1,4 @@
-"""Answers with one JSON body: refusals in the error shape of the OpenAI API, and values."""
+"""Send answers with a JSON body: values, and refusals in the error format of the OpenAI API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_RETRY = ("x-should-retry", "false")
 
 
 def refuse(exchange: Exchange, entry: Entry, violation: Violation, *headers: tuple[str, str]) -> None:
-    """Answer with the error shape of the OpenAI API, and note the reason in the ledger."""
+    """Refuse a request in the error format of the OpenAI API, and note the reason in the ledger."""
     entry.answer = "rule"
     entry.status = violation.status
     entry.sentence = f"{violation.rule}: {violation.message}"
@@ -31,9 +31,9 @@ def respond_json(exchange: Exchange, entry: Entry, status: int, value: object, *
 
 
 def request_id(exchange: Exchange, label: str) -> tuple[tuple[str, str], ...]:
-    """Return the header with the id of a request, which the SDKs show.
+    """Return the header with the id of a request, which the SDKs of OpenAI show.
 
-    Codex does not read this header, and recordings of Codex do not have it.
+    Codex does not read this header, and recordings of Codex do not contain it.
     """
     return (("x-request-id", f"req_{label}"),) if exchange.request.header("originator") is None else ()
 
@@ -47,9 +47,9 @@ def merged(ours: Sequence[tuple[str, str]], given: Sequence[tuple[str, str]]) ->
 
 
 def dump(value: object) -> bytes:
-    """Write compact JSON with unescaped non-ASCII characters.
+    """Return a value as compact JSON with unescaped non-ASCII characters.
 
-    A lone surrogate, which a client may send as an escape, has no UTF-8 form and stays an escape.
+    A lone surrogate (a client may send one as an escape) stays an escape, because it has no UTF-8 form.
     """
     try:
         return compact(value).encode()

@@ -1,9 +1,10 @@
 """Requests that the user's program answers.
 
-A script with `"otherwise": "ask"` passes such requests to the program, which reads them from the control API.
+If the script has `"otherwise": "ask"`, the backend passes requests without a turn to the user's program, which reads them from
+the control API.
 
-GET  .../asked?seconds=S     waits for a request: {"n": 3, "request": {...}, "earlier": [...]}, or {"n": null} after S seconds
-PUT  .../asked/3             its answer: a turn of a script, or {"refused": "the reason"}
+GET  .../asked?seconds=S     wait for a request: {"n": 3, "request": {...}, "earlier": [...]}, or {"n": null} after S seconds
+PUT  .../asked/3             the answer to this request: a turn of a script, or {"refused": "the reason"}
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class Asked:
         self._closed = False
 
     async def ask(self, entry: Entry, earlier: Sequence[Mapping[str, Any]]) -> Turn | str:
-        """Pass a request, with the conversation that it continues, to the program.
+        """Pass a request, and the conversation that the request continues, to the program.
 
-        Return the turn that the program gives, or the reason why the program gives no turn.
+        Return the turn from the program, or the reason why the program returned no turn.
         """
         if self._closed:
             return "The program that answers the requests of this session has ended."
@@ -45,7 +46,10 @@ class Asked:
             self._answers.pop(entry.n, None)
 
     async def next(self, seconds: float) -> bytes:
-        """Return the next request as JSON. The number "n" is null if no request came in time, or if no request can come."""
+        """Return the next request as JSON.
+
+        "n" is the number of the request. "n" is null if no request came in time, or if no more requests can come.
+        """
         try:
             async with asyncio.timeout(seconds):
                 while not self._waiting and not self._closed:
@@ -59,7 +63,7 @@ class Asked:
         return b'{"n":%d,"request":%s,"earlier":%s}' % (entry.n, entry.written(None), dump(earlier))
 
     def answer(self, n: int, value: object) -> None:
-        """Answer request `n`; if the answer is a `BadScript`, the request is refused with the text of the error."""
+        """Answer request `n`. If the answer is a `BadScript`, the request is refused with the error message."""
         waiting = self._answers.get(n)
         if waiting is None or waiting.done():
             return  # the client has left

@@ -25,7 +25,7 @@ _thread: ThreadPoolExecutor | None = None
 
 
 async def decoded(exchange: Exchange, limits: Limits) -> bytes:
-    """Return the decoded body of a request; raises `BadEncoding`, and `TooLarge` for a body over the limit."""
+    """Return the decoded body of a request. Raises `BadEncoding`, or `TooLarge` for a body over the limit."""
     request = exchange.request
     encoding = request.header("content-encoding")
     if encoding is None or encoding.strip().lower() in IDENTITY:

@@ -1,8 +1,8 @@
 """A cache of encoded replies that may be sent several times.
 
-A turn that is used often (or by many clients) streams the same bytes each time, except for the label in its ids. The answer is
-written once, with a mark (as long as the label) in place of the label, and split at the marks. After that, each reply is made by
-one join.
+A turn that is used several times streams the same bytes each time, except for the label in its ids. The reply is encoded once,
+with a mark of the same length in place of the label, and is split at the marks. Joining the parts with a label then gives the
+reply for one client.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ Written = list[list[bytes]]
 
 
 class Framed:
-    """A cached reply with its label inserted."""
+    """A cached reply with the label of one request inserted."""
 
     def __init__(self, written: Written, label: str) -> None:
         self._written, self._label = written, label.encode()
 
     def chunks(self, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
-        """Yield the pieces to send, with `head` before the first and `tail` after the last: each byte is then copied once."""
+        """Yield the pieces to send, with `head` before the first piece and `tail` after the last piece.
+
+        Because `head` and `tail` are joined to pieces, each byte is copied only once.
+        """
         written = [*self._written]
         written[0] = [head + written[0][0], *written[0][1:]]
         written[-1] = [*written[-1][:-1], written[-1][-1] + tail]
@@ -41,7 +44,7 @@ class Framed:
 
 
 class ReplyCache:
-    """The encoded replies of one script, at most `ENTRIES` of them and `SIZE` bytes."""
+    """The encoded replies of one script: at most `ENTRIES` replies, and at most `SIZE` bytes."""
 
     MARK = "\x7f"
     LARGEST = 4 * 1024 * 1024
@@ -58,9 +61,10 @@ class ReplyCache:
         self._size = 0
 
     def framed(self, turn: Turn, body: Mapping[str, Any], label: str, framing: Framing, whole: bool = False) -> Framed | None:
-        """Return the whole reply, framed; None if the reply must be streamed step by step.
+        """Return the whole reply, framed by `framing`.
 
-        All clients share the encoded reply, so a slow client keeps only a part of it in memory.
+        Return None if the reply must be streamed step by step. All clients share the encoded reply, so a slow client keeps only a
+        part of it in memory.
         """
         if turn.fault is not None or turn.delay_ms or turn.write != "event":
             return None
@@ -96,7 +100,10 @@ class ReplyCache:
 
 
 def _split(written: bytes, mark: bytes) -> Written:
-    """Split a reply into pieces, and each piece at its marks. An empty reply is one piece; no mark is split across two pieces."""
+    """Split a reply into pieces, and split each piece at its marks.
+
+    An empty reply is one piece. No mark is split across two pieces.
+    """
     pieces, at = [], 0
     while at < len(written):
         end = at + PIECE

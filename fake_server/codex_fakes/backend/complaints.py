@@ -1,4 +1,7 @@
-"""The messages of the backend on stderr: one line each, without secrets or control characters, limited in number."""
+"""Write messages of the backend to stderr.
+
+Each message is one line without secrets and control characters. The number of messages is limited.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _written = 0
 
 
 def complain(text: str) -> None:
-    """Write one line on stderr; the text may quote a client."""
+    """Write one line to stderr. The text may contain data of a client."""
     global _written
     _written += 1
     if _written > MOST:
@@ -26,7 +29,7 @@ def complain(text: str) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """Return the type of an exception and where it was raised: "KeyError('x') at routes.py:12"."""
+    """Return the type of an exception and the place where it was raised: "KeyError('x') at routes.py:12"."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

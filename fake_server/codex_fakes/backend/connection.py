@@ -1,8 +1,9 @@
 """One HTTP/1.1 connection and its requests.
 
-A parser reads the requests. This module writes the answers itself and decides how a connection ends, because tests of clients
-depend on the exact bytes, and a framework would hide them. Requests of one connection are answered in order, so pipelining
-works."""
+The library httptools parses the requests. This module writes the answers and decides how a connection ends, without a framework,
+because tests of clients depend on the exact bytes. The requests of one connection are answered in order, so clients may use
+pipelining.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,10 @@ bytes(1 << 20)
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client connection: it parses incoming data, answers the requests in order, and drops all its data at its end."""
+    """One client connection.
+
+    The connection parses the incoming data, answers the requests in order, and drops all its data at its end.
+    """
 
     def __init__(self, handler: Handler, number: int, traffic: Traffic) -> None:
         self._handler = handler
@@ -93,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         del self._parser
 
     def eof_received(self) -> bool:
-        """Answer the parsed requests immediately, because the client may disconnect."""
+        """The client has closed its side. Answer the parsed requests immediately, because the client may disconnect."""
         self._eof = True
         if self._holding and self._task is not None:
             self._task.cancel()
@@ -108,7 +112,7 @@ class Connection(asyncio.BufferedProtocol):
         self.data_received(_READ[:nbytes])
 
     def data_received(self, data: bytes | memoryview) -> None:
-        """Parse the data; a message that is not HTTP is answered with 400, after the messages before it."""
+        """Parse the data. A message that is not HTTP is answered with 400, after the answers to the messages before it."""
         if self._broken is not None:
             self._after_upgrade(data)
             return
@@ -128,12 +132,15 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
-        """Note that the client is slow; after an upgrade its frames wait, because each may cause an answer (a pong)."""
+        """Note that the client reads slowly.
+
+        After an upgrade, the frames of the client must wait, because each may need an answer (a pong).
+        """
         self._writable.clear()
         self._read_upgraded()
 
     def resume_writing(self) -> None:
-        """Note that the client has caught up."""
+        """Note that the client has read enough, so that writing may continue."""
         self._writable.set()
         self._read_upgraded()
 
@@ -147,7 +154,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.pause_reading()
 
     def upgraded(self, reader: Callable[[bytes], None] | None) -> None:
-        """Give all further bytes of the client to `reader`; None drops them."""
+        """Pass all further bytes of the client to the function `reader`. With None, drop them."""
         self._reader = reader
         if reader is None:
             return
@@ -157,7 +164,10 @@ class Connection(asyncio.BufferedProtocol):
             reader(early)
 
     def reading(self, wanted: bool) -> None:
-        """Start or stop reading from the client of an upgraded connection; nothing is read while the client is slow."""
+        """Start or stop reading from the client of an upgraded connection.
+
+        While the client reads slowly, nothing is read from it.
+        """
         self._wanted = wanted
         self._read_upgraded()
 
@@ -167,7 +177,7 @@ class Connection(asyncio.BufferedProtocol):
             (self._transport.resume_reading if reads else self._transport.pause_reading)()
 
     def give_back(self, size: int) -> None:
-        """Count bytes that are no longer kept (see `take`)."""
+        """Subtract bytes that are no longer kept from the count of `take`."""
         self._release(size)
 
     # the parser's side
@@ -180,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
         self._in_head = True
 
     def on_url(self, url: bytes) -> None:
-        """Collect the target, which may come in pieces."""
+        """Collect the target of a request; the parser may report it in several parts."""
         if self._request is not None:
             self._request.target += url.decode("latin-1")
             if len(self._request.target) > self._limits.target:
@@ -195,7 +205,7 @@ class Connection(asyncio.BufferedProtocol):
             self._request.headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Note the method, and answer a client that waits for permission to send its body (100 Continue)."""
+        """Note the method of a request. If the client waits for permission to send its body, answer 100 Continue."""
         request = self._request
         if request is None:
             return
@@ -222,7 +232,7 @@ class Connection(asyncio.BufferedProtocol):
             self._traffic.buffered += len(body)
 
     def on_message_complete(self) -> None:
-        """Queue the request; one task per connection answers the requests in order."""
+        """Queue the request. One task per connection answers the requests in order."""
         request, self._request = self._request, None
         if request is None or (self._broken is not None and self._broken[0]):
             return
@@ -260,7 +270,10 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def _failed(self, exchange: Exchange | None, error: Exception) -> None:
-        """Answer an internal error of the backend with 500 and a line on stderr; if the answer has started, cut it."""
+        """Report an internal error of the backend: write a line to stderr, and answer with 500.
+
+        If an answer has started, cut it.
+        """
         what = f"{exchange.request.method} {exchange.request.target}" if exchange is not None else "a request"
         complain(f"The backend failed to answer {what}: {describe(error)}. This is a bug of codex-replay: please report it.")
         if exchange is None or exchange.begun:
@@ -274,7 +287,7 @@ class Connection(asyncio.BufferedProtocol):
         exchange.respond(500, [("content-type", "application/json")], dumps({"error": problem}))
 
     def take(self, size: int) -> bool:
-        """Count the bytes that an answer keeps in memory; return False if all answers together keep too many."""
+        """Count the bytes that an answer keeps in memory. Return False if all answers together keep too many."""
         self._kept += size
         self._traffic.buffered += size
         return self._traffic.buffered <= self._limits.buffered
@@ -284,7 +297,10 @@ class Connection(asyncio.BufferedProtocol):
         self._traffic.buffered -= size
 
     def sweep(self, now: float) -> None:
-        """End the connection if it was idle for too long; an answer that waits for its script is not idle."""
+        """End the connection if it was idle for too long.
+
+        A connection whose answer waits for a delay or a gate of its script is not idle.
+        """
         if self._transport is None or self._transport.is_closing():
             return
         unsent = self.unsent()
@@ -318,7 +334,7 @@ class Connection(asyncio.BufferedProtocol):
         self.close()
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
-        """Wait for an awaitable; if the client disconnects meanwhile, the wait is cancelled and the answer is aborted."""
+        """Wait for an awaitable. If the client disconnects meanwhile, the wait is cancelled and the answer is aborted."""
         if self._eof:
             if asyncio.iscoroutine(waiting):
                 waiting.close()  # else Python complains that nobody awaited it
@@ -330,7 +346,7 @@ class Connection(asyncio.BufferedProtocol):
             self._holding = False
 
     async def turn(self) -> None:
-        """Wait until it is this connection's turn again."""
+        """Let the other connections send, and wait until it is this connection's turn again."""
         self._made = 0
         await self._traffic.turns.go_on()
 
@@ -344,21 +360,21 @@ class Connection(asyncio.BufferedProtocol):
             await self.turn()
 
     def write(self, data: bytes) -> None:
-        """Send bytes, unless the client has disconnected."""
+        """Send bytes. If the client has disconnected, do nothing."""
         self._made += len(data) + WRITE
         if data and not self._transport.is_closing():
             self._transport.write(data)
 
     def unsent(self) -> int:
-        """Return how many written bytes the system has not taken yet."""
+        """Return the number of written bytes that the operating system has not taken yet."""
         return 0 if self._transport.is_closing() else int(self._transport.get_write_buffer_size())
 
     def close(self) -> None:
-        """Close the connection after the pending bytes are written."""
+        """Close the connection when the pending bytes are written."""
         self._transport.close()
 
     def reset(self) -> None:
-        """Close with RST and drop the pending bytes."""
+        """Close the connection with RST, and drop the pending bytes."""
         sock = self._transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,23 +1,23 @@
-"""The control API: a test sets the script of its session and reads its requests, on the same port, under a path that no client
-uses.
+"""The control API of the fake backend, with which a test sets the script of its session and reads the received requests.
 
-PUT    /_codex_replay/sessions/NAME                 a script (or nothing: the default reply); replaces the session
-PUT    /_codex_replay/sessions/NAME/script          a script; the ledger stays
-PUT    /_codex_replay/sessions/NAME/cassette        {"path", "by", "over", "pace", "hold"}: recordings that answer first
-GET    /_codex_replay/sessions/NAME/ledger          [?requests=N&seconds=S] waits until N answers have ended, at most S
-                                                        seconds; [?since=N] leaves the first N out; [?redact=0] keeps secrets;
-                                                        "dropped" is the number of the last request that the ledger dropped;
-                                                        [?since=N&ended=1] waits until the answer to request N+1 has ended, and
-                                                        returns the requests from there to the first whose answer is open
-GET    /_codex_replay/sessions/NAME/gates/GATE      [?seconds=S] waits until an answer is at the gate
-POST   /_codex_replay/sessions/NAME/gates/GATE      releases the gate
-GET    /_codex_replay/sessions/NAME/asked           [?seconds=S] waits for a request that a program answers (asked.py)
-PUT    /_codex_replay/sessions/NAME/asked/N         answers request N
-DELETE /_codex_replay/sessions/NAME                 forgets the session
+The control API uses the port of the backend and paths that no client uses. Each call needs the header `x-codex-replay-token`,
+whose value is the token that the backend prints when it is ready. A web page must not call the control API, because a web page
+that a developer visits could otherwise control the backend and read the requests to it.
+
+PUT    /_codex_replay/sessions/NAME                 create or replace the session; the body is a script, or empty (default reply)
+PUT    /_codex_replay/sessions/NAME/script          set another script; the ledger stays
+PUT    /_codex_replay/sessions/NAME/cassette        {"path", "by", "over", "pace", "hold"}: answer from recordings first
+GET    /_codex_replay/sessions/NAME/ledger          [?requests=N&seconds=S] wait until N answers have ended, at most S seconds;
+                                                        [?since=N] leave out the first N; [?redact=0] keep secrets;
+                                                        [?since=N&ended=1] wait until the answer to request N+1 has ended, and
+                                                        return the requests from there up to the first whose answer is open;
+                                                        "dropped" is the number of the last request that the ledger dropped
+GET    /_codex_replay/sessions/NAME/gates/GATE      [?seconds=S] wait until an answer is at the gate
+POST   /_codex_replay/sessions/NAME/gates/GATE      release the gate
+GET    /_codex_replay/sessions/NAME/asked           [?seconds=S] wait for a request that a program answers (asked.py)
+PUT    /_codex_replay/sessions/NAME/asked/N         answer request N
+DELETE /_codex_replay/sessions/NAME                 forget the session
 GET    /_codex_replay/health
-
-Each request must have the header `x-codex-replay-token` with the token that the backend prints when it is ready. No request may
-come from a web page. Without this rule, a web page that a developer visits could control the backend and read the requests to it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _AT_ONCE = 64 * 1024  # bytes of an entry that are redacted in a few millisecond
 
 
 def load_script(data: bytes) -> Script | None:
-    """Parse a script; return None for an empty body; raises `BadScript`."""
+    """Parse a script. Return None for an empty body. Raises `BadScript`."""
     if not data.strip():
         return None
     try:
@@ -62,7 +62,7 @@ def load_script(data: bytes) -> Script | None:
 
 
 def refusal(exchange: Exchange, token: str) -> str | None:
-    """Return the reason why a request may not use the control API; None if it may."""
+    """Return the reason why a request must not use the control API, or None if the request is allowed."""
     import hmac
 
     if from_page(exchange.request.headers):
@@ -74,7 +74,7 @@ def refusal(exchange: Exchange, token: str) -> str | None:
 
 
 def _numbers(query: str) -> dict[str, float] | None:
-    """Read the query, whose values are all numbers from 0; return None for an invalid value."""
+    """Return the values of the query, which are all numbers from 0. Return None if one of them is invalid."""
     try:
         asked = {key: float(values[0]) for key, values in query_values(query).items()}
     except ValueError:
@@ -83,7 +83,7 @@ def _numbers(query: str) -> dict[str, float] | None:
 
 
 async def control(exchange: Exchange, sessions: dict[str, Session], path: str, query: str, limits: Limits) -> None:
-    """Answer one request to the control API; `path` is without the prefix."""
+    """Answer one request to the control API. `path` is the path after the prefix."""
     method = exchange.request.method
     parts = [unquoted(part) for part in path.split("/")]
     asked = _numbers(query)

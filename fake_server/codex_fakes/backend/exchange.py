@@ -1,4 +1,7 @@
-"""One request and its answer, byte by byte: this module decides the order and case of headers and the boundaries of chunks."""
+"""One HTTP request and its answer.
+
+This module decides each byte of the answer: the order and case of headers, and the boundaries of chunks.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ T = TypeVar("T")
 
 
 def frame(pieces: Iterable[bytes]) -> bytes:
-    """Frame pieces of a body as HTTP chunks."""
+    """Write pieces of a body as HTTP chunks."""
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece)
 
 
 def chunks(events: Iterable[Mapping[str, Any]]) -> bytes:
-    """Frame the events of a stream as HTTP chunks."""
+    """Write the events of a stream as HTTP chunks."""
     return frame(event_bytes(event) for event in events)
 
 
@@ -31,18 +34,18 @@ Framing = Callable[[Iterable[Mapping[str, Any]]], bytes]
 
 
 class Framed(Protocol):
-    """A whole answer that was framed by a `Framing`, in pieces."""
+    """The interface of a whole answer that a `Framing` has framed, in pieces."""
 
     def chunks(self, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
-        """Yield the pieces (at least one), with `head` before the first piece and `tail` after the last."""
+        """Yield the pieces (at least one), with `head` before the first piece and `tail` after the last piece."""
 
 
 class Disconnected(Exception):
-    """The client has closed its side while its answer was delayed."""
+    """The client has disconnected while its answer was delayed."""
 
 
 class Request:
-    """One request: `headers` in their order and case, `body` as sent (not yet decompressed)."""
+    """One HTTP request. `headers` have their original order and case. `body` has the bytes as sent (compressed)."""
 
     __slots__ = (
         *("_by_name", "body", "conn", "head_size", "headers", "keep_alive", "method", "target", "upgrade", "value", "version"),
@@ -62,24 +65,24 @@ class Request:
         self.upgrade = False
 
     def header(self, name: str) -> str | None:
-        """Return the first header of this name (in any case), or None; a trailer is no header."""
+        """Return the value of the first header of this name (in any case), or None. Trailers are not searched."""
         if self._by_name is None:
             self._by_name = {key.lower(): value for key, value in reversed(self.headers)}
         return self._by_name.get(name.lower())
 
     def forget(self) -> None:
-        """Drop what only the answer needed; the ledger keeps the rest."""
+        """Drop the data that only the answer needed. The ledger keeps all other data of the request."""
         self.body, self.value, self._by_name = b"", None, None
 
 
 class Wire(Protocol):
-    """The connection that carries an answer."""
+    """The interface of the connection that carries an answer."""
 
     def write(self, data: bytes) -> None:
-        """Send bytes, unless the client has disconnected."""
+        """Send bytes. If the client has disconnected, do nothing."""
 
     async def turn(self) -> None:
-        """Wait until it is this connection's turn again."""
+        """Let the other connections send, and wait until it is this connection's turn again."""
 
     async def drain(self) -> None:
         """Wait until the client has read most of the pending bytes.
@@ -88,28 +91,28 @@ class Wire(Protocol):
         """
 
     def unsent(self) -> int:
-        """Return how many written bytes the system has not taken yet."""
+        """Return the number of written bytes that the operating system has not taken yet."""
 
     def close(self) -> None:
-        """Close the connection after the pending bytes are written."""
+        """Close the connection when the pending bytes are written."""
 
     def reset(self) -> None:
-        """Close with RST and drop the pending bytes."""
+        """Close the connection with RST, and drop the pending bytes."""
 
     def take(self, size: int) -> bool:
         """Count bytes that an answer keeps in memory; return False if all answers together keep too many."""
 
     def give_back(self, size: int) -> None:
-        """Count bytes that are no longer kept."""
+        """Subtract bytes that are no longer kept from the count of `take`."""
 
     def upgraded(self, reader: Callable[[bytes], None] | None) -> None:
-        """Give all further bytes of the client to `reader`; None drops them."""
+        """Pass all further bytes of the client to the function `reader`. With None, drop them."""
 
     def reading(self, wanted: bool) -> None:
         """Start or stop reading from the client."""
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
-        """Wait for an awaitable; raises `Disconnected` if the client disconnects meanwhile."""
+        """Wait for an awaitable. Raises `Disconnected` if the client disconnects meanwhile."""
 
 
 class Exchange:
@@ -126,11 +129,11 @@ class Exchange:
 
     @property
     def framing(self) -> Framing | None:
-        """The framing of a complete stream for this client; None if the framing depends on other facts than the events."""
+        """The framing of a complete stream for this client. None if the framing does not depend on the events alone."""
         return chunks if self.request.version == "1.1" else None
 
     def respond(self, status: int, headers: Headers, body: bytes) -> None:
-        """Send a whole answer; `content-length` is added after the given headers."""
+        """Send a whole answer. The header `content-length` is added after the given headers."""
         with_body = status not in (204, 304)
         length = [("content-length", str(len(body)))] if with_body else []
         head = self._head(status, [*headers, *length])
@@ -138,7 +141,7 @@ class Exchange:
         self.end()
 
     async def stream_framed(self, status: int, headers: Headers, framed: Framed) -> None:
-        """Send a whole answer that was framed by `framing`; a short answer is sent in one write."""
+        """Send a whole answer that `framing` has framed. A short answer is sent in one write."""
         head = self._head(status, [*headers, ("transfer-encoding", "chunked")])
         for i, piece in enumerate(framed.chunks(head, b"0\r\n\r\n")):
             if i:
@@ -148,7 +151,10 @@ class Exchange:
         await self.drain()
 
     def start(self, status: int, headers: Headers) -> None:
-        """Begin an answer of unknown length: chunked, or, for an HTTP/1.0 client, delimited by the end of the connection."""
+        """Begin an answer of unknown length.
+
+        The answer is chunked. For an HTTP/1.0 client, the end of the connection marks the end of the answer.
+        """
         self.chunked = self.request.version == "1.1"
         if self.chunked:
             headers = [*headers, ("transfer-encoding", "chunked")]
@@ -157,7 +163,7 @@ class Exchange:
         self.connection.write(self._head(status, headers))
 
     def _head(self, status: int, headers: Headers) -> bytes:
-        """Begin the answer; return its status line and headers."""
+        """Begin the answer. Return the bytes of the answer's status line and headers."""
         if not self.keep_alive and not any(name.lower() == "connection" for name, _ in headers):
             headers = [*headers, ("connection", "close")]
         self.begun = True
@@ -177,7 +183,7 @@ class Exchange:
         self.connection.write(data)
 
     def end(self) -> None:
-        """Write the last chunk; close the connection unless it is kept alive."""
+        """Write the last chunk. Close the connection unless it is kept alive."""
         if self.chunked and not self.ended:
             self.connection.write(b"0\r\n\r\n")
         self.ended = True
@@ -185,22 +191,22 @@ class Exchange:
             self.connection.close()
 
     def cut(self) -> None:
-        """Close the connection here, after the pending bytes, as if the server had exited."""
+        """Close the connection after the pending bytes, in the middle of the answer, as if the server had exited."""
         self.ended = True
         self.connection.close()
 
     def reset(self) -> None:
-        """Reset the connection (RST): the client's read fails."""
+        """Reset the connection (RST), so that the client's read fails."""
         self.ended = True
         self.connection.reset()
 
     def take(self, size: int) -> bool:
-        """Count bytes that are kept until the answer has ended; return False if all clients together have too many."""
+        """Count the bytes that this answer keeps in memory until its end. Return False if all answers together keep too many."""
         self.size += size
         return self.connection.take(size)
 
     def fail(self, name: str) -> None:
-        """Apply a fault that exists only for a WebSocket; over HTTP, such a fault is refused earlier."""
+        """Apply a fault that exists only for a WebSocket. Over HTTP, a fault for a WebSocket is refused before this call."""
         raise NotImplementedError
 
     async def drain(self) -> None:
@@ -211,17 +217,17 @@ class Exchange:
         await self.connection.drain()
 
     async def sent(self) -> None:
-        """Wait until the system has taken all pending bytes, so that a later reset drops none of them on this side."""
+        """Wait until the operating system has taken all pending bytes, so that a later reset does not drop them."""
         while self.connection.unsent():
             await self.wait_for(asyncio.sleep(0.001))
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
-        """Wait for an awaitable while the answer is open; raises `Disconnected` if the client disconnects meanwhile."""
+        """Wait for an awaitable while the answer is open. Raises `Disconnected` if the client disconnects meanwhile."""
         return await self.connection.wait_for(waiting)
 
 
 class MessageExchange(Exchange):
-    """A WebSocket message of a client and the answer to it; an event stream is sent as messages."""
+    """A WebSocket message of a client, and the answer to it. An event stream is sent as messages."""
 
     encoder: Encoder
 
@@ -230,17 +236,17 @@ class MessageExchange(Exchange):
         raise NotImplementedError
 
     def note(self, event: Any) -> None:
-        """Remember the response that the client receives, because the client's next message may continue that response."""
+        """Note an event of the response, because the client's next message may continue this response."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Close the connection after the sent data, including a close frame."""
+        """Close the connection when all sent data, including a close frame, is written."""
         raise NotImplementedError
 
 
 @cache
 def reason(status: int) -> str:
-    """Return the reason phrase of a status."""
+    """Return the reason phrase of an HTTP status."""
     if status == 200:
         return "OK"
     from http import HTTPStatus  # not for most answers: it would slow every start

@@ -1,4 +1,4 @@
-"""Decide how WebSocket handshakes are answered: as the script defines, or as in the recording."""
+"""Decide how the backend answers a WebSocket handshake: as in the script, or as in the recording."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from codex_replay.protocol.script.script import Turn
 
 
 class Handshake(NamedTuple):
-    """The way to accept a handshake: the additional headers of the 101 answer, and whether compression is accepted."""
+    """The acceptance of a handshake: the additional headers of the 101 response, and whether compression is accepted."""
 
     headers: Headers
     compression: bool
 
 
 class Handshakes:
-    """The answers to handshakes, as the key `websocket` of a script defines them; see docs/websocket.md."""
+    """The answers to handshakes that the key `websocket` of a script defines (see docs/websocket.md)."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         #: "off" (426), "on" or "only" (HTTP is refused).
@@ -30,7 +30,7 @@ class Handshakes:
         self._faults = [] if isinstance(faults, str) else list(faults)
 
     def next_handshake(self) -> str | None:
-        """Return the fault of the next handshake, None if the handshake will be accepted."""
+        """Return the fault of the next handshake, or None if the next handshake is accepted."""
         if self._always is not None:
             return self._always
         fault = self._faults.pop(0) if self._faults else "ok"

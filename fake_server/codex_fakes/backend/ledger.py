@@ -1,4 +1,4 @@
-"""The ledger of a session: one entry per request; the oldest entries are dropped when the ledger would grow too large.
+"""The ledger of a session has one entry per request.
 
 A body is kept in parts, which it may share with others, because a client repeats its conversation in each request. Beyond `PLAIN`
 bytes, the older bodies are kept compressed."""
@@ -35,11 +35,11 @@ PACKED = range(4096, 512 * 1024)
 
 
 class Entry:
-    """One request in the ledger: as received, and its result.
+    """One entry of the ledger: a received request and its result.
 
-    `answer` is the source of the answer ("cassette", "turn", "default", "rule", "expect", "miss", "route", ...), `status` its
-    status, `sentence` the reason. `end` is None while the answer is open, then "end", "cut", "reset" or "gone" (the client
-    disconnected).
+    `answer` is the source of the answer: "cassette", "turn", "default", "rule", "expect", "miss", "route", ... `status` is the
+    HTTP status of the answer, and `sentence` the reason of a refusal. `end` is None while the answer is open, and "end", "cut",
+    "reset" or "gone" (the client disconnected) afterwards.
     """
 
     __slots__ = (
@@ -69,7 +69,7 @@ class Entry:
         self.websocket: dict[str, Any] | None = None  # of a WebSocket message: what it was before it was made a full request
 
     def close(self, how: str) -> None:
-        """Note how the answer ended, and wake the waiting tasks."""
+        """Note how the answer has ended, and wake the tasks that wait for its end."""
         first = self.end is None
         if first:
             self.end = how
@@ -104,9 +104,10 @@ class Entry:
         return b"".join(parts) if body is None and parts else body
 
     def written(self, redactor: Redactor | None) -> bytes:
-        """Return the entry as JSON for the control API; `body` is the decoded JSON, else `body_text` the text.
+        """Return the entry as JSON for the control API.
 
-        With a redactor, a long body is left out.
+        `body` is the decoded JSON of the body. If the body is not JSON, `body_text` is its text. With a redactor, a long body is
+        left out.
         """
         request = self.request
         headers = redactor.headers(request.headers) if redactor else request.headers
@@ -156,7 +157,10 @@ def _compressor() -> ZstdCompressor:
 
 
 class Ledger:
-    """The last requests of a session, within the limits; `changed` is called when an entry is added or ends."""
+    """The last requests of a session, as many as the limits allow.
+
+    The function `changed` is called when an entry is added or has ended.
+    """
 
     def __init__(self, limits: Limits, changed: Callable[[], None]) -> None:
         self._limits = limits
@@ -181,7 +185,7 @@ class Ledger:
         return entry
 
     def since(self, n: int) -> list[Entry]:
-        """Return the entries after number `n` that are still kept."""
+        """Return the entries after number `n` that were not dropped."""
         return list(islice(self.entries, max(0, n - self.dropped), None))
 
     def next_has_ended(self, n: int) -> bool:
@@ -190,12 +194,12 @@ class Ledger:
         return at < len(self.entries) and self.entries[at].end is not None
 
     def ended_since(self, n: int) -> list[Entry]:
-        """Return the entries after number `n`, up to the first entry whose answer is open; at most `FOLLOWED` entries."""
+        """Return the entries after number `n`, up to the first entry whose answer is open. Return at most `FOLLOWED` entries."""
         at = max(0, n - self.dropped)
         return list(takewhile(lambda entry: entry.end is not None, islice(self.entries, at, at + FOLLOWED)))
 
     def closed(self, entry: Entry, first: bool) -> None:
-        """Note that the answer to an entry has ended; `first` is True if this is the first such note for the entry."""
+        """Note that the answer to an entry has ended. `first` is True for the first such note of this entry."""
         if first:
             self.ended += 1
             if entry.body is not None and (length := len(entry.body)) > self._limits.ledger_bytes // 2:

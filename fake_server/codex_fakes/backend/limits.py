@@ -1,4 +1,4 @@
-"""Limits for clients. With these limits, no client can stop the backend, fill its memory, or block other clients."""
+"""Limits for clients. The limits ensure that no client can stop the backend, fill its memory, or block other clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MB = 1024 * 1024
 
 
 class Limits(Value):
-    """The limits of one process; sizes are in bytes."""
+    """The limits of one backend process. Sizes are in bytes."""
 
     #: The maximum size of a body, sent and decoded: beyond it the answer is 413. The largest known of a client is 10 MB.
     body: int = 64 * MB
@@ -37,7 +37,7 @@ class Open(Protocol):
 
 
 class Traffic:
-    """The open connections of one process, their turns, and the number of bytes of request bodies in transit."""
+    """The open connections of one process, the order in which they may send, and the bytes of all request bodies in memory."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()

@@ -1,4 +1,4 @@
-"""Play a turn of a script to the client for which it was chosen: streamed or not, complete or with the turn's fault."""
+"""Answer a client's request with a turn of the script, as a stream or as one JSON body, complete or with the turn's fault."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_CACHE = ("cache-control", "no-cache")
 
 
 async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:
-    """Answer a request with a turn; `label` is part of the ids of the reply."""
+    """Answer a request with a turn. `label` is a part of the ids in the reply."""
     whole = exchange.request.header("originator") is None  # Codex sends it, and its recordings are without what it does not read
     streamed = body.get("stream") is True
     background = body.get("background") is True
@@ -73,19 +73,25 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
 
 
 def _is_kept(turn: Turn, events: bool) -> bool:
-    """Return True if the reply is stored as a response. A broken reply, or an error in place of a response, is not stored."""
+    """Return True if the reply must be stored as a response.
+
+    A reply with a fault, or an error in place of a response, is not stored.
+    """
     ends_in_error = bool(turn.items) and turn.items[-1]["type"] == "error"
     return turn.fault is None and turn.status == 200 and (events or not ends_in_error)
 
 
 def _first(turn: Turn) -> list[Wait | Gate]:
-    """Return the waits (a delay, a gate) before an answer begins."""
+    """Return the waits (delays and gates) before an answer begins."""
     delay: list[Wait | Gate] = [Wait(turn.first_delay_ms)] if turn.first_delay_ms else []
     return delay if turn.gate is None else [*delay, Gate(turn.gate)]
 
 
 def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: str) -> Iterator[Awaitable[Any]]:
-    """Yield the waits of a response that runs in the background: without `background`, these waits would delay its stream."""
+    """Yield the delays and gates of a response that runs in the background.
+
+    Without `background`, the delays and gates would delay the stream of the response.
+    """
     for act in [*_first(turn), *unstreamed.pauses(turn, reply(turn, body, label))]:
         if isinstance(act, Gate):
             session.reach(act.name)
@@ -97,7 +103,7 @@ def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: st
 async def _play_unstreamed(
     exchange: Exchange, session: Session, entry: Entry, turn: Turn, steps: list[Step], headers: list[tuple[str, str]]
 ) -> None:
-    """Answer with the response as one JSON body; apply the waits, gates and faults of the turn."""
+    """Answer with the response as one JSON body. Apply the delays, gates and faults of the turn."""
     if (why := unstreamed.refusal(turn)) is not None:
         miss(exchange, entry, f"turns[{entry.turn}]: {why}")
         return

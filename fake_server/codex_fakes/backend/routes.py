@@ -1,6 +1,7 @@
-"""Decide which path of the Responses backend gets which answer.
+"""Choose the answer for each path of the Responses backend.
 
-Only the end of a path matters, so a client may use any base path. `/s/NAME` at the beginning selects the session."""
+Only the end of a path matters, so a client may use any base path. `/s/NAME` at the beginning selects the session.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from codex_replay.protocol.script.expect import mismatch
 
 
 async def answer(exchange: Exchange, session: Session, path: str, query: str) -> None:
-    """Answer one request of a client (`path` is without the session's prefix), and enter it into the ledger."""
+    """Answer one request of a client, and add the request to the ledger. `path` does not contain the prefix of the session."""
     request = exchange.request
     entry = session.enter(request)
     try:
@@ -237,7 +238,9 @@ ROUTES = (
 
 
 def split_target(target: str) -> tuple[str | None, str, str]:
-    """Split a request target into the session's name (None: the default one), the path without it, and the query."""
+    """Split a request target into the name of the session (None means the default session), the path without the session's
+    prefix, and the query.
+    """
     path, _, query = target.partition("#")[0].partition("?")
     if not path.startswith("/") and "://" in path:  # the absolute form, as a client of a proxy writes it
         path = "/" + path.partition("://")[2].partition("/")[2]

@@ -1,13 +1,13 @@
 """The fake Responses backend, as a program.
 
+When the backend is ready, it prints one line of JSON on stdout: {"url": ..., "pid": ..., "token": ...}. The control API requires
+this token. The backend ends on SIGTERM or SIGINT. With --exit-with-stdin, the backend also ends when its stdin ends, so that it
+does not outlive the program that started it.
+
     python -m codex_fakes.backend --port 0 [--host 127.0.0.1] [--script F.json] [--exit-with-stdin]
                                   [--cassette F|DIR [--by content|connection] [--over PARTS] [--pace fast]]
                                   [--allow-host NAME] [--max-body N] [--ledger-requests N] [--ledger-bytes N] [--idle-seconds S]
-
-When it is ready it prints one line of JSON, {"url": ..., "pid": ..., "token": ...}, on stdout; the token is for the control API.
-The program ends on SIGTERM or SIGINT. With --exit-with-stdin it also ends when its stdin ends, so that it cannot outlive the
-program that
-started it."""
+"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LONGEST_SCRIPT = 64 << 20  # bytes: a device goes on without end
 
 
 class Backend:
-    """All sessions and connections of one process."""
+    """The fake backend of one process: all its sessions and connections."""
 
     def __init__(self, script: Script | None = None, limits: Limits | None = None, guard: WebGuard | None = None) -> None:
         self.limits = limits or Limits()
@@ -53,12 +53,12 @@ class Backend:
         self._refused: set[str] = set()
 
     def connect(self) -> Connection:
-        """Make the protocol for an accepted connection."""
+        """Return the protocol object for an accepted connection."""
         self._accepted += 1
         return Connection(self.handle, self._accepted, self.traffic)
 
     async def handle(self, exchange: Exchange) -> None:
-        """Answer one request: the control API, or the session that its path names."""
+        """Answer one request, from the control API or from the session that the path of the request names."""
         request = exchange.request
         name, path, query = split_target(request.target)
         controls = name is None and path.startswith(PREFIX)
@@ -94,7 +94,7 @@ async def _sweep(backend: Backend) -> None:
 
 
 async def serve(backend: Backend, host: str, port: int, signals: int, *, exit_with_stdin: bool) -> None:
-    """Listen until `signals` (see `_signals`) is readable; then close every connection and the port."""
+    """Serve until `signals` (see `_signals`) is readable, and then close every connection and the port."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     loop.add_reader(signals, stop.set)
@@ -119,7 +119,8 @@ async def serve(backend: Backend, host: str, port: int, signals: int, *, exit_wi
 def _signals() -> int:
     """Return a file descriptor that becomes readable at SIGTERM or SIGINT.
 
-    The loop's own add_signal_handler would import `inspect`, and a call of `signal.signal` while the loop runs would do so too.
+    The method add_signal_handler of the event loop is not used, because it imports `inspect`, which is slow. A call of
+    `signal.signal` while the loop runs also imports it.
     """
     woken, wakes = socket.socketpair()
     for end in (woken, wakes):
@@ -173,7 +174,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
 
 
 def read_options(argv: list[str]) -> dict[str, Any]:
-    """Return the options by name; raises ValueError with a sentence."""
+    """Return the command-line options by name. Raises ValueError with a sentence."""
     given: dict[str, Any] = {
         name: list(default) if isinstance(default, list) else default for name, (default, _) in OPTIONS.items()
     }

@@ -1,7 +1,8 @@
-"""Sessions: the script and the requests of one test, separate from all other sessions of the process.
+"""The sessions of the backend.
 
-A session has a script and its position, the ledger of requests, the gates and the tokens. The path chooses the
-session (`/s/NAME/...`), so that hundreds of tests can use one backend at the same time.
+A session belongs to one test, and is separate from all other sessions of the process. A session has a script and the position in
+it, the ledger of requests, the gates and the tokens. The path chooses the session (`/s/NAME/...`), so that hundreds of tests can
+use one backend at the same time.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 class Changes:
     """The tasks that wait for changes of a session.
 
-    The tasks are in a separate object, so that a waiting task does not keep the session alive.
+    The tasks are in a separate object, so that a waiting task does not keep the session in memory.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class Changes:
 
 
 class Session:
-    """The session of one test: everything that the test may set and read."""
+    """The session of one test, with everything that the test may set and read."""
 
     def __init__(self, name: str, script: Script | None, limits: Limits | None = None) -> None:
         self.name = name
@@ -64,7 +65,7 @@ class Session:
         self.set_script(script)
 
     def set_script(self, script: Script | None) -> None:
-        """Start a script at its first turn, with new tokens; the ledger is kept."""
+        """Start a script at its first turn, with new tokens. The ledger stays unchanged."""
         self.asked.close()
         self.asked = Asked()
         self.script = script
@@ -89,13 +90,13 @@ class Session:
     def choose(
         self, body: Mapping[str, Any], headers: list[tuple[str, str]], earlier: Sequence[Mapping[str, Any]] = ()
     ) -> tuple[int, Turn, str] | str:
-        """Choose the turn for a request and consume it (`codex_replay.protocol.script.choose`)."""
+        """Choose the turn for a request, and mark the turn as used (see `codex_replay.protocol.script.choose`)."""
         return self.turns.choose(body, headers, earlier) if self.script is not None else "There is no script."
 
     def owns(self, turn: Turn) -> bool:
         """Return True if the replies of a turn may be cached.
 
-        The turn must belong to the script, and must not be made for a single request.
+        A turn may be cached if it belongs to the script. A turn that was made for a single request may not be cached.
         """
         return id(turn) in self._own
 
@@ -104,7 +105,7 @@ class Session:
         return self.turns.unused()
 
     def gate(self, name: str) -> asyncio.Event:
-        """Return the gate of this name; it is closed until it is released."""
+        """Return the gate with this name. A gate is closed until it is released."""
         return self.gates.setdefault(name, asyncio.Event())
 
     def reach(self, name: str) -> None:
@@ -113,7 +114,7 @@ class Session:
         self._changes.report()
 
     async def wait_for(self, condition: Any, seconds: float) -> bool:
-        """Wait until `condition()` is true, at most `seconds` seconds; return True if it became true."""
+        """Wait until `condition()` is true, for at most `seconds` seconds. Return True if the condition became true."""
         waiter = asyncio.Event()
         self._changes.waiters.add(waiter)
         try:

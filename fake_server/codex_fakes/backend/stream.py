@@ -1,4 +1,4 @@
-"""Send the steps of a reply to the client: cut into chunks, with delays, gates and breaks."""
+"""Send the steps of a reply to the client, in chunks, with delays, gates and broken connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH = 256 * 1024
 
 
 async def stream(exchange: Exchange, session: Session, turn: Turn, acts: Iterable[Act]) -> str:
-    """Perform the acts on a started answer and end it; return its end: "end", "cut" or "reset"."""
+    """Perform the acts of a started answer, and end the answer. Return the kind of the end: "end", "cut" or "reset"."""
     batch: list[bytes] = []
     size = made = 0
     for act in acts:

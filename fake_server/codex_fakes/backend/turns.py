@@ -1,8 +1,9 @@
-"""Let requests and answers take turns, so that a large number of them cannot block another client.
+"""Let requests and answers proceed in turns, so that a large number of them cannot block another client.
 
-The event loop looks for new data once in each of its rounds, and a new request needs several rounds. Without a limit, a round
-with a thousand busy streams has a thousand steps. Therefore a request begins only in its turn, and an answer continues only in
-its turn. One round of the loop has `MOST` turns: half of them for requests and half for answers, if enough of both wait.
+The event loop reads new data once in each of its rounds, and a new request needs several rounds. Without a limit, a round with a
+thousand busy streams has a thousand steps. Therefore a request begins only when it has a turn, and an answer continues only when
+it has a turn. One round of the loop has `MOST` turns. If enough requests and answers wait, half of the turns are for requests and
+half are for answers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _Waiting = deque["asyncio.Future[None]"]
 
 
 class Turns:
-    """The turns of one process."""
+    """The queues of one process in which requests and answers wait for their turns."""
 
     def __init__(self) -> None:
         self._requests: _Waiting = deque()
@@ -28,7 +29,7 @@ class Turns:
     async def begin(self) -> None:
         """Wait for the turn of a new request.
 
-        The newest and the oldest waiting request get a turn alternately, so a thousand requests that come at the same time do not
+        The newest and the oldest waiting request get a turn alternately. As a result, a thousand simultaneous requests do not
         delay a later request.
         """
         if self._room and not self._requests:
@@ -39,9 +40,9 @@ class Turns:
             await self._turn(self._requests)
 
     async def go_on(self) -> None:
-        """Wait for the next turn of an answer, which never comes immediately.
+        """Wait for the next turn of an answer. The turn never comes immediately.
 
-        Answers get their turns in the order in which they began to wait.
+        Waiting answers get their turns in the order in which they began to wait.
         """
         await self._turn(self._answers)
 
@@ -57,7 +58,7 @@ class Turns:
             asyncio.get_running_loop().call_soon(self._round)
 
     def _round(self) -> None:
-        """Give the turns of the next round."""
+        """Assign the turns of the next round of the event loop."""
         requests, answers = self._requests, self._answers
         self._room = MOST
         while self._room and (requests or answers):

@@ -1,12 +1,15 @@
-"""`fake-codex exec`: one prompt, one turn, answered from the same script as the app-server, with the texts of `codex exec` 0.92.
+"""`fake-codex exec`: one prompt and one turn, answered from the same script as the app-server, with the texts of `codex exec`
+0.92.
 
-    fake-codex exec [--json] [-o FILE] [--skip-git-repo-check] [PROMPT | -]
-    fake-codex exec review [--uncommitted | --base BRANCH | --commit SHA [--title TITLE] | PROMPT | -]
+`fake-codex exec [--json] [-o FILE] [--skip-git-repo-check] [PROMPT | -]`
 
-Options, texts and exit statuses are those of recordings of the real binary: status 0 when the turn is completed, 1 when it
-failed, 2 for wrong arguments. With `FAKE_CODEX_STATE`, `resume` continues a thread of another process, as in the real `codex
-exec`. Without `FAKE_CODEX_STATE` threads are not stored, so `resume` starts a new thread under the given id. Of the log lines of
-the real binary, those of failed requests to the model are written."""
+`fake-codex exec review [--uncommitted | --base BRANCH | --commit SHA [--title TITLE] | PROMPT | -]`
+
+The options, texts and exit statuses are those of the real binary in recordings. The status is 0 if the turn is completed, 1 if
+the turn failed, and 2 for wrong arguments. With `FAKE_CODEX_STATE`, `resume` continues a thread of another process, as in the
+real `codex exec`. Without `FAKE_CODEX_STATE`, threads are not stored, so `resume` starts a new thread with the given id. The fake
+writes only those log lines of the real binary that report failed requests to the model.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
 
 
 class _Exec:
-    """One run of `codex exec`. The run receives the frames of the thread in place of an app-server."""
+    """One run of `codex exec`. The run receives the frames of the thread that an app-server would send to its client."""
 
     user_agent = f"codex_exec/{DEFAULT}"
     experimental = False
@@ -96,7 +99,7 @@ class _Exec:
         self._output: Output = (JsonOutput if options.get("json") else TextOutput)(self._thread, self._prompt)
 
     def _prepare_review(self) -> str:
-        """Prepare the review that the options request; return the text that takes the place of the prompt."""
+        """Prepare the review that the options request. Return the text that is used in place of the prompt."""
         given = self._options["prompt"]
         try:
             target = review.target(self._options, _prompt(given) if given == "-" else given)
@@ -140,7 +143,10 @@ class _Exec:
         return self._resumed
 
     def _stored(self, provider: str) -> Thread | None:
-        """Return the thread to resume, by its id or the last changed one; None if a new thread must start."""
+        """Return the thread to resume: the thread with the given id, or the last changed thread.
+
+        Return None if a new thread must start.
+        """
         options = self._options
         if "resume" not in options:
             return None
@@ -152,7 +158,7 @@ class _Exec:
         return max(kept, key=lambda thread: (int(thread.updated), thread.id), default=None)
 
     def run(self) -> int:
-        """Run the turn; return the exit status."""
+        """Run the turn. Return the exit status."""
         self._output.begin()
         self._session.listen(self._thread, "v1")
         if self._resumed is not None:
@@ -191,30 +197,30 @@ class _Exec:
         """Hold nothing back."""
 
     def write_out(self, frame: dict[str, Any]) -> None:
-        """Process a frame of the thread: events are printed."""
+        """Process a frame of the thread. Print the frame if it is an event."""
         self._session.save()
         if frame.get("method", "").startswith("codex/event/"):
             self._output.event(frame["params"]["msg"])
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Do nothing, because `exec` never gets requests."""
+        """Do nothing, because `exec` has no client that sends requests."""
 
 
 def _log(text: str) -> None:
-    """Write a line of the real binary's log: SDKs show it when a turn fails."""
+    """Write a line in the form of the real binary's log. SDKs show this line when a turn fails."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     write_out(f"{now} ERROR codex_api::endpoint::responses: error={text}")
 
 
 def _tell_unheeded(environ: Mapping[str, str]) -> None:
-    """Warn about settings that apply only to the app-server: `exec` has no client with frames to match or to capture."""
+    """Warn about settings that apply only to the app-server. `exec` has no client whose frames can be matched or captured."""
     unheeded = [name for name in _APP_SERVER if environ.get(name)]
     if unheeded:
         write_out(f"fake-codex: exec ignores {', '.join(unheeded)}: only `fake-codex app-server` uses it.")
 
 
 def _schema(path: str | None) -> Any:
-    """Return the schema in a file; raises `Wrong` if the file has no schema."""
+    """Return the JSON Schema in a file. Raises `Wrong` if the file contains no schema."""
     if path is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The arguments of `fake-codex exec`, and the messages for wrong arguments, as in `codex exec` 0.92.0."""
+"""Parse the arguments of `fake-codex exec`. The messages for wrong arguments are those of `codex exec` 0.92.0."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HELP = "\n\nFor more information, try '--help'.\n"
 
 
 class Wrong(Exception):
-    """The command cannot run; the text is for stderr, with an exit status."""
+    """The command cannot run. The exception has the text for stderr and the exit status."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
@@ -49,12 +49,16 @@ class Wrong(Exception):
 
 
 def parse(words: list[str]) -> dict[str, Any]:
-    """Return the options by name, `config` as a list of pairs, the prompt and the thread to resume; raises `Wrong`."""
+    """Return the options by name, with `config` as a list of pairs, the prompt, and the thread to resume. Raises `Wrong`."""
     return _Arguments().read(words)
 
 
 def _tip(word: str, left: list[str]) -> str:
-    """Return the tip for an unknown option: the command that has it, if that command follows, or how to pass it as a value."""
+    """Return the tip for an unknown option.
+
+    If a command with this option follows, the tip names this command. If no such command follows, the tip explains how to pass
+    the unknown option as a value.
+    """
     others = {"resume": _RESUME_FLAGS, "review": {**review.VALUES, **review.FLAGS}}
     command = next((word for word in left if word in others), None)
     tip = (
@@ -64,7 +68,7 @@ def _tip(word: str, left: list[str]) -> str:
 
 
 class _Arguments:
-    """One command line: `command` is the command of `exec`, `used` the options so far, as a usage shows them."""
+    """One command line. `command` is the subcommand of `exec`. `used` are the options so far, in the form for the usage line."""
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {name: [] for name in (*_MANY, "features")}
@@ -102,7 +106,7 @@ class _Arguments:
         return self._whole()
 
     def _begin(self, command: str) -> None:
-        """Begin the arguments of a command; a prompt before it has no effect."""
+        """Begin the arguments of a subcommand. A prompt before the subcommand has no effect."""
         self.command, self.plain, self.used = command, [], []
         self.options[command] = True
         if command == "resume":
@@ -131,7 +135,7 @@ class _Arguments:
             self._take("image", left.pop(0))
 
     def _use(self, name: str, shown: str) -> None:
-        """Note that an option is given; raises `Wrong` if it may not be given again."""
+        """Note that an option is used. Raises `Wrong` if the option was used before and must not be repeated."""
         if shown in self.used and name not in (*_MANY, "feature"):
             message = f"error: the argument '{shown}' cannot be used multiple times\n\n{self._usage()}{_HELP}"
             raise Wrong(message, 2)
@@ -140,7 +144,7 @@ class _Arguments:
             self.options.pop(_ACCESS[name], None)  # that of a command counts
 
     def _take(self, name: str, given: str) -> None:
-        """Add the value of an option; raises `Wrong` for an impossible value."""
+        """Add the value of an option. Raises `Wrong` for an invalid value."""
         possible = _POSSIBLE.get(name, (given,))
         if given not in possible:
             values = f"[possible values: {', '.join(possible)}]"
@@ -190,7 +194,7 @@ class _Arguments:
         return Wrong(f"error: unexpected argument '{word}' found{tip}\n\n{self._usage(shows_used)}{_HELP}", 2)
 
     def _usage(self, shows_used: bool = False) -> str:
-        """Return the usage of the command: with the options that were used, or with a word for all."""
+        """Return the usage line of the command, with the options that were used, or with `[OPTIONS]` for all options."""
         names = _PLAIN[self.command]
         places = [f"<{name}>" if shows_used and n < len(self.plain) else f"[{name}]" for n, name in enumerate(names)]
         before = [shown for shown in dict.fromkeys(self.used) if shown != review.PROMPT] if shows_used else ["[OPTIONS]"]

@@ -1,4 +1,4 @@
-"""The output of `codex exec` 0.92 for a turn, as recorded: text for people on stderr, or JSON lines on stdout (`--json`)."""
+"""Print a turn in the form of `codex exec` 0.92, as recorded: as text on stderr, or as JSON lines on stdout (`--json`)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Output:
         raise NotImplementedError
 
     def event(self, message: dict[str, Any]) -> None:
-        """Print one EventMsg, if `codex exec` prints events of its type."""
+        """Print one event (`EventMsg`) if `codex exec` prints events of its type."""
         show = self._show.get(message["type"])
         if show is not None:
             show(message)
 
     def end(self, last: str | None) -> str | None:
-        """Finish the output after the turn, and return the last message. `last` is the file to write this message to."""
+        """Finish the output after the turn. Return the last message. `last` is the file to which this message is written."""
         raise NotImplementedError
 
 
@@ -81,7 +81,7 @@ class TextOutput(Output):
         sys.stderr.write(text + "\n")
 
     def begin(self) -> None:
-        """Show the settings and the prompt."""
+        """Print the settings and the prompt."""
         settings = self._thread.settings
         self._write_out(f"OpenAI Codex v{DEFAULT} (research preview)\n--------")
         for name, value in (
@@ -142,7 +142,7 @@ class TextOutput(Output):
         self._message = m["last_agent_message"]
 
     def end(self, last: str | None) -> str | None:
-        """Show the tokens on stderr, and the last message on stdout."""
+        """Print the number of tokens on stderr, and the last message on stdout."""
         if last is not None and self._message is None:
             self._write_out(f"Warning: no last agent message; wrote empty content to {last}")
         if self._tokens is not None:
@@ -295,7 +295,7 @@ def _ms(m: dict[str, Any]) -> int:
 
 
 def _sandbox(sandbox: dict[str, Any]) -> str:
-    """Return a sandbox as the header shows it."""
+    """Return the name of a sandbox in the form for the header of the output."""
     if sandbox["type"] != "workspaceWrite":
         return "read-only" if sandbox["type"] == "readOnly" else "danger-full-access"
     temporary = [name for name, key in (("/tmp", "excludeSlashTmp"), ("$TMPDIR", "excludeTmpdirEnvVar")) if not sandbox[key]]

@@ -28,7 +28,7 @@ NO_COMMIT = (
 
 
 def target(options: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
-    """Return the target of the review, in the form of `review/start`; raises ValueError if the options name no target."""
+    """Return the target of the review in the form of `review/start`. Raises ValueError if the options name no target."""
     if "uncommitted" in options:
         return {"type": "uncommittedChanges"}
     if "base" in options:
@@ -43,9 +43,9 @@ def target(options: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
 
 
 def review(session: Session, thread: Thread, wanted: dict[str, Any]) -> tuple[str, Review | None]:
-    """Return the text that takes the place of the prompt, and the review.
+    """Return the text that is used in place of the prompt, and the review.
 
-    No review can begin against a branch without a repository.
+    The review is None for a review against a branch without a repository, because such a review cannot begin.
     """
     hint, prompt = texts(session, wanted)
     if prompt is None:

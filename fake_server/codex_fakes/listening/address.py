@@ -1,4 +1,4 @@
-"""The value of `--listen`, read as the real 0.169.0 reads it."""
+"""Parse the value of `--listen` in the same way as the real Codex 0.169.0."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Address(NamedTuple):
 
 
 class BadAddress(ValueError):
-    """The server cannot listen at an address; the text is the message of the real server, and `status` its exit status."""
+    """The server cannot listen at an address. The text is the message of the real server, and `status` is its exit status."""
 
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class BadAddress(ValueError):
 
 
 def parse(value: str, home: str) -> Address:
-    """Return the address to listen at; `home` is the CODEX_HOME. Raises `BadAddress`."""
+    """Return the address at which the server must listen. `home` is the directory CODEX_HOME. Raises `BadAddress`."""
     if value == "off":
         raise BadAddress("Error: no transport configured; use --listen or enable remote control", 1)
     if value.startswith(_UNIX):
@@ -63,14 +63,17 @@ def parse(value: str, home: str) -> Address:
 
 
 def default_socket(home: str) -> str:
-    """Return the socket file of `unix://`: one for each CODEX_HOME, below a folder that only the user can open."""
+    """Return the socket file for `unix://`.
+
+    Each CODEX_HOME has a separate socket file, in a folder that only the user can open.
+    """
     folder = os.path.join(tempfile.gettempdir(), f"fake-codex-daemon-{os.getuid()}")
     os.makedirs(folder, 0o700, exist_ok=True)
     return os.path.join(folder, hashlib.sha256(home.encode()).hexdigest()[:32])
 
 
 def claim(path: str) -> None:
-    """Make room for a socket file: a socket that no server uses is removed; any other file is kept. Raises `BadAddress`."""
+    """Prepare the path of a socket file: remove a socket that no server uses, and keep any other file. Raises `BadAddress`."""
     if (size := len(os.fsencode(path))) > _LONGEST:
         raise BadAddress(
             f"Error: the path of the socket has {size} bytes, but fake-codex can use at most {_LONGEST}; "
@@ -93,7 +96,7 @@ def claim(path: str) -> None:
 
 
 def unusable(error: OSError) -> BadAddress:
-    """Return the real server's message for an address that the system refuses."""
+    """Return the real server's error message for an address that the operating system refuses."""
     if error.errno is None:
         return BadAddress(f"Error: {error}", 1)
     words = "Address in use" if error.errno == errno.EADDRINUSE else os.strerror(error.errno)

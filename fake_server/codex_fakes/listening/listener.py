@@ -1,4 +1,4 @@
-"""Listen for WebSocket connections, and let a server answer them: one JSON-RPC message is one text frame.
+"""Listen for WebSocket connections, and let a server answer them. Each JSON-RPC message is one text frame.
 
 Source: the real 0.169.0: any path is upgraded, without compression; `/healthz` and `/readyz` answer 200; a request with an Origin
 is refused, because a web page has made it. The server outlives its connections. A signal ends it with status 0: after the
@@ -36,8 +36,10 @@ _UNUSABLE = ("FAKE_CODEX_CAPTURE", "FAKE_CODEX_FAULT", "FAKE_CODEX_STATE")
 
 
 def run(address: Address, environ: Mapping[str, str], overrides: list[tuple[str, str]]) -> int:
-    """Serve until a signal; return the exit status. Raises `BadAddress` for an address that cannot be used, and `ValueError`,
-    `OSError` or `CassetteError` for bad settings.
+    """Serve until a signal arrives.
+
+    Return the exit status. Raises `BadAddress` for an address that cannot be used, and `ValueError`, `OSError` or `CassetteError`
+    for bad settings.
     """
     for name in _UNUSABLE:
         if environ.get(name):
@@ -47,7 +49,10 @@ def run(address: Address, environ: Mapping[str, str], overrides: list[tuple[str,
 
 
 class Listener:
-    """Accepts connections: all share one scripted server or, with a cassette, each gets a separate replay."""
+    """Accepts connections.
+
+    With a script, all connections share one server. With a cassette, each connection gets a separate replay.
+    """
 
     def __init__(self, environ: Mapping[str, str], overrides: list[tuple[str, str]]) -> None:
         self._environ = environ
@@ -62,7 +67,7 @@ class Listener:
         self._open: set[ServerConnection] = set()
 
     async def serve(self, address: Address) -> int:
-        """Listen until a signal comes or the server ends; return the exit status."""
+        """Listen until a signal arrives or the server ends. Return the exit status."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._signal)
@@ -80,7 +85,7 @@ class Listener:
         return self._shared.close() if self._shared else self._status
 
     def _signal(self) -> None:
-        """Handle a signal: end after the running turns. At a second signal, end immediately."""
+        """Handle a signal: end when the running turns have ended. After a second signal, end immediately."""
         if self._signalled or self._shared is None:
             self._ended.set()
         self._signalled = True
@@ -146,7 +151,7 @@ class Listener:
             self._open.discard(websocket)
 
     async def _receive(self, server: Driven, websocket: ServerConnection, connection: Connection, news: asyncio.Event) -> None:
-        """Pass a client's messages to the server, until the client leaves or the server ends."""
+        """Pass the messages of a client to the server until the client disconnects or the server ends."""
         with contextlib.suppress(ConnectionClosed):
             async for message in websocket:
                 if isinstance(message, str):  # the real server ignores a binary message
@@ -176,7 +181,7 @@ class Listener:
                     await self._news.wait()
 
     async def _drive(self, server: Driven, news: asyncio.Event) -> None:
-        """Let a server write its output, and wait for new input between two writes."""
+        """Let the server write its output, and wait for new input between two writes."""
         try:
             while not server.over:
                 pause = server.pause()
@@ -211,7 +216,7 @@ async def _send(websocket: ServerConnection, connection: Connection, outgoing: a
 
 
 def _respond(websocket: ServerConnection, request: Request) -> Response | None:
-    """Answer a request that is not a handshake; return None to continue the handshake."""
+    """Answer an HTTP request that is not a handshake. Return None to continue the handshake."""
     headers = request.headers
     if "Origin" in headers:
         return _response(HTTPStatus.FORBIDDEN)

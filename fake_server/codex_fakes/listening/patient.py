@@ -1,7 +1,7 @@
 """A connection on which the frames of a client wait until its handshake is answered.
 
-The library itself immediately processes bytes that follow the request: it would answer a ping before the 101, and would fail with
-a traceback if the client has also ended its direction.
+Without this class, the `websockets` library immediately processes the bytes after the request: it answers a ping before the 101
+response, and fails with a traceback if the client has also closed its direction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _END = b"\r\n\r\n"
 
 
 class Patient(ServerConnection):
-    """A server's connection whose client may send frames, and end its direction, with the handshake."""
+    """A server's connection whose client may send frames, and close its direction, before the handshake is answered."""
 
     _tail = b""  # of the head, until it is whole
     _early: bytes | None = None  # what came after the head, while it is not answered
@@ -42,7 +42,10 @@ class Patient(ServerConnection):
             self.transport.abort()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
-        """Take the end of the client's direction."""
+        """Note that the client has closed its direction.
+
+        The end of the client's direction is processed only when the handshake is answered.
+        """
         self._ended = self._is_asked() and self.response is None
         return self._ended or super().eof_received()
 

@@ -1,9 +1,8 @@
 """The servers behind a listener.
 
-A server with a script serves all connections; with a recording, each connection gets its own replay.
-
-`fake-codex app-server` on stdio uses the same two kinds of server. Only their input and output differ: each line comes from a
-connection, or goes to connections. Source: the real 0.169.0, with two connections: threads are shared; messages of a thread go to
+One server with a script serves all connections. With a recording, each connection gets a separate replay. `fake-codex app-server`
+on stdio uses the same two kinds of server. The servers in this module differ only in their input and output: lines come from
+connections and go to connections. Source: the real 0.169.0, with two connections: threads are shared; messages of a thread go to
 the connections that started or resumed it, and messages about the list of threads go to all.
 """
 
@@ -37,7 +36,10 @@ _UNFOLLOWS = "thread/unsubscribe"
 
 
 class Connection:
-    """The state of one connection. `send` takes a message; `waiting` is the number of bytes that are not yet sent."""
+    """The state of one connection.
+
+    The function `send` takes a message. `waiting` is the number of bytes that are not sent yet.
+    """
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self.send = send
@@ -48,9 +50,9 @@ class Connection:
 
 
 class Driven(Stdio):
-    """A server without stdin and stdout: the listener passes lines to it, and lets it continue.
+    """A server without stdin and stdout.
 
-    `over` is True once it has ended.
+    The listener passes lines to the server, and lets the server continue. `over` is True when the server has ended.
     """
 
     over = False
@@ -70,9 +72,9 @@ class Driven(Stdio):
             self._status, self.over = end.status, True
 
     def pause(self) -> float | None:
-        """Write the output that is due.
+        """Write the output that is due now.
 
-        Return the seconds until more can be written: 0 for immediately, None if input must come first.
+        Return the seconds until more output can be written (0 means immediately), or None if input must come first.
         """
         if self.due:
             self._move_due()
@@ -82,7 +84,7 @@ class Driven(Stdio):
         return None if due is None else max(0.0, due - monotonic())
 
     def backlog(self) -> int:
-        """Return the number of bytes that keep this server from writing more."""
+        """Return the number of unsent bytes. If there are too many unsent bytes, the server writes nothing more."""
         raise NotImplementedError
 
 
@@ -103,13 +105,14 @@ class Replayed(Driven, AppServer):
         self._connection.send(raw)
 
     def backlog(self) -> int:
-        """Return the number of bytes that the connection has not yet taken."""
+        """Return the number of bytes that the connection has not taken yet."""
         return self._connection.waiting
 
 
 class Shared(Driven, ScriptedServer):
-    """One scripted server for all connections: each request gets a new id for the server, and its answer gets the client's id
-    back.
+    """One scripted server for all connections.
+
+    Each request gets a new id for the server, and its answer gets the client's id again.
     """
 
     def __init__(self, environ: Mapping[str, str], overrides: list[tuple[str, str]]) -> None:
@@ -148,7 +151,7 @@ class Shared(Driven, ScriptedServer):
         super().line(live)
 
     def _unfollow(self, connection: Connection, params: Any) -> str | None:
-        """Stop sending a thread's messages to a connection.
+        """Stop sending the messages of a thread to a connection.
 
         Return the status for the response, or None if the request is invalid.
         """
@@ -170,7 +173,7 @@ class Shared(Driven, ScriptedServer):
         self._greeted = None
 
     def leave(self, connection: Connection) -> None:
-        """Forget a connection that was closed; its threads continue."""
+        """Forget a closed connection. The threads of the connection continue."""
         self.connections.remove(connection)
         for followers in (*self._followers.values(), self._last):
             if connection in followers:
@@ -179,7 +182,10 @@ class Shared(Driven, ScriptedServer):
     # -- out ----------------------------------------------------------------------------------------------------------
 
     def write_out(self, frame: dict[str, Any]) -> None:
-        """Send a frame; the answer to initialize, and the notifications after it, go only to the new client, without any wait."""
+        """Send a frame.
+
+        The answer to initialize, and the notifications after this answer, go only to the new client, without any wait.
+        """
         if self._greeted is None:
             super().write_out(frame)
             return
@@ -193,7 +199,7 @@ class Shared(Driven, ScriptedServer):
             connection.send(dumps(frame))
 
     def _recipients(self, frame: dict[str, Any]) -> list[Connection]:
-        """Return the connections that get a frame; an answer gets the id of the client's request."""
+        """Return the connections that get a frame, with the frame for each. An answer gets the id of the client's request."""
         if is_reply(frame):
             return self._answered(frame)
         if self._greeted is not None:
@@ -232,5 +238,8 @@ class Shared(Driven, ScriptedServer):
         return bool(self.due) or (self._session is not None and self._session.busy)
 
     def backlog(self) -> int:
-        """Return 0, because a connection that does not read must not delay others; the listener disconnects it."""
+        """Return 0, because a connection that does not read must not delay other connections.
+
+        The listener disconnects such a connection.
+        """
         return 0

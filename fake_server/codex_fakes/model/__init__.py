@@ -1,1 +1,1 @@
-"""The scripted model, shared by the scripted fake and the backend."""
+"""The scripted model, which the scripted fake and the fake backend share."""

@@ -1,8 +1,9 @@
 """The default reply of the backend, which is used without a script. The same request always gets the same reply.
 
-The reply behaves like a very small model, so that a client can be tried without a script. The model calls a function that
-the prompt
-names, repeats the outputs of tools, and reports missing tools if the prompt asks for a call (LITE-66). Otherwise it greets."""
+The replies are those of a very simple model, so that a client can be tried without a script. This model calls a function that the
+prompt names, repeats the outputs of tools, and reports missing tools if the prompt asks for a call (LITE-66). For any other
+prompt, the model sends a greeting.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _TOOL = re.compile(r"\b(tool|function)\b", re.IGNORECASE)
 
 
 def default_turn(body: Mapping[str, Any]) -> Turn:
-    """Choose the reply for a request that no script answers; the same request always gets the same reply."""
+    """Choose the reply for a request that no script answers. The same request always gets the same reply."""
     items = input_items(body)
     outputs: list[str] = []
     for item in reversed(items):
@@ -51,9 +52,9 @@ def default_turn(body: Mapping[str, Any]) -> Turn:
 
 
 def valid_schema(tool: Mapping[str, Any]) -> bool:
-    """Return True if a function tool's parameters are a possible schema.
+    """Return True if the parameters of a function tool are a possible schema.
 
-    Tools with other parameters are ignored (edge case 1).
+    A tool whose parameters are not a possible schema is ignored (edge case 1).
     """
     parameters = tool.get("parameters")
     if parameters is None:

@@ -1,9 +1,11 @@
-"""Faults of a backend, by name: bad answers that every client must expect.
+"""The faults of the backend by name. A fault is a wrong or broken answer that a client must be able to handle.
 
-A turn of a script names a fault: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault occurs at a place in
-the stream: after a number of events (`after`), at a place that its seed determines, or in the middle. This module is pure: it
-takes steps and returns steps. The streaming code performs the three steps that only a fault has (`Cut`, `Reset`, `Idle`). REAL-99
-to REAL-109 list the effect of each fault on the real client."""
+A turn of a script names a fault: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault occurs at one place in
+the stream: after a number of events (`after`), at a place that the `seed` determines, or in the middle. The functions in this
+module are pure: they take steps and return steps. Three kinds of steps (`Cut`, `Reset`, `Idle`) occur only in faults. The module
+`backend.stream` performs the steps `Cut`, `Reset` and `Idle`. REAL-99 to REAL-109 list the effect of each fault on the real
+client.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class Cut(Value):
-    """Close the connection here, without the end that the framing requires."""
+    """Close the connection at this step, without the end of the body that HTTP requires."""
 
 
 class Reset(Value):
-    """Reset the connection here (RST)."""
+    """Reset the connection (RST) at this step."""
 
 
 class Idle(Value):
@@ -81,7 +83,7 @@ def parameters(name: str) -> tuple[str, ...]:
 
 
 def fault_error(fault: Parameters | None, where: str) -> str | None:
-    """Return a sentence on an invalid fault of a script, or None."""
+    """Return a sentence about an invalid fault in a script, or None."""
     if fault is None:
         return None
     name = fault.get("name")
@@ -102,7 +104,10 @@ def fault_error(fault: Parameters | None, where: str) -> str | None:
 
 
 def as_status(turn: Turn) -> Turn:
-    """Turn an `http_*` or `failed_*` fault into a turn with the same effect; other turns are returned unchanged."""
+    """Return a turn with the same effect as the turn's `http_*` or `failed_*` fault.
+
+    A turn without such a fault is returned unchanged.
+    """
     fault = turn.fault or {}
     name = str(fault.get("name", ""))
     if name.startswith("http_"):
@@ -120,7 +125,7 @@ def as_status(turn: Turn) -> Turn:
 
 
 def apply(fault: Parameters | None, steps: Iterable[Step]) -> Iterable[Act]:
-    """Apply a fault to a stream of steps. Without a fault, each step is made only when it is needed."""
+    """Apply a fault to a stream of steps. Without a fault, the steps are not computed in advance."""
     return steps if fault is None else STREAM_FAULTS[str(fault["name"])](fault, list(steps))
 
 
@@ -185,7 +190,7 @@ def _empty(fault: Parameters, steps: list[Step]) -> list[Act]:
 
 
 def _split_utf8(fault: Parameters, steps: list[Step]) -> list[Act]:
-    """Cut every event inside each character that has more than one byte."""
+    """Split every event inside each character that has more than one byte."""
     acts: list[Act] = []
     for step in steps:
         data = _bytes(step)
@@ -224,7 +229,7 @@ def _delta_before_added(fault: Parameters, steps: list[Step]) -> list[Act]:
 
 
 def _missing_type(fault: Parameters, steps: list[Step]) -> list[Act]:
-    """Remove the type from one event, in its name and in its data."""
+    """Remove the type of one event from the name and the data of the event."""
     place = _place(fault, steps)
     step = steps[place]
     event = {key: value for key, value in step.event.items() if key != "type"} if isinstance(step, Send) else {}
@@ -237,7 +242,7 @@ def _duplicated(fault: Parameters, steps: list[Step]) -> list[Act]:
 
 
 def _huge_event(fault: Parameters, steps: list[Step]) -> list[Act]:
-    """Send one event of 16 MB (or of `bytes` bytes), of a type that no client needs to know."""
+    """Send one event of 16 MB (or of `bytes` bytes). The type of this event is unknown to clients."""
     size = int(fault.get("bytes", 16 * 1024 * 1024))
     event = {"type": "response.codex_replay.huge", "padding": "x" * size}
     return _inserted(event_bytes(event))(fault, steps)

@@ -1,7 +1,8 @@
-"""A turn for a request without `stream`: the response as one JSON body, with the waits and faults of the turn.
+"""Answer a request without `stream` with a turn: the response as one JSON body, with the delays, gates and faults of the turn.
 
-A turn with parts that only a stream can have (an event, a comment, a fault that reorders events) is refused with a sentence.
-This module is pure, like `codex_fakes.model.faults`."""
+A turn with parts that only a stream can have (an event, a comment, a fault that reorders events) is refused with a sentence. The
+functions in this module are pure.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def refusal(turn: Turn) -> str | None:
 
 
 def as_error(turn: Turn) -> Turn | None:
-    """Return the HTTP error that replaces an `error` item at the end of the turn without a stream, or None."""
+    """Return the HTTP error that is sent without a stream for an `error` item at the end of the turn, or None."""
     last = turn.items[-1] if turn.items else None
     if last is None or last["type"] != "error" or turn.fault is not None:
         return None
@@ -61,14 +62,14 @@ def as_error(turn: Turn) -> Turn | None:
 
 
 def pauses(turn: Turn, steps: list[Step]) -> list[Wait | Gate]:
-    """Return the waits before the answer: every wait and gate of the items, and the delay after each event."""
+    """Return the waits before the answer: the delays and gates of all items, and the sum of the delays after events."""
     found = [step for step in steps if isinstance(step, Wait | Gate)]
     events = sum(isinstance(step, Send) for step in steps)
     return [*found, Wait(turn.delay_ms * events)] if turn.delay_ms else found
 
 
 def response(turn: Turn, steps: list[Step]) -> Mapping[str, Any]:
-    """Return the response in the last event; with `missing_completed`, its state before that event."""
+    """Return the response in the last event. With the fault `missing_completed`, return the response in the event before it."""
     if turn.fault is not None and turn.fault["name"] == "missing_completed":
         steps = steps[:-1]
     events = (step.event for step in reversed(steps) if isinstance(step, Send) and "response" in step.event)

@@ -1,7 +1,8 @@
-"""The replaying app-server: stdin and stdout on one side (`codex_fakes.stdio.loop`), a player of recordings on the other.
+"""The replaying app-server.
 
-The client's frames are matched, and the frames that they cause are released. fake-codex loads this module at start-up: see
-`fake_codex`."""
+This module connects stdin and stdout (`codex_fakes.stdio.loop`) to a player of recordings. The server matches the frames of the
+client, and sends the recorded frames that they cause. The program fake-codex loads this module at start-up (see `fake_codex`).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _FIRST_BATCH = 8  # the same before the first answer, which is at the top of a r
 
 
 class Noting(Track):
-    """A track that notes which requests differ from the recorded requests.
+    """A track that notes the requests that differ from the recorded requests.
 
     The notes are printed at the end of the run (`content_notes`).
     """
@@ -51,9 +52,9 @@ class Noting(Track):
 
 
 class AppServer(Stdio):
-    """One run of fake-codex that replays `FAKE_CODEX_CASSETTE`, set by the `FAKE_CODEX_*` environment.
+    """One run of fake-codex that replays `FAKE_CODEX_CASSETTE`, with the settings in the `FAKE_CODEX_*` variables.
 
-    Raises `CassetteError` for a file that cannot be read or written, `ValueError` for an invalid setting.
+    Raises `CassetteError` for a file that cannot be read or written, and `ValueError` for an invalid setting.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -92,7 +93,7 @@ class AppServer(Stdio):
 
     @property
     def may_advance(self) -> bool:
-        """Return True if recorded frames may be sent now without a further wait."""
+        """Return True if recorded frames may be sent now."""
         return self._player.may_advance
 
     def advance(self) -> None:
@@ -110,7 +111,8 @@ class AppServer(Stdio):
     def _schedule(self, frame: Frame) -> None:
         """Schedule a frame.
 
-        The distance in time to the previous frame is the recorded distance, divided by the pace; an overdue frame is sent now.
+        The time between the previous frame and this frame is the recorded time, divided by the pace. A frame that is overdue is
+        sent now.
         """
         recorded, live = self._last
         due = max(monotonic(), live + max(0.0, frame.t - recorded) / self._pace) if live else monotonic()
@@ -120,7 +122,7 @@ class AppServer(Stdio):
     # -- one client line ----------------------------------------------------------------------------------------------
 
     def line(self, live: Frame) -> None:
-        """Process one line of the client: match it, or report why it does not match."""
+        """Process one line of the client. Match the line, or report the reason why it does not match."""
         miss = self._player.receive(live)
         if self._pace and not self.due:
             self._last = (self._last[0], 0.0)
@@ -137,7 +139,7 @@ class AppServer(Stdio):
         return miss if clean.raw == live.raw else self._player.receive(clean)
 
     def _clean(self, live: Frame) -> Frame:
-        """Redact a live frame as the recording was redacted, so that the two can be compared."""
+        """Redact a live frame by the rules of the recording, so that the two can be compared."""
         if self._redactor is None:
             from codex_fakes.stdio.capture import redactor
 
@@ -217,7 +219,10 @@ class AppServer(Stdio):
         return 1 if self.failed or missing else 0
 
     def _content_notes(self) -> list[tuple[int, str]]:
-        """Report the requests that were answered although they differ; return (frame number, sentence) for each."""
+        """Report the requests that were answered although their content differs from the recording.
+
+        Return (frame number, sentence) for each.
+        """
         lead = self._player.lead
         if not isinstance(lead, Noting) or not lead.differing:
             return []
@@ -234,7 +239,7 @@ def _shown(frame: Frame) -> str:
 
 
 def quiet(environ: Mapping[str, str]) -> bool:
-    """Return True if differences in content are not reported, because a match level was set explicitly."""
+    """Return True if the user has set a match level. Differences in content are then not reported."""
     return bool(environ.get("FAKE_CODEX_MATCH"))
 
 
@@ -247,7 +252,7 @@ def _compared(request: Any) -> Any:
 
 
 def _pace(text: str) -> float:
-    """Return the pace (`codex_replay.core.replay.pace`); raises `ValueError`."""
+    """Return the pace in a setting (see `codex_replay.core.replay.pace`). Raises `ValueError`."""
     if text == "fast":
         return 0.0
     from codex_replay.core.replay.pace import pace_of
@@ -265,7 +270,10 @@ def _pace(text: str) -> float:
 
 
 def cassettes(path: str) -> list[str]:
-    """Return the cassette, or the cassettes of the directory; for any other path, the reader raises the error."""
+    """Return the cassette, or all cassettes in the directory.
+
+    If the path does not exist, the reader of cassettes raises an error later.
+    """
     try:
         with open(path, "rb"):
             return [path]
@@ -297,7 +305,10 @@ def _lacking(codex: str) -> list[str]:
 
 
 def _table(name: str, codex: str) -> dict[str, Any]:
-    """Return a table of the cassette's version, or the table for all versions (`_lacking` reports that)."""
+    """Return a table of the cassette's version.
+
+    If the version lacks the table, return the table for all versions (`_lacking` reports this).
+    """
     from codex_replay.protocol.data_tables import choose  # no table is read before the first answer
 
     table: dict[str, Any] = choose(name, codex)[0]

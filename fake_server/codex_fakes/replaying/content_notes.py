@@ -1,8 +1,8 @@
-"""Notes for the user on requests that were answered although they differ from the recorded requests.
+"""Notes for the user about requests that were answered although they differ from the recorded requests.
 
-At the level `method`, a request may differ from the recorded request. Such differences are reported at the end, in few lines;
-they do not change the exit status. fake-codex loads this module only if there may be differences, so it does not slow down the
-start of fake-codex.
+At the match level `method`, the content of a request may differ from the recorded request. Differences in content are reported in
+few lines at the end, and do not change the exit status. The program fake-codex loads this module only if there may be
+differences, because its import takes time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BEFORE = 20  # of them, before the place where two long values part
 def content_notes(
     pairs: list[tuple[Frame, Frame]], matcher: Matcher, clean: Callable[[Frame], Frame], cassette: str
 ) -> list[tuple[int, str]]:
-    """Return (number of the recorded frame, sentence) for each live request that differs from the recorded request.
+    """For each live request that differs from the recorded request, return the number of the recorded frame and a sentence.
 
     `pairs` has each recorded request with the live request that it matched. The function `clean` redacts live values in the same
     way as the recording. Masked values, values that the client chooses (such as ids) and `clientInfo` are not compared.

@@ -1,5 +1,7 @@
-"""`FAKE_CODEX_ENDING`: report the result of a replay as one line of JSON. This module is loaded only if the variable is set: see
-`fake_codex`."""
+"""Report the result of a replay as one line of JSON in the file `FAKE_CODEX_ENDING`.
+
+This module is loaded only if `FAKE_CODEX_ENDING` is set (see `fake_codex`).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def append(path: str, cassette: str, left_out: Iterable[Note], otherwise: Iterable[Note], unmatched: Iterable[str]) -> None:
-    """Append the result of this process to the file at `path`, in one write; raises `OSError`.
+    """Append the result of this process to the file at `path`, in one write.
 
-    `left_out` has the number and method of each recorded frame that never came from the client. `otherwise` has the number and a
-    sentence for each request that was answered although its content differs. `unmatched` has a sentence for each live frame that
-    matches no recorded frame.
+    Raises `OSError`. `left_out` has the number and method of each recorded frame that the client never sent. `otherwise` has the
+    number of a frame and a sentence for each request that was answered although its content differs from the recording.
+    `unmatched` has a sentence for each live frame that matches no recorded frame.
     """
     ending = {
         "pid": getpid(),

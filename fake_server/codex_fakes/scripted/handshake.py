@@ -1,4 +1,4 @@
-"""The answer of later versions to initialize, and the notifications that follow it."""
+"""The answer to initialize of Codex versions after 0.92, and the notifications after this answer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 def handshake(agent: str, home: str, version: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the result of initialize, and the notifications that follow it.
+    """Return the result of initialize, and the notifications after it.
 
-    `agent` is the user agent; `home` is the CODEX_HOME. The first notification warns that bubblewrap is missing on the machine.
+    `agent` is the user agent; `home` is the CODEX_HOME. The first notification warns that the program bubblewrap is missing on
+    this machine.
     """
     result = {"userAgent": agent, "codexHome": home, "platformFamily": "unix", "platformOs": "linux"}
     status = {"status": "disabled", "serverName": uname().nodename, "installationId": uuid4(), "environmentId": None}

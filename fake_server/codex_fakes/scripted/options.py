@@ -1,6 +1,4 @@
-"""Options of the command line that a version refuses: --listen, if the version does not support it, and features that the version
-does not know.
-"""
+"""Command-line options that a Codex version refuses: an unsupported --listen, and unknown features."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ TRANSPORTS = ("--listen", "--stdio")
 
 
 def unlistening(options: list[tuple[str, str]], version: str) -> str:
-    """Return the error message for `--listen` or `--stdio` if the version has neither; otherwise ""."""
+    """Return the error message for `--listen` or `--stdio` if the version does not have these options, otherwise ""."""
     first = next((name for name, _ in options if name in TRANSPORTS), None)
     if first is None or numbers(version) >= numbers(LISTENS):
         return ""
@@ -29,7 +27,7 @@ def unlistening(options: list[tuple[str, str]], version: str) -> str:
 
 
 def refused(options: list[tuple[str, str]], version: str) -> tuple[str, int]:
-    """Return the real server's message and exit status for the first bad option.
+    """Return the real server's message and exit status for the first invalid option.
 
     The message is empty if all options are valid.
     """
@@ -47,7 +45,7 @@ def refused(options: list[tuple[str, str]], version: str) -> tuple[str, int]:
 
 
 def _wrong_override(options: list[str]) -> str | None:
-    """Return the error for values of `-c` that have no key, no value, or a value of a wrong kind."""
+    """Return the error for a `-c` option without a key, without a value, or with a value of a wrong type."""
     from codex_fakes.scripted.state.config_forms import wrong_setting
     from codex_fakes.scripted.state.settings import flags_of
 
@@ -64,7 +62,7 @@ def _wrong_override(options: list[str]) -> str | None:
 
 
 def _unknown_name(flags: dict[str, Any]) -> str | None:
-    """Return the error for a profile or a provider that neither the options nor a valid config.toml define."""
+    """Return the error for a profile or a provider that the options and config.toml do not define."""
     if not {"profile", "model_provider"} & flags.keys():
         return None
     from codex_fakes.scripted.state.settings import BrokenConfig, Settings, merged, read_config

@@ -1,9 +1,10 @@
 """Find races in a client: send the frames of a scripted turn in a different order and rhythm, which the real server may also use.
 
-`FAKE_CODEX_PACE=race:SEED`. The table of races that comparisons use (`normalise.json`) defines which frames may change places;
-frames of two threads may come in any order. The gaps around a response also change: the frames after it come immediately, in the
-same write, or some milliseconds later, so that a client that registers its handlers too late fails here. The order is always the
-same for the same seed, script and client."""
+The setting is `FAKE_CODEX_PACE=race:SEED`. The table of races, which comparisons also use (`normalise.json`), defines which
+frames may change places. Frames of two threads may come in any order. The gaps around a response change, too: the frames after a
+response come in the same write, or some milliseconds later. As a result, a client that registers its handlers too late fails. The
+order is always the same for the same seed, script and client.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ _PASSES = 3  # how often each frame may change places with its neighbour
 
 
 class Race:
-    """A race: frames go in, and (time, line) pairs come out.
+    """Reorders frames: takes frames, and returns pairs of a time and a line.
 
-    `seed` is the text after the colon. Raises `ValueError` if `seed` is not a number.
+    `seed` is the text after `race:`. Raises `ValueError` if `seed` is not a number.
     """
 
     def __init__(self, seed: str, version: str) -> None:
@@ -40,7 +41,7 @@ class Race:
         self._responses: set[int] = set()
 
     def hear(self, raw: bytes) -> None:
-        """Note a line of the client, because the table names a response by its request."""
+        """Note a line of the client, because the table of races names a response by its request."""
         self._marker.mark(Frame(0, 0.0, "rpc", "client", raw=raw))
 
     def add(self, frame: dict[str, Any]) -> None:
@@ -51,7 +52,7 @@ class Race:
             self._responses.add(id(self._frames[-1][1]))
 
     def schedule(self, after: float | None) -> list[tuple[float, bytes]]:
-        """Return the frames so far, each with the time to send it (monotonic seconds, never before `after`)."""
+        """Return the frames so far, each with the time at which it must be sent (monotonic seconds, never before `after`)."""
         frames, self._frames = self._frames, []
         for _ in range(_PASSES):
             for i in range(len(frames) - 1):

@@ -1,13 +1,14 @@
-"""The scripted app-server: it answers any client as the real Codex would if its model followed the script.
+"""The scripted app-server: it answers any client in the same way as a real Codex whose model follows the script.
 
-    FAKE_CODEX_SCRIPT     the script of the model, in the backend's format (without it: one short, constant reply)
-    FAKE_CODEX_LEDGER     a file that gets a line of JSON for each request that the model would get
-    FAKE_CODEX_VERSION    the Codex that is imitated: 0.92.0 (default), or another one with a table (docs/fake-codex.md)
-    FAKE_CODEX_STATE      a folder that keeps the threads and the position in the script between processes
-    FAKE_CODEX_PACE       fast (default), recorded, Nx, burst (see `Session.gap`), or race:SEED (see `race`)
+    FAKE_CODEX_SCRIPT     The script of the model, in the backend's format. Default: one short, constant reply.
+    FAKE_CODEX_LEDGER     A file that gets a line of JSON for each request that the model would get.
+    FAKE_CODEX_VERSION    The Codex version to imitate: 0.92.0 (default), or another version with a table (docs/fake-codex.md).
+    FAKE_CODEX_STATE      A folder that keeps the threads and the script's position between processes.
+    FAKE_CODEX_PACE       fast (default), recorded, Nx, burst (see `Session.gap`), or race:SEED (see `race`).
 
-fake-codex loads this module at start-up, and the module answers initialize by itself; everything else is loaded after the
-client's first answer."""
+The program fake-codex loads this module at start-up. This module alone answers initialize; all other modules are loaded after the
+client's first answer.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ class ScriptedServer(Stdio):
             self.capture = open_capture(environ["FAKE_CODEX_CAPTURE"], self.version)
 
     def line(self, live: Frame) -> None:
-        """Take one line of the client."""
+        """Process one line of the client."""
         value = live.value
         if self._race is not None:
             self._race.hear(live.raw)
@@ -150,7 +151,7 @@ class ScriptedServer(Stdio):
 
     @property
     def session(self) -> Session:
-        """The threads and the model, created when they are first needed."""
+        """The threads and the model. The session is created when it is needed for the first time."""
         if self._session is None:
             from codex_fakes.scripted.session import Session
 
@@ -184,7 +185,10 @@ class ScriptedServer(Stdio):
     # -- output -------------------------------------------------------------------------------------------------------
 
     def write_out(self, frame: dict[str, Any]) -> None:
-        """Send a frame immediately, or at its scheduled time if it races; a frame never overtakes output that is delayed."""
+        """Send a frame immediately.
+
+        With the pace `race`, send it at its scheduled time. A frame never overtakes delayed output.
+        """
         if self._race is not None:
             self._race.add(frame)
         elif self.due or self._held:
@@ -193,14 +197,14 @@ class ScriptedServer(Stdio):
             self.send(dumps(frame) + b"\n")
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Refuse a request; the answer keeps its place among the other answers."""
+        """Refuse a request. The answer keeps its place among the other answers."""
         if self.due and self._race is None:
             self.due.append((self._held, dumps({"error": error, "id": request_id}) + b"\n"))
         else:
             super().answer_error(request_id, error)
 
     def delay_output(self, seconds: float) -> None:
-        """Delay the output for a time; earlier output is sent in a separate write."""
+        """Delay the output by some seconds. Earlier output is sent before, in a separate write."""
         if seconds:
             self._held = monotonic() + seconds
 
@@ -211,13 +215,13 @@ class ScriptedServer(Stdio):
 
     @property
     def may_advance(self) -> bool:
-        """Return True if a turn can continue; also True if a session must still be created."""
+        """Return True if a turn can continue, or if the session must be created."""
         if self._session is None:
             return self._client is not None
         return self._session.may_advance
 
     def advance(self) -> None:
-        """Let the turns continue. The loop calls this method when no further message came from the client."""
+        """Let the turns continue. The main loop calls this method when there is no further message from the client."""
         self._go_on(quiet=True)
 
     def _go_on(self, *, quiet: bool) -> None:
@@ -232,18 +236,18 @@ class ScriptedServer(Stdio):
         super()._flush()
 
     def next_due(self) -> float | None:
-        """Return the time at which the next frame is due, or a pause of the script ends."""
+        """Return the time at which the next frame is due or the next pause of the script ends."""
         times = [super().next_due(), self._session.next_due() if self._session is not None else None]
         return min((time for time in times if time is not None), default=None)
 
     def exits_on(self, number: int) -> bool:
-        """Return True if this version exits normally on this signal."""
+        """Return True if this Codex version exits with a normal status after this signal."""
         from codex_replay.protocol.data_tables import load
 
         return number in load("turn", self.version)["traits"].get("exitsOn", ())
 
     def finish(self) -> int:
-        """Close the ledger and return the exit status: 1 if the script had no answer for a request."""
+        """Close the ledger. Return the exit status, which is 1 if the script had no answer for a request."""
         if self._session is None and self._status is None and (self._text or self._environ.get("FAKE_CODEX_LEDGER")):
             try:
                 _ = self.session  # the client sent no request; errors of the script or ledger are still reported
@@ -256,7 +260,7 @@ class ScriptedServer(Stdio):
 
 
 def _gaps(pace: str) -> float:
-    """Return the factor by which a pace shortens the real server's gaps; raises `ValueError` for an invalid pace."""
+    """Return the factor by which the real server's gaps are multiplied at a pace. Raises `ValueError` for an invalid pace."""
     from codex_replay.core.replay.pace import pace_of
 
     times = pace_of(pace)
@@ -269,7 +273,7 @@ def _gaps(pace: str) -> float:
 
 
 def _is_plain_initialize(value: Any) -> bool:
-    """Return True if this is the usual handshake of a client, which needs no further checks."""
+    """Return True if a message is an ordinary initialize request, which needs no further checks."""
     if kind(value) != "request" or value["method"] != "initialize" or type(value["id"]) not in (int, str):
         return False
     params = value.get("params")
@@ -282,5 +286,5 @@ def _is_plain_initialize(value: Any) -> bool:
 
 
 def _is_header(text: str) -> bool:
-    """Return True if an HTTP header can have this text as its value."""
+    """Return True if a text is a valid value of an HTTP header."""
     return text.isprintable() or all((letter >= " " or letter == "\t") and letter != "\x7f" for letter in text)

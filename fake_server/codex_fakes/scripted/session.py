@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.state.store import Store
 
     class Server(Protocol):
-        """The listeners of the threads."""
+        """The interface of the server that sends the frames of the threads."""
 
         user_agent: str
         experimental: bool
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
         @property
         def at_end(self) -> bool:
-            """Return True once the input of the client has ended."""
+            """Return True when the client's input has ended."""
 
         def delay_output(self, seconds: float) -> None:
-            """Delay the output for a time."""
+            """Delay the output by some seconds."""
 
         def write_out(self, frame: dict[str, Any]) -> None:
             """Send a frame."""
@@ -52,7 +52,7 @@ OVERTAKEN = 0.02
 
 
 class Session:
-    """All threads of one process, the model, and the pending requests to the client."""
+    """The state of the scripted fake: all threads of the process, the model, and the pending requests to the client."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class Session:
             self.answer(message["id"], answer["result"])
 
     def _require_experimental(self, method: str, params: dict[str, Any]) -> None:
-        """Refuse a request that needs the capability experimentalApi, if the client has not declared it."""
+        """Refuse a request that needs the capability experimentalApi if the client has not declared this capability."""
         if self.server.experimental:
             return
         needs = self.answers["experimental"]
@@ -162,7 +162,7 @@ class Session:
             raise Refused(f"{what} requires experimentalApi capability")
 
     def _scripted(self, request_id: Any, method: str, answer: dict[str, Any]) -> None:
-        """Send the script's own answer to a method."""
+        """Send the answer that the script contains for a method."""
         if "error" in answer:
             error = answer["error"]
             if isinstance(error, str):
@@ -181,12 +181,12 @@ class Session:
 
     @property
     def answers(self) -> dict[str, Any]:
-        """The table of constant answers, and of the required members of each request."""
+        """The table of constant answers and of the required members of each request."""
         answers: dict[str, Any] = load("answers", self.version)
         return answers
 
     def _require(self, method: str, params: Any) -> None:
-        """Refuse params with a missing field or a field of a wrong type; the error text is that of the real server."""
+        """Refuse params with a missing field or a field of a wrong type. The error message is that of the real server."""
         if (wrong := misread({"method": method, "params": params}, self.version)) is not None:
             raise Refused(wrong)
 
@@ -203,7 +203,7 @@ class Session:
         self.server.write_out(frame)
 
     def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
-        """Send a request; its reply is stored in the ticket."""
+        """Send a request to the client. The reply is stored in `ticket`."""
         frame["id"] = self._requests
         ticket.asked, ticket.number, ticket.frame = True, self._requests, frame
         self._tickets[self._requests] = ticket
@@ -211,20 +211,22 @@ class Session:
         self.server.write_out(frame)
 
     def ask_again(self, thread: Thread) -> None:
-        """Send the open requests of a thread's turn again, to the client that has resumed it."""
+        """Send the open requests of a thread's turn a second time, to the client that has resumed the thread."""
         for ticket in self._tickets.values() if thread.waits is not None else ():
             if ticket.frame["params"].get("threadId") == thread.id:
                 self.server.write_out(dict(ticket.frame))
 
     def delay_output(self, name: str) -> None:
-        """Wait for a gap of the real server before the next output (a name in turn.json's "gaps")."""
+        """Delay the next output by a pause that the real server makes. `name` is the pause's name under "gaps" in turn.json."""
         seconds = self._duration(name)
         self._held = monotonic() + seconds
         self.server.delay_output(seconds)
 
     def gap(self, name: str) -> Iterator[Gap]:
-        """Yield the wait for a gap of the real server, in which a client can steer and interrupt; at the pace "burst" there
-        is no wait."""
+        """Yield a pause that the real server makes, during which a client can steer or interrupt the turn.
+
+        At the pace "burst" there is no pause.
+        """
         if seconds := self._duration(name):
             yield Gap(seconds + max(0.0, self._held - monotonic()), self.server)
 
@@ -256,13 +258,13 @@ class Session:
             thread.settle()
 
     def leave(self, thread: Thread) -> Thread:
-        """Return a second copy of a thread that is loaded again during a turn; the turn continues in the first copy."""
+        """Return a second copy of a thread that is loaded a second time during a turn. The turn continues in the first copy."""
         self._left.append(thread)
         again = self.threads[thread.id] = thread.idle_copy()
         return again
 
     def advance(self, quiet: bool = True) -> None:
-        """Let each turn that can continue do so; `quiet` is True if no further message came from the client."""
+        """Let each turn continue that can continue. `quiet` is True if there is no further message from the client."""
         if quiet:
             answered = [(wait.ready(), wait, ticket) for wait, ticket in self._answered]
             self._answered = [(wait, ticket) for ready, wait, ticket in answered if not ready]
@@ -295,7 +297,7 @@ class Session:
             self.rules = self.store.rules()
 
     def _kept_thread(self, meta: dict[str, Any]) -> Thread:
-        """Return a thread of another process, in its state before it is loaded."""
+        """Return a thread that another process has stored. The thread is not loaded."""
         settings = Settings(self.config, meta["cwd"], self.home, self.table["settings"], self.version)
         thread = Thread(self, settings, meta["created"])
         thread.id, thread.loaded = meta["id"], False
@@ -309,7 +311,7 @@ class Session:
     # -- threads ------------------------------------------------------------------------------------------------------
 
     def settings(self, params: dict[str, Any], api: str) -> Settings:
-        """Return the settings of a new thread; `config` in the request takes precedence over config.toml."""
+        """Return the settings of a new thread. The `config` in the request overrides config.toml."""
         if self.file.refusal is not None:
             raise Refused(f"error deriving config: {self.file.refusal}")
         config = self.config
@@ -329,7 +331,7 @@ class Session:
         return settings
 
     def write_config(self, user: dict[str, Any]) -> None:
-        """Replace the user's layer of the configuration; options of the command line still take precedence."""
+        """Replace the user's layer of the configuration. Options of the command line still override this layer."""
         self.user_config, self.config = user, merged(user, self.flags)
 
     def new_thread(self, settings: Settings) -> Thread:
@@ -343,7 +345,7 @@ class Session:
         return thread
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Return the loaded thread with this id. If no such thread is loaded, refuse the request as the real server does."""
+        """Return the loaded thread with this id. If no such thread is loaded, refuse the request with the real server's error."""
         error = uuid_error(text)
         if error is not None:
             raise Refused(("invalid thread id: " if api == "v2" else "Invalid request: ") + error)
@@ -354,7 +356,7 @@ class Session:
         return thread
 
     def listen(self, thread: Thread, api: str, raw: bool = False) -> str:
-        """Attach a listener; return the subscription's id."""
+        """Attach a listener. Return the id of the subscription."""
         subscription = uuid4()
         thread.listen(subscription, api, raw)
         return subscription
@@ -366,7 +368,7 @@ class Session:
 
     @property
     def client_name(self) -> str:
-        """The name that the client gave itself."""
+        """The client's name, from its initialize request."""
         return self.user_agent.partition("/")[0]
 
     @property

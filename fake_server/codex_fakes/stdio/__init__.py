@@ -1,1 +1,1 @@
-"""The loop of the stdio servers, the capture of a client, and byte-level faults."""
+"""The main loop of the stdio servers, the capture of a client's frames, and faults at the level of bytes."""

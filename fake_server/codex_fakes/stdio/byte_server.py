@@ -1,14 +1,19 @@
 """A server that plays a list of steps to any JSON-RPC client, byte by byte.
 
-Unlike fake-codex, it does exactly what the steps demand, for example fragments, several messages in one write, CRLF, or an exit
-during a turn. The byte server is not an app-server and knows only JSON-RPC.
+The byte server does exactly what the steps demand, for example fragments, several messages in one write, CRLF, or an exit during
+a turn. The byte server is not an app-server, and knows only JSON-RPC.
 
-    python -m codex_fakes.stdio.byte_server FOLDER [the arguments a codex is given]
+The command `python -m codex_fakes.stdio.byte_server FOLDER` accepts all arguments of `codex` after FOLDER.
+The file `FOLDER/steps.json` is {"runs": [STEPS, ...]}: the steps of the first start, of the second start, ...
+The file `FOLDER/ledger.ndjson` is the log, with one JSON object per line. The keys of the log are run, got (a line of the
+client), said (a line of the byte server), sent (bytes that are not a line, or too long for the log), gate, eof, exit, lost. The
+file `FOLDER/gates/NAME` is a named pipe. A byte that is written into the pipe opens the gate.
 
-    FOLDER/steps.json       {"runs": [STEPS, ...]}: the steps of the first start, the second, ...
-    FOLDER/ledger.ndjson    the log, one JSON object per line: run, got (a line of the client), said (a line of ours),
-                            sent (not a line, or too long for the log), gate, eof, exit, lost
-    FOLDER/gates/NAME       a named pipe; a byte written into it opens the gate
+A client request that no later step expects is refused in the same way as Codex refuses an unknown method. After the last step the
+server stops answering. The server ends when its stdin ends. The exit status is 0, the status of the step `exit`, or 2 if the
+server could not play its steps.
+
+A run of a suite starts a hundred of these programs, so this module imports as little as fake-codex.
 
 A step is an object with one of these keys:
 
@@ -19,18 +24,11 @@ A step is an object with one of these keys:
     send MESSAGE            write a message
     together [MESSAGE...]   write several messages together; one without method and id answers the request expected last
     raw TEXT                write this text unchanged
-    write {...}             how bytes are written from here on: `split` (bytes a piece), `eol`, `ascii` (escape all else)
-    gate NAME               wait here until the gate is opened
-    quiet SECONDS           wait here until the client has sent nothing for so long
-    stderr BYTES            write this number of bytes to stderr
-    exit STATUS             end immediately
-    stay                    do not end with stdin: wait to be killed
-
-A client request that no later step expects is refused as Codex refuses an unknown method. After the last step the server stops
-answering. The server ends when its stdin ends. Exit status: 0, the status of the step `exit`, or 2 if the server could not
-play its steps.
-
-A run of a suite starts a hundred of these programs, so this module imports as little as fake-codex does."""
+    write {...}             change how later bytes are written: `split` (bytes per piece), `eol`, `ascii` (escape all other
+    characters) gate NAME               wait here until the gate is opened quiet SECONDS           wait here until the client has
+    sent nothing for this time stderr BYTES            write this number of bytes to stderr exit STATUS             end
+    immediately stay                    do not end with stdin: wait to be killed
+"""
 
 from __future__ import annotations
 
@@ -58,7 +56,7 @@ class EndOfInput(Exception):
 
 
 class Ledger:
-    """Logs all traffic; each line is written before the next step."""
+    """Logs all traffic. Each line of the log is written before the next step."""
 
     def __init__(self, path: str) -> None:
         self._file = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o644)
@@ -69,7 +67,7 @@ class Ledger:
 
 
 class Writer:
-    """Writes to stdout in the way that the `write` steps set."""
+    """Writes to stdout in the way that the `write` steps define."""
 
     def __init__(self) -> None:
         self.split = 0
@@ -83,7 +81,7 @@ class Writer:
     def write(self, data: bytes) -> None:
         """Write the data.
 
-        With `split`, write pieces of that number of bytes, each after the client has read the previous piece.
+        With `split`, write pieces of this number of bytes, each piece when the client has read the previous one.
         """
         size = self.split or len(data)
         for at in range(0, len(data), size):
@@ -104,7 +102,10 @@ def _wait_until_read() -> None:
 
 
 def _pending_output(request: int) -> int:
-    """Return the number of unread bytes in stdout; one system call works for a pipe, the other for a socket."""
+    """Return the number of bytes in stdout that the client has not read yet.
+
+    One system call works for a pipe, the other for a socket.
+    """
     import fcntl
 
     try:
@@ -114,7 +115,7 @@ def _pending_output(request: int) -> int:
 
 
 class Player:
-    """A player of the steps that `steps.json` lists for one start of the server."""
+    """Plays the steps that `steps.json` lists for one start of the server."""
 
     def __init__(self, steps: list[dict[str, Any]], folder: str, ledger: Ledger) -> None:
         self.steps = steps
@@ -128,7 +129,7 @@ class Player:
         self._asked: Any = None
 
     def play(self) -> int:
-        """Play all steps and wait for the end of stdin; return the exit status. Raises `ValueError` for an invalid step."""
+        """Play all steps, and wait for the end of stdin. Return the exit status. Raises `ValueError` for an invalid step."""
         try:
             for at, step in enumerate(self.steps):
                 self._at = at
@@ -230,7 +231,7 @@ class Player:
             self.ledger.add(sent=message.get("method", "reply"), bytes=len(line))
 
     def _take(self, wanted: Any) -> dict[str, Any]:
-        """Wait for the first expected message and return it; other messages are kept for later steps."""
+        """Wait for the first expected message and return it. Other messages are kept for later steps."""
         while True:
             for message in self._inbox:
                 if wanted(message):
@@ -239,7 +240,7 @@ class Player:
             self._receive()
 
     def _receive(self) -> None:
-        """Read once and take the complete lines; raises `EndOfInput`."""
+        """Read once from stdin, and take the complete lines. Raises `EndOfInput`."""
         data = posix.read(0, 1 << 16)
         if not data:
             raise EndOfInput
@@ -275,7 +276,7 @@ def write_out(text: str) -> None:
 
 
 def claim_run(folder: str) -> int:
-    """Return the number of this start, from 0."""
+    """Return the number of this start of the server, counted from 0."""
     number = 0
     while True:
         try:
@@ -286,7 +287,7 @@ def claim_run(folder: str) -> int:
 
 
 def main(argv: list[str]) -> int:
-    """Play the next run of a folder; return the exit status."""
+    """Play the next run in a folder. Return the exit status."""
     if not argv:
         write_out("byte_server: give the folder of its steps.json.")
         return 2

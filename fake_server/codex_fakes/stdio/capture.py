@@ -1,5 +1,7 @@
-"""`FAKE_CODEX_CAPTURE`: write the frames of the client to a cassette. This module is loaded only if the variable is set: see
-`fake_codex`."""
+"""Write the frames of the client to the cassette `FAKE_CODEX_CAPTURE`.
+
+This module is loaded only if `FAKE_CODEX_CAPTURE` is set (see `fake_codex`).
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from codex_replay.shell.cassettes.file import CassetteWriter
 
 
 def open_capture(path: str, codex: str, bundle: str = "", replayed: Iterable[str] = ()) -> CassetteWriter:
-    """Open the file that gets the client's messages; `{pid}` in its name is replaced by the process id.
+    """Open the file for the client's messages. `{pid}` in the file name is replaced by the process id.
 
-    An existing file is kept: the capture gets a number (sent.2.ndjson), and a sentence on stderr reports it. If `bundle` is
-    empty, the bundle of the Codex version is used. Raises `ValueError` if the file is one of the cassettes `replayed`, because it
-    would be overwritten.
+    An existing file stays unchanged: the new file gets a number (sent.2.ndjson), and a sentence on stderr reports its name. If
+    `bundle` is empty, the bundle of the Codex version is used. Raises `ValueError` if the file is one of the cassettes in
+    `replayed`, because the capture would overwrite the cassette.
     """
     path = path.replace("{pid}", str(os.getpid()))
     if os.path.exists(path) and any(os.path.samefile(path, cassette) for cassette in replayed):
@@ -33,15 +35,18 @@ def open_capture(path: str, codex: str, bundle: str = "", replayed: Iterable[str
 
 
 def paths(home: str) -> dict[str, str]:
-    """Return the replacements of the user's home directory for a redactor; `/`, the home in many containers, is not replaced."""
+    """Return the replacements of the user's home directory for a redactor.
+
+    The directory `/`, which is the home in many containers, is not replaced.
+    """
     home = home.rstrip("/")
     return {home: "/home/user"} if home.startswith("/") else {}
 
 
 def redactor(home: str) -> Redactor:
-    """Return the redactor for live lines, so that they can be compared with a redacted recording.
+    """Return a redactor for live lines, so that they can be compared with a redacted recording.
 
-    If the path of the home cannot be replaced, the home stays unredacted.
+    If the path of the home directory cannot be replaced, the path stays unredacted.
     """
     try:
         return Redactor(paths=paths(home))

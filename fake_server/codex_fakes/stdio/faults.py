@@ -1,8 +1,8 @@
-"""Faults of an app-server, by name: errors that a client should survive, or at least report.
+"""The faults of an app-server by name: errors that a client must survive, or at least report.
 
-`FAKE_CODEX_FAULT=NAME` or `NAME:SEED`; `list` prints the table. A fault changes the lines of the server, whether they are
-replayed or scripted, and how they are written. Only the seed determines the place of the fault in the conversation, so that a run
-can be repeated.
+The setting is `FAKE_CODEX_FAULT=NAME` or `NAME:SEED`. The name `list` prints all faults. A fault changes the lines of a replaying
+or scripted server, or the way in which they are written. Only the seed determines the place of the fault in the conversation, so
+that a run can be repeated.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ SLOW_START = 2.0  # seconds
 
 
 class Chance(Random):
-    """The random numbers for a seed, equal to those of the standard `random`, whose import takes as long as a start of
-    fake-codex."""
+    """Returns the same random numbers for a seed as the standard module `random`, whose import takes as long as a start of
+    fake-codex.
+    """
 
     def randint(self, low: int, high: int) -> int:
-        """Return a whole number from `low` to `high`, both included; raises `ValueError` for an empty range."""
+        """Return a whole number from `low` to `high`, both included. Raises `ValueError` for an empty range."""
         width = high - low + 1
         if width < 1:
             raise ValueError(f"empty range from {low} to {high}")
@@ -42,7 +43,7 @@ class Chance(Random):
 
 
 class Fault:
-    """One active fault: `chunks` turns each line into the byte strings that are written in place of the line."""
+    """One active fault. For each line, `chunks` returns the byte strings that are written in place of the line."""
 
     def __init__(self, name: str, seed: int) -> None:
         self.name = name
@@ -87,7 +88,7 @@ class Fault:
         return [piece[i : i + size] for i in range(0, len(piece), size)]
 
     def end(self, status: int | None) -> None:
-        """Exit with this status after the pending output."""
+        """Exit with this status when the pending output is written."""
         self.over, self.status = True, status
 
     def strike(self) -> None:
@@ -102,12 +103,12 @@ class Fault:
 
     @staticmethod
     def rest() -> None:
-        """Wait between two chunks, so that the client reads the first."""
+        """Wait between two chunks, so that the client reads the first chunk separately."""
         time.sleep(0)
 
 
 def fault_of(text: str) -> Fault:
-    """Return the fault that `FAKE_CODEX_FAULT` names; prints the table for `list`. Raises `ValueError`."""
+    """Return the fault that `FAKE_CODEX_FAULT` names. For `list`, print the table of all faults. Raises `ValueError`."""
     name, _, seed = text.partition(":")
     if name == "list":
         sys.stdout.write("".join(f"{name:24}{sentence}\n" for name, (sentence, _, _) in FAULTS.items()))
@@ -142,7 +143,7 @@ def _inserts(make: Callable[[Fault], bytes]) -> Change:
 
 
 def _here_within(fault: Fault, raw: bytes) -> bool:
-    """Return True, once, if the fault occurs inside this line; if the line is too short to be cut, the next line is used."""
+    """Return True once, for the line inside which the fault occurs. If the line is too short to be cut, the next line is used."""
     return len(raw) > 2 and fault.here()
 
 
@@ -175,7 +176,7 @@ def _is_response(value: Any) -> bool:
 
 
 def _response(alter: Callable[[Any], list[bytes]]) -> Change:
-    """Change the responses, but not the response to initialize."""
+    """Change all responses except the response to initialize."""
 
     def change(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
         return alter(value) if fault.lines > 1 and _is_response(value) else [raw]
@@ -207,7 +208,7 @@ def _without(*methods: str) -> Change:
 
 
 def _early_completed(fault: Fault, raw: bytes, value: Any) -> list[bytes]:
-    """Send turn/completed twice: after the start of the turn, and at its end."""
+    """Send turn/completed twice: after the start of the turn, and at the end of the turn."""
     if fault.here() and isinstance(value, dict):
         params = value.get("params") or {}
         thread = params.get("threadId") or params.get("conversationId")

@@ -1,11 +1,11 @@
-"""The event loop of fake-codex: stdin and stdout on one side, a replaying or scripted server on the other.
+"""The event loop of fake-codex, which connects stdin and stdout to a replaying or scripted server.
 
-One thread polls, reads the client's lines and runs the server. The thread never blocks on a write while the client is blocked on
-writing to stdin. fake-codex loads this module at start-up: see `fake_codex`.
-
-A signal that ends the real server (TERM, INT, HUP) also ends fake-codex, after the report that it prints at the end of its input,
-because many clients stop their server with a signal. The signal takes effect when the loop waits, after the current message. The
-report is dropped if the client does not read stderr or sends a second signal."""
+One thread polls, reads the client's lines and runs the server. The thread never blocks in a write while the client is blocked in
+a write to stdin. The program fake-codex loads this module at start-up (see `fake_codex`). A signal that ends the real server
+(TERM, INT, HUP) also ends fake-codex. Many clients stop their server with a signal, so fake-codex prints its report before it
+ends. The signal takes effect when the loop waits, after the current message. The report is dropped if the client does not read
+stderr or sends a second signal.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _UNHEARD = 64  # the maximum number of reads of earlier input after a signal
 
 
 class Ended(Exception):
-    """Raised to end the server; pending output is still written. `status` is the exit status, or None for the default status."""
+    """Raised to end the server.
+
+    Pending output is written before the end. `status` is the exit status, or None for the default status.
+    """
 
     def __init__(self, status: int | None = None) -> None:
         super().__init__(status)
@@ -47,9 +50,9 @@ class Killed(BaseException):
 
 
 class Stdio:
-    """The parts that both servers share: the loop, the output, and the capture of the client's messages.
+    """The base class of the replaying and the scripted server: the loop, the output, and the capture of the client's messages.
 
-    A server overrides `line`, `may_advance`, `advance`, `next_due` and `finish`.
+    A subclass overrides `line`, `may_advance`, `advance`, `next_due` and `finish`.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -74,7 +77,7 @@ class Stdio:
     # -- what a server is ---------------------------------------------------------------------------------------------
 
     def line(self, live: Frame) -> None:
-        """Take one line of the client."""
+        """Process one line of the client."""
         raise NotImplementedError
 
     @property
@@ -94,19 +97,20 @@ class Stdio:
         return 0
 
     def exits_on(self, number: int) -> bool:
-        """Return True if the imitated version exits with a status on this signal, instead of being killed by it."""
+        """Return True if the imitated version exits with a status after this signal, and False if the signal kills it."""
         return False
 
     @property
     def at_end(self) -> bool:
-        """Return True once fake-codex no longer reads from the client."""
+        """Return True when fake-codex no longer reads from the client."""
         return self._splitter is None
 
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serve until the client closes stdin, exits or sends a signal. After the end of stdin, send the frames whose causes have
-        already come.
+        """Serve until the client closes stdin, exits or sends a signal.
+
+        After the end of stdin, send the frames whose causes have already arrived.
         """
         try:
             try:
@@ -152,7 +156,7 @@ class Stdio:
     # -- signals ------------------------------------------------------------------------------------------------------
 
     def install_signal_handlers(self) -> None:
-        """Let the signals that end the real server end `run`; a signal that the client set to be ignored stays ignored."""
+        """Let the signals that end the real server end `run`. A signal that the client had set to be ignored stays ignored."""
         for number in (SIGTERM, SIGINT, SIGHUP):
             if getsignal(number) != SIG_IGN:
                 signal(number, self._on_signal)
@@ -167,13 +171,13 @@ class Stdio:
             raise Killed
 
     def _wait(self) -> None:
-        """Let signals end the run from now on, including a signal that has already arrived."""
+        """From now on, let signals end the run, including a signal that has already arrived."""
         self._waits = True
         if self._signal:
             raise Killed
 
     def _hear_out(self) -> None:
-        """Read the input that the client sent before its signal. This input gets no answer."""
+        """Read the input that the client has sent before its signal. This input gets no answer."""
         self._waits = False
         try:
             for _ in range(_UNHEARD):
@@ -197,7 +201,7 @@ class Stdio:
         return bool(readable), bool(writable)
 
     def _take(self, line: bytes) -> bool:
-        """Process one line; return False if the server ends because of it (the real server ends after invalid UTF-8)."""
+        """Process one line. Return False if the line ends the server: the real server ends after invalid UTF-8."""
         live = Frame(0, monotonic() - self.start, "rpc", "client", raw=line, value=read_message(line, self.keeps_numbers))
         if self.capture is not None:
             self.capture.write(live)
@@ -205,7 +209,7 @@ class Stdio:
         return _is_utf8(line)
 
     def send(self, raw: bytes) -> None:
-        """Write a line; a fault may turn the line into several lines."""
+        """Write a line. A fault may replace the line by several lines."""
         if self.fault is None:
             self._out.append(raw)
             self.waiting += len(raw)
@@ -220,7 +224,7 @@ class Stdio:
             raise Ended(self.fault.status)
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Refuse a request: write an error with its members in the order of the real server."""
+        """Refuse a request: write an error whose members are in the order of the real server."""
         self.send(dumps({"error": error, "id": request_id}) + b"\n")
 
     def _move_due(self) -> None:
@@ -229,7 +233,7 @@ class Stdio:
             self.send(self.due.pop(0)[1])
 
     def _write(self) -> None:
-        """Write as much as fits without blocking: a pipe that polls as writable accepts PIPE_BUF bytes."""
+        """Write as many bytes as possible without blocking. A pipe that poll() reports as writable accepts PIPE_BUF bytes."""
         if self.fault is not None and self.fault.slow:
             self._write_pieces()
             return
@@ -244,7 +248,7 @@ class Stdio:
         self.waiting = len(data) - sent
 
     def _write_pieces(self) -> None:
-        """Write each chunk of a fault separately, so that the client's reads can end at the same offsets."""
+        """Write each chunk of a fault separately, so that the client can read the chunks separately."""
         piece = self._out.pop(0)
         sent = write(1, piece[: select.PIPE_BUF])
         if sent < len(piece):
@@ -254,7 +258,7 @@ class Stdio:
             self.fault.rest()
 
     def _flush(self) -> None:
-        """Write the remaining bytes at the end of the server; if the client no longer reads them, drop them."""
+        """Write the remaining bytes at the end of the server. If the client no longer reads them, drop them."""
         self._wait()
         data, self._out = memoryview(b"".join(self._out)), []
         try:
@@ -266,7 +270,7 @@ class Stdio:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> int:
-        """End the server; return the exit status, or die by the signal that ended the run."""
+        """End the server. Return the exit status, or let the signal that ended the run kill this process."""
         status = 1
         try:
             status = self.finish()
@@ -284,7 +288,7 @@ class Stdio:
 
 
 def die(number: int) -> None:
-    """Let the signal end this process immediately, as it ends the real server (REAL-94)."""
+    """Let the signal kill this process immediately, as it kills the real server (REAL-94)."""
     signal(number, SIG_DFL)
     kill(getpid(), number)
 
@@ -297,7 +301,7 @@ def _can_be_told() -> bool:
 
 
 def write_out(text: str) -> None:
-    """Write a message for the user on stderr, without secrets and control characters; a closed stderr is ignored."""
+    """Write a message for the user to stderr, without secrets and control characters. Ignore a closed stderr."""
     from codex_replay.core.redact.sentence import sentence  # not on the start-up path
 
     try:

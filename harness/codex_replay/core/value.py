@@ -1,7 +1,8 @@
 """Immutable values with named fields, declared like a frozen dataclass, but cheaper to import.
 
-The standard `dataclasses` imports `inspect` and compiles the methods of each class. This takes three times as long as the rest of
-fake-codex's start-up."""
+The standard module `dataclasses` imports `inspect` and compiles methods for each class, which takes three times as long as the
+rest of fake-codex's start-up.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
-        """Declare, only for the type checker, the constructor arguments of the subclasses."""
+        """Declare the constructor arguments of the subclasses for the type checker; this has no effect at run time."""
         return lambda cls: cls
 
 
@@ -22,11 +23,12 @@ EMPTY: dict[str, Any] = {}
 
 @dataclass_transform(frozen_default=True)
 class Value:
-    """A value with a field for each annotation of its class and base classes, in their order.
+    """An immutable value with a field for each annotation of its class and base classes, in their order.
 
-    A value that the class assigns is the default of the field.
+    If the class assigns a value to an annotated name, this value is the default of the field.
 
-    Two values are equal if they have the same class and equal fields. A value never changes: `but` returns a changed copy.
+    Two objects are equal if they have the same class and equal fields. An object never changes; the method `but` returns a
+    changed copy.
     """
 
     _parts: ClassVar[tuple[str, ...]] = ()
@@ -45,7 +47,8 @@ class Value:
         parts.update(named)
         if len(parts) != len(given) + len(named) or not parts.keys() <= set(names):
             raise TypeError(
-                f"{type(self).__name__} takes each of the fields {', '.join(names)} once, not {given!r} and {named!r}."
+                f"{type(self).__name__} takes each of the fields {', '.join(names)} once; "
+                f"the call has the arguments {given!r} and {named!r}."
             )
         if len(parts) < len(names):
             for name in names:
@@ -53,7 +56,7 @@ class Value:
                     raise TypeError(f"{type(self).__name__} needs the field {name}.")
 
     def but(self, **changes: Any) -> Self:
-        """Return a copy of the value in which the named fields have new values."""
+        """Return a copy of the object in which the named fields have new values."""
         return type(self)(**{**self.__dict__, **changes})
 
     def __setattr__(self, name: str, value: Any) -> None:

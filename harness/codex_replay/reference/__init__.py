@@ -1,1 +1,4 @@
-"""Small correct clients and servers to test with; each runs as a program and shares no code with its tests."""
+"""Small, correct clients and a proxy, against which the suites are tested.
+
+Each reference program shares no code with the suite that tests it.
+"""

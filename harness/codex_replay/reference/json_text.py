@@ -1,7 +1,8 @@
-"""`loads` and `dumps` as in the standard `json`, for programs that are started for a single prompt.
+"""The functions `loads` and `dumps` of the standard `json`, with a faster import.
 
-Importing `json` imports `re`, which takes as long as everything else that such a program does. This module calls the C part of
-`json` directly, which needs no `re`. Input that the C part cannot read goes to `json`, which raises the error.
+This module is for programs that are started for a single prompt. Importing `json` imports `re`, which takes as long as everything
+else that such a program does. This module calls the C part of `json` directly, which needs no `re`. If the C part cannot read an
+input, this module calls `json`, which raises the error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shell: cassette files, processes, recorder, clients, the real Codex.
+"""The code with side effects: cassette files, processes, recorders, clients, the real Codex.
 
-This package transports bytes, and leaves all decisions to the core.
+This package reads and writes bytes; the package `core` makes all decisions.
 """

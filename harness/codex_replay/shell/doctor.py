@@ -1,9 +1,10 @@
 """Check the environment for everything that codex-replay needs, and describe a fix for each missing part.
 
-Strategy. A check is a function without parameters (or with one object) that returns a `DoctorFinding`. Each check acts like a
-user: it starts fake-codex, asks pytest for its plugins, or hashes files. There are three kinds of need: `always` (the
-fakes and the suites), `real` (installing and running the real Codex), `extra` (some proofs of this project). The checks change
-nothing and download nothing; the slowest check starts pytest."""
+Strategy. A check is a function that returns a `DoctorFinding`. Each check acts like a user: it starts fake-codex, asks pytest for
+its plugins, or hashes files. A part is needed in one of three ways: `always` (for the fakes and the suites), `real` (to install
+and run the real Codex), `extra` (for some tests of this project). The checks change nothing and download nothing. The slowest
+check starts pytest.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,10 @@ INITIALIZE = b'{"id":1,"method":"initialize","params":{"clientInfo":{"name":"doc
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """The result of one check: `well` is True if it passed, `said` is a sentence, and `mend` the fix if it failed."""
+    """The result of one check.
+
+    `well` is True if the check passed. `said` is a sentence with the result. `mend` is the fix for a failed check.
+    """
 
     name: str
     need: Need
@@ -51,7 +55,10 @@ class DoctorFinding:
 
 
 def examine(suites: Path) -> Iterator[DoctorFinding]:
-    """Yield a finding for each check as it is made; `suites` is the expected folder of the installed suites."""
+    """Run the checks one after the other, and yield the finding of each.
+
+    `suites` is the expected folder of the installed suites.
+    """
     yield _python()
     yield packages()
     yield files()
@@ -125,7 +132,10 @@ def _digest(mode: str, data: bytes) -> str:
 
 
 def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:
-    """Check that each packaged schema file has its recorded hash; `folder` replaces the version's folder."""
+    """Check that the hash of each packaged schema file is the recorded hash.
+
+    `folder` is used in place of the version's folder.
+    """
     files = Folder(folder or version_data.schema_folder(version))
     try:
         table = version_data.read(f"{version}/schema.sha256").decode("ascii").splitlines()
@@ -179,12 +189,12 @@ def fake_codex(path: Path) -> DoctorFinding:
 
 
 def on_path() -> DoctorFinding:
-    """Check that the fake-codex on PATH is the one of this environment."""
+    """Check that the fake-codex on PATH belongs to this Python environment."""
     own = Path(sys.executable).with_name("fake-codex")
     found = shutil.which("fake-codex")
     fix = f"activate the environment, or put {own.parent} first on PATH"
     if found is None:
-        return DoctorFinding("PATH", "extra", False, "fake-codex is not on PATH; the suites still find it.", fix)
+        return DoctorFinding("PATH", "extra", False, "fake-codex is not on PATH; the suites find it without PATH.", fix)
     if Path(found).resolve() != own.resolve():
         return DoctorFinding("PATH", "extra", False, f"fake-codex on PATH belongs to another environment ({found}).", fix)
     return DoctorFinding("PATH", "extra", True, f"fake-codex is {found}")
@@ -216,7 +226,10 @@ def plugin() -> DoctorFinding:
 
 
 def _program(names: str, need: Need, why: str, mend: str) -> DoctorFinding:
-    """Check that one of the programs in `names` (separated by spaces) is on PATH; the finding is named after the first."""
+    """Check that one of the programs in `names` (separated by spaces) is on PATH.
+
+    The first name is also the name of the finding.
+    """
     candidates = names.split()
     found = next((path for name in candidates if (path := shutil.which(name)) is not None), None)
     return DoctorFinding(candidates[0], need, found is not None, found or f"not on PATH; {why}.", mend)
@@ -258,7 +271,10 @@ def codexes(wanted: str = DEFAULT) -> DoctorFinding:
 
 
 def namespaces() -> DoctorFinding:
-    """Check that a run can be separated from the network: only such a run proves that a program needs no network."""
+    """Check that a program can be run without a network.
+
+    Only a run without a network proves that the program needs no network.
+    """
     command = ["unshare", "-rn", "true"]
     try:
         well = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False).returncode == 0

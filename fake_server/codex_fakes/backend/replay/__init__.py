@@ -1,1 +1,1 @@
-"""Recordings as answers: which recorded exchange answers a request, and how its answer is sent."""
+"""Answer requests from recordings: find the recorded exchange for a request, and send its answer."""

@@ -1,8 +1,8 @@
-"""The answer of a recording over HTTP, byte for byte.
+"""Send the answer in a recording over HTTP, byte for byte.
 
-The fake sends the recorded bytes: heads, bodies, the bounds of HTTP chunks, streams that were cut or reset. There are two
-exceptions: the ids of the live client replace the recorded ids, and a content-length is the length of the sent bytes. If the
-recorded client disconnected during an answer, the answer stays open until the live client disconnects.
+The fake sends the recorded bytes: heads, bodies, the borders of HTTP chunks, and streams that were cut or reset. Two parts may
+differ: the ids of the live client replace the recorded ids, and a content-length is the length of the sent bytes. If the recorded
+client disconnected during an answer, the answer stays open until the live client disconnects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Piece = tuple[float, bytes]
 
 
 async def play(exchange: Exchange, one: Recorded, pace: Pace) -> str:
-    """Send a recorded answer again; return how it ended: "end", "cut" or "reset"."""
+    """Send a recorded answer. Return the end of the answer: "end", "cut" or "reset"."""
     bindings = one.track.matcher.bindings
     wait = pace.waits(exchange, one)
     heads = [frame for frame in one.answer if frame.kind == "response"]
@@ -48,7 +48,10 @@ async def play(exchange: Exchange, one: Recorded, pace: Pace) -> str:
 
 
 def _spliced(pieces: list[Piece], bindings: Bindings) -> list[Piece]:
-    """Replace the recorded ids in a body by live ids. An id may be split across chunks; the chunk boundaries do not change."""
+    """Replace the recorded ids in a body by live ids.
+
+    An id that is split across chunks is replaced, too. The chunk borders do not change.
+    """
     if not bindings:
         return pieces
     whole = b"".join(piece for _, piece in pieces)
@@ -68,7 +71,7 @@ def _spliced(pieces: list[Piece], bindings: Bindings) -> list[Piece]:
 
 
 def _head(frame: Frame, pieces: list[Piece], one: Recorded, method: str) -> dict[str, Any]:
-    """Return the payload of a head, with ids spliced in and with the new length of a complete body."""
+    """Return the payload of a head with live ids and, for a complete body, with the new length of the body."""
     payload: dict[str, Any] = frame.payload
     bindings = one.track.matcher.bindings
     size = str(sum(len(piece) for _, piece in pieces))
@@ -103,7 +106,9 @@ async def _finish(exchange: Exchange, one: Recorded, head: Mapping[str, Any] | N
 
 
 def _stays_open(head: Mapping[str, Any], method: str) -> bool:
-    """Return True if a connection continues after a response: the end of its body is marked, and no header closes it."""
+    """Return True if the connection stays open after a response: the response marks the end of its body, and no header closes the
+    connection.
+    """
     headers = head["headers"]
     if "close" in (http_frames.header(headers, "connection") or "").lower() or head.get("version", "1.1") != "1.1":
         return False

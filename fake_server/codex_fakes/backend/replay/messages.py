@@ -1,9 +1,9 @@
-"""Use recorded WebSocket messages as answers: frame by frame for a WebSocket client, as an event stream for an HTTP client; and
-use recorded event streams for WebSocket clients.
+"""Send recorded WebSocket messages to a WebSocket client frame by frame, and to an HTTP client as an event stream.
 
-Unusual messages (fragments, a message without compression) are replayed as recorded. A conversion to the other transport has the
-same events, without the parts that this transport lacks (close frames, binary messages, the boundaries of HTTP chunks); the
-ledger marks it as `converted`."""
+Send a recorded event stream to a WebSocket client as messages. Unusual messages (fragments, a message without compression) are
+sent as recorded. A conversion between HTTP and WebSocket keeps the events, and drops the parts that the other transport lacks:
+close frames, binary messages, the borders of HTTP chunks. The ledger marks a converted answer as `converted`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
 
 
 async def play_messages(exchange: MessageExchange, one: Recorded, pace: Pace) -> str:
-    """Send the recorded messages of the server; return how the answer ended: "end", "cut" or "reset"."""
+    """Send the recorded messages of the server. Return the end of the answer: "end", "cut" or "reset"."""
     wait, bindings = pace.waits(exchange, one), one.track.matcher.bindings
     for frame in one.answer:
         kind = ws_frames.kind_of(frame.payload)
@@ -57,7 +57,7 @@ async def play_messages(exchange: MessageExchange, one: Recorded, pace: Pace) ->
 
 
 async def play_as_messages(exchange: MessageExchange, one: Recorded, pace: Pace) -> str:
-    """Send a recorded answer over HTTP as messages: its events, or its error."""
+    """Send a recorded HTTP answer as WebSocket messages: its events, or its error."""
     wait, bindings = pace.waits(exchange, one), one.track.matcher.bindings
     head = next((frame for frame in reversed(one.answer) if frame.kind == "response"), None)
     body = [frame for frame in one.answer if frame.kind in ("sse", "chunk")]
@@ -81,7 +81,7 @@ async def play_as_messages(exchange: MessageExchange, one: Recorded, pace: Pace)
 
 
 async def play_as_events(exchange: Exchange, one: Recorded, pace: Pace) -> str:
-    """Send recorded messages over HTTP as an event stream, or as an HTTP error."""
+    """Send recorded WebSocket messages over HTTP: as an event stream, or as an HTTP error."""
     wait, bindings = pace.waits(exchange, one), one.track.matcher.bindings
     begun = False
     for frame in one.answer:

@@ -1,7 +1,4 @@
-"""The times at which the parts of a recorded answer are sent.
-
-The times follow the chosen pace, and no part is sent before the frames that it waits for.
-"""
+"""Decide when each part of a recorded answer is sent, by the chosen pace and the held frames."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ Wait = Callable[[float], Awaitable[None]]
 
 
 class Pace:
-    """The pace of one session's recordings.
+    """The pace at which the recordings of one session are played.
 
-    `speed` is relative to the recorded speed; 0 means no waiting. `held` maps the number of a recorded frame to a gate: an answer
-    stops before that frame until the gate is released.
+    `speed` is relative to the recorded speed; 0 means no waiting. `held` maps the number of a recorded frame to a gate. An answer
+    stops before this frame until the gate is released.
     """
 
     def __init__(self, speed: float, held: Mapping[int, asyncio.Event]) -> None:
@@ -28,7 +25,7 @@ class Pace:
         self._held = held
 
     def waits(self, exchange: Exchange, one: Recorded) -> Wait:
-        """Return a function that waits for a recorded time of an answer, in seconds since the recording began."""
+        """Return a function that waits until the moment of a recorded time. The time is in seconds since the recording began."""
         clock = asyncio.get_running_loop().time
         start, origin = clock(), one.request.t
         frames = [*one.answer, *([one.close] if one.close is not None else [])]

@@ -1,6 +1,6 @@
-"""Answer from recordings: find the recorded exchange by the content of a request, and send its answer byte for byte.
+"""Answer requests from recordings: find the recorded exchange that matches a request, and send its answer byte for byte.
 
-A session with recordings answers from them first."""
+A session with recordings and a script answers from the recordings first."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ KEYS = ("path", "by", "over", "pace", "hold")
 
 
 class BadReplay(ValueError):
-    """The recordings cannot be played; the text is a sentence with the fix."""
+    """The recordings cannot be played. The message is a sentence with the fix."""
 
 
 class Replay:
-    """The recordings of one session, the way to choose them, and their pace."""
+    """The recordings of one session, the way to choose an exchange from them, and their pace."""
 
     def __init__(self, player: HttpPlayer, pace: Pace, notes: Sequence[str] = ()) -> None:
         self.player = player
@@ -48,13 +48,12 @@ class Replay:
         self.upgrades = any(one.track.upgraded for one in player.exchanges)
 
     def grants(self, mode: str, request: Request, path: str, query: str) -> Handshake | None:
-        """Return how a handshake is accepted.
+        """Return the acceptance of a WebSocket handshake.
 
-        Returns None if the recording refuses the handshake or does not contain it: the handshake is then answered like an
-        ordinary request.
-
-        If a client connects more often than the recorded client, each further connection is accepted, too. With `mode` "on", a
-        recording of HTTP also accepts the handshake: the events of its answers are then sent as messages.
+        Returns None if the recorded server refused the handshake, or if the recording contains none. A handshake that is not
+        accepted is answered like an ordinary request. If a client connects more often than the recorded client, each further
+        connection is accepted, too. With `mode` "on", the handshake is also accepted for a recording of HTTP, whose events are
+        then sent as messages.
         """
         payload = http_frames.request_payload(request.method, f"{path}?{query}" if query else path, request.headers, b"")
         found = self.player.find(request.conn, payload)
@@ -71,7 +70,10 @@ class Replay:
     async def answer_message(
         self, exchange: MessageExchange, entry: Entry, tokens: Tokens, off: Sequence[str], path: str, body: dict[str, Any]
     ) -> Violation | None:
-        """Answer a WebSocket message from the recordings; return the reason if it is not answered, as `answer` does."""
+        """Answer a WebSocket message from the recordings.
+
+        If the recordings have no answer, return the reason in the same form as `answer`.
+        """
         request = exchange.request
         payload = message_payload(path, [list(pair) for pair in request.headers], body)
         found = self.player.find(request.conn, payload)
@@ -93,7 +95,7 @@ class Replay:
         return None
 
     def unused(self) -> list[dict[str, Any]]:
-        """Return the requests of the recordings that no client sent."""
+        """Return the recorded requests that no client has sent."""
         return [
             {"cassette": one.track.name, "frame": one.request.n, "conn": one.conn, "request": str(one).partition(", ")[2]}
             for one in self.player.unused()
@@ -102,8 +104,10 @@ class Replay:
     async def answer(
         self, exchange: Exchange, entry: Entry, tokens: Tokens, off: Sequence[str], path: str, query: str
     ) -> Violation | None:
-        """Answer a request from the recordings; return the reason if it is not answered: a broken rule, or a miss (rule
-        "miss")."""
+        """Answer a request from the recordings.
+
+        If the recordings have no answer, return the reason: a violated rule, or a miss (rule "miss").
+        """
         request = exchange.request
         target = f"{path}?{query}" if query else path
         headers = request.headers
@@ -137,9 +141,9 @@ class Replay:
         return None
 
     def violation(self, one: Recorded, asked: Asked, off: Sequence[str]) -> Violation | None:
-        """Return the rule that a live request breaks although the recorded request obeyed it.
+        """Return the rule that the live request violates and the recorded request obeys.
 
-        The rules also apply to recordings.
+        The rule shows an error of the live client even if a recorded answer exists.
         """
         found = check(asked, off)
         return found if isinstance(found, Violation) and found.rule != self._rule_of(one, asked.mode, off) else None
@@ -171,8 +175,8 @@ def _decoded(raw: bytes, encoding: str | None) -> bytes:
 def make_replay(value: Mapping[str, Any], gate: Callable[[str], asyncio.Event]) -> Replay:
     """Load the recordings of a session: `path` (a file or folder, or a list), `by`, `over`, `pace`, `hold`; raises `BadReplay`.
 
-    `hold` lists frames of one recording, by number: the answer stops before frame 43, at the gate "frame 43". `gate` returns the
-    gate of a name.
+    `hold` lists numbers of frames in one recording. For example, with 43 the answer stops before frame 43, at the gate "frame
+    43". The function `gate` returns the gate with a name.
     """
     for key in value:
         if key not in KEYS:

@@ -1,8 +1,9 @@
-"""The rules on identity headers: bearer, account and the other headers of the Codex backend.
+"""The rules for the headers that identify a client: the bearer token, the account, and the other headers of the Codex backend.
 
-The session's auth mode decides which of these rules apply. In the mode "auto", a path of the ChatGPT backend
-(`.../backend-api/codex/...`) requires the headers of LITE-24 to LITE-29. Other paths have no rules, because the real client
-sends no bearer token to a custom provider (REAL-24)."""
+The auth mode of the session decides which of these rules apply. In the mode "auto", a path of the ChatGPT backend
+(`.../backend-api/codex/...`) requires the headers of LITE-24 to LITE-29. Other paths have no rules, because the real client sends
+no bearer token to a custom provider (REAL-24).
+"""
 
 from __future__ import annotations
 
@@ -21,11 +22,10 @@ RuleFinding = tuple[str | None, str]
 
 
 class Asked:
-    """The parts of a request that the rules use: path, headers by name, raw body and decoded body.
+    """The parts of a request that the rules check: path, headers by name, raw body and decoded body.
 
-    The rule `not_json` decodes the body; with `known`, it uses that value.
-
-    If `counted` is False, the request does not count as a use of its token.
+    The rule `not_json` decodes the body. With `known`, this rule uses the value `known` and decodes nothing. If `counted` is
+    False, the request does not count as a use of its token.
     """
 
     __slots__ = (
@@ -92,7 +92,7 @@ def bearer_revoked(asked: Asked) -> RuleFinding | None:
 
 
 def bearer_wrong(asked: Asked) -> RuleFinding | None:
-    """Find a bearer token that this session did not issue."""
+    """Find a bearer token that this session has not issued."""
     if asked.state != "wrong":
         return None
     what = "API key" if asked.mode == "api_key" else "access token"
@@ -110,7 +110,7 @@ def account_missing(asked: Asked) -> RuleFinding | None:
 
 
 def account_wrong(asked: Asked) -> RuleFinding | None:
-    """Find an account that is not the account of the session; this is checked only if the session names an account."""
+    """Find a header with another account than the account of the session. A session without an account accepts every account."""
     given = asked.header("chatgpt-account-id")
     if asked.mode != "chatgpt" or asked.account is None or given == asked.account:
         return None
@@ -118,7 +118,7 @@ def account_wrong(asked: Asked) -> RuleFinding | None:
 
 
 def account_under_key(asked: Asked) -> RuleFinding | None:
-    """Find an account header next to an API key."""
+    """Find an account header in a request with an API key."""
     if asked.mode != "api_key" or asked.header("chatgpt-account-id") is None:
         return None
     return "chatgpt-account-id", 'The header "chatgpt-account-id" is for ChatGPT auth only: leave it out with an API key.'
@@ -151,8 +151,9 @@ def user_agent_missing(asked: Asked) -> RuleFinding | None:
 
 
 def _codex_headers(asked: Asked) -> bool:
-    """Return True if the headers of Codex are required: on the path of the ChatGPT backend, even with an API key (LITE-29).
+    """Return True if the request must have the headers of Codex.
 
-    An SDK with an API key, at any other path, does not send these headers.
+    These headers are required on the path of the ChatGPT backend, even with an API key (LITE-29). On any other path the headers
+    of Codex are not required, because an SDK with an API key does not send them.
     """
     return asked.mode in ("chatgpt", "api_key") and asked.chatgpt_path

@@ -72,7 +72,7 @@ ITEM_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
 
 
 def not_json(asked: Asked) -> RuleFinding | None:
-    """Find a body that is not a JSON object; a valid body is decoded here for all later rules."""
+    """Find a body that is not a JSON object. This rule decodes a valid body for all later rules."""
     try:
         value = read(asked.data) if asked.known is None else asked.known
     except NotJson as error:
@@ -88,7 +88,7 @@ def not_json(asked: Asked) -> RuleFinding | None:
 
 
 def model_missing(asked: Asked) -> RuleFinding | None:
-    """Find a missing model; a stored prompt may contain the model instead."""
+    """Find a missing model. If the request names a stored prompt, the prompt may contain the model."""
     return (
         None
         if "model" in asked.body or isinstance(asked.body.get("prompt"), dict)
@@ -180,7 +180,7 @@ def tool_choice(asked: Asked) -> RuleFinding | None:
 
 
 def item_type(asked: Asked) -> RuleFinding | None:
-    """Find an input item that is not an object, or of an unknown type; a message may omit its type."""
+    """Find an input item that is not an object, or that has an unknown type. A message may omit its type."""
     if _ITEM_TYPES.issuperset(asked.kinds):
         return None
     for i, item in enumerate(asked.items):
@@ -231,7 +231,7 @@ def message_content(asked: Asked) -> RuleFinding | None:
 
 
 def _call_ids(asked: Asked) -> dict[str, set[str]]:
-    """Return the call ids of each type of call and output; computed once for the two rules that need it."""
+    """Return the call ids of each type of call and output. The ids are computed only once, because two rules need them."""
     if asked.call_ids is None:
         asked.call_ids = {kind: set() for kind in ITEM_FIELDS}
         for _, item, kind in asked.calls:
@@ -243,8 +243,10 @@ def _call_ids(asked: Asked) -> dict[str, set[str]]:
 
 
 def output_without_call(asked: Asked) -> RuleFinding | None:
-    """Find an output whose call is not in `input` (edge case 3); a previous response may contain the call, where that is
-    supported."""
+    """Find an output whose call is not in `input` (edge case 3).
+
+    If the API supports `previous_response_id`, the previous response may contain the call.
+    """
     if asked.body.get("previous_response_id") is not None or asked.body.get("conversation") is not None:
         return None
     if (found := _unpaired(asked, CALL_OF)) is None:
@@ -267,9 +269,8 @@ def call_without_output(asked: Asked) -> RuleFinding | None:
 
 
 def _unpaired(asked: Asked, partners: Mapping[str, str]) -> tuple[int, str, str, str] | None:
-    """Return the first item whose partner is not in `input`: its place, call id and type, and the partner's type.
-
-    `partners` has the type of the partner for each type of item.
+    """Return the first item (a call or an output) whose partner is not in `input`: the place, call id and type of the item, and
+    the type of the partner. `partners` maps each type of item to the type of its partner.
     """
     ids = _call_ids(asked)
     if all(ids[kind] <= ids[partner] for kind, partner in partners.items()):
@@ -282,13 +283,13 @@ def _unpaired(asked: Asked, partners: Mapping[str, str]) -> tuple[int, str, str,
 
 
 def _text(item: Mapping[str, object], key: str) -> str | None:
-    """Return the value of a member that should be a name; None if the value is not a string."""
+    """Return the value of a member that should be a name, or None if the value is not a string."""
     value = item.get(key)
     return value if type(value) is str else None
 
 
 def _shown(value: object) -> str:
-    """Return a text of the client in quotes, or the name of the type of any other value."""
+    """Return a string of the client in quotes. For any other value, return the name of its type."""
     return f'"{shortened(value, SHOWN)}"' if isinstance(value, str) else _name(value)
 
 

@@ -1,12 +1,14 @@
-"""The table of rules for every request. The rules do not depend on the client or the script.
+"""The table of the rules that apply to every request, whatever the client and the script.
 
-Each rule has an id, a source, the answer to a violation, and a function that finds violations. The source is a statement of
-docs/contract, or "known behaviour of the real service" if no specification states it. Nothing was recorded from the real service.
-The table is applied from top to bottom, and the first violation is answered in the error shape of the OpenAI API, with a message
-that contains the fix. A script can switch rules off by id.
+Each rule has an id, a source, the answer to a violation, and a function that finds violations. The source is a statement in
+docs/contract. If no specification contains the rule, the source is "known behaviour of the real service". No traffic of the real
+service was recorded. The rules are checked from top to bottom. The first violation is answered in the error format of the OpenAI
+API, with a message that contains the fix. A script can switch off a rule by its id.
 
-The requests that are *not* refused are part of the contract, too (LITE-63 to LITE-68): an invalid tool schema (1), arguments that
-are not JSON (2), no tools (4), outputs of 20,000 characters (5), outputs in another order than their calls (6)."""
+The contract also lists requests that the backend accepts (LITE-63 to LITE-68). The accepted requests have an invalid tool schema
+(1), arguments that are not JSON (2), no tools (4), outputs of 20,000 characters (5), or outputs in another order than their calls
+(6).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ KNOWN = "known behaviour of the real service"
 
 
 class Violation(Value):
-    """A refused request: the rule that it breaks, and its answer."""
+    """A refused request: the rule that the request violates, and the answer to the request."""
 
     rule: str
     status: int
@@ -31,7 +33,7 @@ class Violation(Value):
     param: str | None = None
 
     def body(self) -> bytes:
-        """Write the error in the shape of the OpenAI API."""
+        """Return the error in the format of the OpenAI API."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         error = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
         return dumps({"error": error})
@@ -91,7 +93,7 @@ _BODY_RULES = tuple(rule for rule in RULES if rule not in AUTH_RULES)
 
 
 def check(asked: Asked, off: Collection[str] = ()) -> dict[str, Any] | Violation:
-    """Check a request to `/responses`: return its decoded body if it is valid, otherwise the first violation."""
+    """Check a request to `/responses`. Return its decoded body if the request is valid, otherwise the first violation."""
     rules = _BODY_RULES if asked.mode == "none" else RULES  # without a login, no rule on identity finds anything
     return first_violation(asked, rules, off) or asked.body
 
@@ -106,7 +108,10 @@ def first_violation(asked: Asked, rules: Collection[Rule], off: Collection[str] 
 
 
 def unknown_rules(names: Collection[str]) -> str | None:
-    """Return an error text on the first of these names that is not the id of a rule, or None if all are."""
+    """Return an error message for the first of these names that is not the id of a rule.
+
+    Return None if all names are ids of rules.
+    """
     ids = [rule.id for rule in RULES]
     wrong = [name for name in names if name not in ids]
     return f'rules_off: "{wrong[0]}" is not a rule. The rules are {", ".join(ids)}.' if wrong else None

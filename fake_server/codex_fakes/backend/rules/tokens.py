@@ -1,7 +1,9 @@
-"""The tokens of one session: the state of a bearer, and the result of a refresh.
+"""The tokens of one session: the state of a bearer token, and the result of a refresh.
 
-Refresh tokens rotate: each is valid once, and a second use is a separate error. Tokens do not depend on a clock: the script
-decides which tokens have expired. The codes are those that the real client distinguishes (REAL-16 to REAL-20)."""
+Refresh tokens rotate: each refresh token is valid for one use, and a second use is a special error. Tokens do not expire by a
+clock; the script decides which tokens have expired. The error codes are those that the real client distinguishes (REAL-16 to
+REAL-20).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ KEYS: dict[str, tuple[str, Any]] = {
 
 
 def auth_error(auth: Mapping[str, Any]) -> str | None:
-    """Return a sentence on an error in the "auth" of a script, or None."""
+    """Return a sentence about an error in the key "auth" of a script, or None."""
     for key, value in auth.items():
         if key not in KEYS:
             return f'auth: "{key}" is not a key of auth. Its keys are {", ".join(KEYS)}.'
@@ -59,8 +61,8 @@ def auth_error(auth: Mapping[str, Any]) -> str | None:
 class Tokens:
     """The access and refresh tokens that a session has issued, and the state of each.
 
-    A session without configured tokens accepts every token. If a script sets an access token, or a state for all tokens, only
-    valid tokens are accepted.
+    If the script sets no tokens, the session accepts every token. If the script sets an access token, or a state for all tokens,
+    the session accepts only valid tokens.
     """
 
     def __init__(self, auth: Mapping[str, Any]) -> None:
@@ -86,7 +88,10 @@ class Tokens:
         self._uses: dict[str, int] = {}
 
     def check_bearer(self, bearer: str, mode: str, counted: bool = True) -> str | None:
-        """Return None if a bearer token is valid, otherwise "expired", "revoked" or "wrong"; count its use if `counted`."""
+        """Return None if a bearer token is valid, otherwise "expired", "revoked" or "wrong".
+
+        With `counted`, count the use of the token.
+        """
         if mode == "api_key":
             return None if self.api_key is None or bearer == self.api_key else "wrong"
         state = self._access.get(bearer, self._any_access)
@@ -97,7 +102,7 @@ class Tokens:
         return {"valid": None, "unknown": "wrong"}.get(state, state)
 
     def use_refresh(self, token: str) -> dict[str, str] | tuple[str, str]:
-        """Use up a refresh token; return the new tokens, or (code, message) of the refusal."""
+        """Use a refresh token, which is then no longer valid. Return the new tokens, or the code and message of the refusal."""
         state = self._refresh.get(token, self._any_refresh)
         if state != "valid":
             return REFRESH_ERRORS[state]
@@ -112,7 +117,7 @@ class Tokens:
         return {"access_token": access, "refresh_token": fresh, "id_token": self.id_token()}
 
     def id_token(self) -> str:
-        """Return an id token that parses as a JWT (without a real signature), with the claims that Codex reads."""
+        """Return an id token with the claims that Codex reads. The token is a JWT without a real signature."""
         claims = {
             "email": self.email,
             "https://api.openai.com/auth": {

@@ -1,1 +1,1 @@
-"""Data that the documented service keeps between requests: responses and conversations."""
+"""The data that the backend keeps between requests, as the real service does: responses and conversations."""

@@ -1,4 +1,4 @@
-"""The routes for kept data: stored responses, conversations, a compacted conversation, and the count of a request's tokens.
+"""The routes for stored data: responses, conversations, a compacted conversation, and the number of tokens of a request.
 
 Sources: API reference, "Responses" (get, delete, cancel, input items, input token counts, compact) and "Conversations".
 """
@@ -42,7 +42,7 @@ ROUTES = (
 
 
 async def answer(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> bool:
-    """Answer a request for kept data; return False if the path is not a route for kept data."""
+    """Answer a request for stored data. Return False if the path is not a route for stored data."""
     method, given = exchange.request.method, query_values(query)
     options = {key: values[0] for key, values in given.items()}
     if found := _RESPONSE.search(path):
@@ -159,7 +159,7 @@ async def new_conversation(exchange: Exchange, session: Session, entry: Entry, p
 
 
 async def input_tokens(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    """Count the tokens of a request, including those of the conversation that it continues."""
+    """Count the tokens of a request and of the conversation that the request continues."""
     if _may(exchange, session, entry) and (body := _body(exchange, entry)) is not None:
         if (wrong := lost(session, body)) is not None:
             refuse(exchange, entry, wrong)
@@ -169,7 +169,7 @@ async def input_tokens(exchange: Exchange, session: Session, entry: Entry, path:
 
 
 async def compact(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    """Compact a conversation: the user's messages are kept, and a compaction item replaces the rest."""
+    """Compact a conversation: keep the user's messages, and replace all other items by one compaction item."""
     if _may(exchange, session, entry) and (body := _body(exchange, entry)) is not None:
         if (wrong := lost(session, body)) is not None:
             refuse(exchange, entry, wrong)
@@ -192,7 +192,7 @@ async def compact(exchange: Exchange, session: Session, entry: Entry, path: str,
 
 
 def lost(session: Session, body: Mapping[str, Any]) -> Violation | None:
-    """Return an error if the request continues an unknown response or conversation, or contains an output for an unknown call."""
+    """Return an error if the request continues an unknown response or conversation, or contains the output of an unknown call."""
     previous, conversation = body.get("previous_response_id"), _named(body)
     if previous is not None and conversation is not None:
         message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Give one of them."
@@ -220,7 +220,10 @@ def unanswered(body: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) ->
 
 
 def earlier(session: Session, body: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the items of the conversation that a request continues by an id, in order."""
+    """Return, in order, the items of the conversation that a request continues.
+
+    The request names the conversation or the last response by an id.
+    """
     named = _named(body)
     if named is not None:
         conversation = session.conversations.get(named)
@@ -229,7 +232,7 @@ def earlier(session: Session, body: Mapping[str, Any]) -> Sequence[Mapping[str, 
 
 
 def converse(session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:
-    """Add a request's input and the output of its reply to the conversation that it names."""
+    """Add the input of a request, and the output of the reply to it, to the conversation that the request names."""
     conversation = session.conversations.get(_named(body) or "")
     if conversation is None or turn.fault is not None or entry.status != 200:
         return
@@ -252,7 +255,10 @@ def _no_conversation(id_: str) -> Violation:
 
 
 def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
-    """Return True if the client has the login that the script requires; otherwise refuse the request."""
+    """Return True if the client has the login that the script requires.
+
+    If the client does not have it, refuse the request and return False.
+    """
     off = session.script.rules_off if session.script is not None else ()
     refused = first_violation(Asked("/v1", exchange.request.header, b"", session.tokens), AUTH_RULES, off)
     if refused is not None:
@@ -261,7 +267,10 @@ def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
 
 
 def _body(exchange: Exchange, entry: Entry) -> dict[str, Any] | None:
-    """Return the JSON object in a request (empty without a body); refuse any other body, and return None."""
+    """Return the JSON object in the body of a request.
+
+    Without a body, return an empty object. If the body is not a JSON object, refuse the request and return None.
+    """
     try:
         body = read(entry.body) if entry.body else {}
     except NotJson as error:

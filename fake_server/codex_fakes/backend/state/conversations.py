@@ -1,4 +1,6 @@
-"""The conversations of a session: items under an id, which requests continue and clients read and change.
+"""The conversations of a session.
+
+A conversation has an id and a list of items. Requests continue conversations, and clients read and change them.
 
 Source: API reference, "Conversations" (create, retrieve, update, delete; items: create, list, retrieve, delete).
 """
@@ -34,7 +36,7 @@ class Conversation:
         return {"id": self.id, "object": "conversation", "created_at": CREATED_AT, "metadata": self.metadata}
 
     def add(self, items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Add items at the end; return them with their ids."""
+        """Add items at the end of the conversation. Return the items with their ids."""
         added = []
         for item in items:
             kind = str(item.get("type", "message"))
@@ -45,7 +47,7 @@ class Conversation:
         return added
 
     def item(self, id_: str) -> dict[str, Any] | None:
-        """Return an item; None if it does not exist."""
+        """Return the item with this id, or None if the conversation does not have this item."""
         return next((item for item in self.items if item["id"] == id_), None)
 
 
@@ -63,15 +65,15 @@ class Conversations:
         return made
 
     def get(self, id_: str) -> Conversation | None:
-        """Return a conversation; None if it does not exist or was dropped."""
+        """Return the conversation with this id, or None if it does not exist or was dropped."""
         return self._kept.get(id_)
 
     def delete(self, id_: str) -> bool:
-        """Delete a conversation; return True if it existed."""
+        """Delete a conversation. Return True if the conversation existed."""
         return self._kept.pop(id_, None) is not None
 
     def trim(self) -> None:
-        """Drop the oldest conversations until the memory of all of them is below the limit."""
+        """Drop the oldest conversations until all conversations together need less memory than the limit."""
         while len(self._kept) > COUNT or (len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > BYTES):
             self._kept.popitem(last=False)
 
@@ -81,7 +83,7 @@ class Conversations:
 
 
 def listed(item: Mapping[str, Any], id_: str) -> dict[str, Any]:
-    """Return an item of a request as the API lists it: with an id, a status, and its content in parts."""
+    """Return an item of a request in the form in which the API lists items: with an id, a status, and its content in parts."""
     kind = str(item.get("type", "message"))
     found = {"id": id_, "type": kind, **item}
     if kind == "message":

@@ -1,6 +1,6 @@
-"""The responses that a session stores, as the documented service does.
+"""The responses that a session stores, as the real service does.
 
-Clients can read, stream again, poll, cancel, delete and continue them.
+Clients can read, stream again, poll, cancel, delete and continue a stored response.
 
 Sources: API reference, "Responses" (get, delete, cancel, list input items, input token counts) and the guide on background mode.
 A response is kept unless its request has `"store": false`. The response is built again for each request; only the turn and the
@@ -27,7 +27,7 @@ COUNT, BYTES = 1000, 16 * 1024 * 1024
 
 
 class Stored:
-    """One response: its turn, its request, and its progress if it is made in the background."""
+    """One stored response: its turn, its request, and its progress if it runs in the background."""
 
     def __init__(self, turn: Turn, data: bytes, label: str) -> None:
         self._turn = turn
@@ -43,7 +43,7 @@ class Stored:
         return found
 
     def events(self, include: Sequence[str] = ()) -> list[Mapping[str, Any]]:
-        """Return the events of the stream of a response, with the parts that `include` names in a request."""
+        """Return the events of the stream of a response, with the parts that a client requests by `include`."""
         body = self.body
         if include:
             body["include"] = [*(body.get("include") or ()), *include]
@@ -67,7 +67,7 @@ class Stored:
             await asyncio.wait([self.background])
 
     async def finish(self, waiting: Iterable[Any]) -> None:
-        """Complete the response in the background, after its waits."""
+        """Wait for the delays and gates of a background response, and then complete the response."""
         self.status = "in_progress"
         for each in waiting:
             await each
@@ -81,14 +81,14 @@ class Stored:
 
 
 class Responses:
-    """The stored responses of a session by id."""
+    """The stored responses of a session, by id."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Stored] = OrderedDict()
         self._size = 0
 
     def keep(self, turn: Turn, data: bytes, label: str) -> Stored:
-        """Store a response; it replaces a response with the same id."""
+        """Store a response, which replaces a stored response with the same id."""
         id_ = turn.response_id or f"resp_{label}"
         self.delete(id_)
         stored = self._kept[id_] = Stored(turn, data, label)
@@ -98,11 +98,11 @@ class Responses:
         return stored
 
     def get(self, id_: str) -> Stored | None:
-        """Return a response; None if it does not exist or was dropped."""
+        """Return the response with this id, or None if it does not exist or was dropped."""
         return self._kept.get(id_)
 
     def delete(self, id_: str) -> bool:
-        """Delete a response; return True if it existed."""
+        """Delete a response. Return True if the response existed."""
         stored = self._kept.pop(id_, None)
         if stored is None:
             return False
@@ -116,12 +116,12 @@ class Responses:
             self.delete(next(iter(self._kept)))
 
     def history(self, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """Return the inputs and outputs of the responses that a request continues, as far back as they are kept."""
+        """Return the inputs and outputs of all stored responses that a request continues, the oldest first."""
         turns = [[*input_items(stored.body), *stored.response().get("output", ())] for stored in self._chain(body)]
         return [item for turn in reversed(turns) for item in turn]
 
     def _chain(self, body: Mapping[str, Any]) -> Iterator[Stored]:
-        """Yield the stored responses that a request continues, the newest first."""
+        """Yield all stored responses that a request continues, the newest first."""
         previous, seen = body.get("previous_response_id"), set[str]()
         while isinstance(previous, str) and previous not in seen and (stored := self.get(previous)) is not None:
             seen.add(previous)
@@ -129,7 +129,7 @@ class Responses:
             previous = stored.body.get("previous_response_id")
 
     def is_cut(self, body: Mapping[str, Any]) -> bool:
-        """Return True if the beginning of the conversation is no longer kept."""
+        """Return True if the beginning of the conversation is no longer stored."""
         last = body
         for stored in self._chain(body):
             last = stored.body
@@ -153,6 +153,6 @@ def unanswered_call(body: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]
 
 
 def input_tokens(body: Mapping[str, Any]) -> int:
-    """Return the number of tokens in a request's texts: one per four characters, as everywhere in this backend."""
+    """Return the number of tokens in the texts of a request. The backend always counts one token for four characters."""
     texts = [str(body.get("instructions") or ""), *input_texts(body)]
     return max(1, -(-sum(map(len, texts)) // TOKEN))

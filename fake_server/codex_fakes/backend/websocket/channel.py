@@ -1,9 +1,9 @@
 """One WebSocket connection, opened by `GET {base}/responses`. Each `response.create` message is a request.
 
-Strategy: a message is converted to a full HTTP request, and `WebSocketExchange` turns the answer to that request
-into messages, so that one script, one set of rules and one ledger serve both transports. An increment (`previous_response_id`) is
-combined with this connection's last request and its answer (`increments`). This module is imported at the first upgrade, because
-its library takes 30 ms.
+Strategy: a message is converted to a full HTTP request, and `WebSocketExchange` converts the answer to messages. As a result, the
+same script, rules and ledger serve both transports. An increment (a message with `previous_response_id`) is combined with the
+last request of the connection and its answer (see `increments`). This module is imported at the first upgrade, because importing
+the WebSocket library takes 30 ms.
 
 Sources: the measured behaviour of Codex 0.169.0 (handshake, prewarm, increments, faults); the documents of the API's WebSocket
 mode (the last response of a connection can be continued; a failed response cannot).
@@ -43,14 +43,17 @@ _BEGIN = b'{"type":"response.create",'
 
 
 def _written(data: bytes, value: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
-    """Return the full request as JSON: the bytes of the message without its `type` if possible, otherwise the encoded `body`."""
+    """Return the full request as JSON.
+
+    If possible, these are the bytes of the message without its `type`, otherwise the encoded `body`.
+    """
     if data.startswith(_BEGIN) and "stream" in value and [key for key in OWN if key in value] == ["type"]:
         return b"{" + data[len(_BEGIN) :]
     return dump(body)
 
 
 class Channel:
-    """One upgraded connection: it answers messages in order, and pings at any time."""
+    """One WebSocket connection, which answers messages in order, and pings at any time."""
 
     def __init__(self, exchange: Exchange, session: Session, path: str, answer: Answer, deflate: Any) -> None:
         self._exchange = exchange
@@ -69,7 +72,7 @@ class Channel:
         self.over = False
 
     def send(self, data: bytes) -> None:
-        """Send frames, unless the connection has ended."""
+        """Send frames. If the connection has ended, do nothing."""
         if not self.over:
             self._exchange.write_bytes(data)
 
@@ -80,7 +83,7 @@ class Channel:
         self._exchange.connection.close()
 
     def _feed(self, data: bytes) -> None:
-        """Take bytes from the client: pongs are sent immediately, messages are queued."""
+        """Take bytes from the client. Answer pings immediately, and queue messages."""
         for message in self._decoder.feed(data):
             if message.kind == "ping":
                 self.send(self.encoder.message("pong", message.data))
@@ -115,7 +118,10 @@ class Channel:
             self._exchange.size -= len(message.data)
 
     def release(self) -> None:
-        """Drop the references to this object, because compression takes much memory and the garbage collector runs rarely."""
+        """Drop the references to this object, so that its memory is freed immediately.
+
+        Compression takes much memory, and the garbage collector runs rarely.
+        """
         self.over = True
         self._exchange.connection.upgraded(None)
         self._decoder.close()
@@ -123,7 +129,7 @@ class Channel:
         self._waiting.clear()
 
     async def _next(self) -> None:
-        """Wait for the next message; close a connection that is idle for too long."""
+        """Wait for the next message. Close the connection if it is idle for too long."""
         self._came.clear()
         try:
             async with asyncio.timeout(self._idle):
@@ -209,7 +215,7 @@ class Channel:
             await self._answer(exchange, session, entry, self._path, "")
 
     async def _replayed(self, exchange: WebSocketExchange, entry: Entry, body: dict[str, Any], value: dict[str, Any]) -> bool:
-        """Answer from the recordings. Return False if the message must be answered from the script or as a prewarm."""
+        """Answer a message from the recordings. Return False if the message must be answered from the script or as a prewarm."""
         replay, session = self._session.replay, self._session
         assert replay is not None
         off = session.script.rules_off if session.script is not None else ()
@@ -228,7 +234,7 @@ class Channel:
         return True
 
     def _unfit(self, body: Mapping[str, Any], size: int) -> Violation | None:
-        """Check a full request for errors that only a WebSocket message can have; return the error, or None."""
+        """Check a full request for errors that only a WebSocket message can have. Return the error, or None."""
         if size > self._session.limits.body:
             text = f"The full request of this increment is longer than {self._session.limits.body} bytes."
             return Violation("body-size", 413, "body_too_large", text)
@@ -239,10 +245,10 @@ class Channel:
         return Violation("previous-response", 400, "previous_response_not_found", sentence, "previous_response_id")
 
     def _begin(self, body: Mapping[str, Any] | None, size: int) -> None:
-        """Keep a request so that it can be continued.
+        """Keep a request, so that the client can continue its response.
 
-        The bytes of the request are counted. If all clients together keep too many bytes, the request is dropped and cannot be
-        continued.
+        The bytes of the request are counted. If the requests of all clients together have too many bytes, this request is
+        dropped, and the client cannot continue its response.
         """
         connection = self._exchange.connection
         connection.give_back(self._kept)
@@ -254,7 +260,7 @@ class Channel:
         self.continues = body is not None
 
     async def _prewarm(self, exchange: WebSocketExchange, entry: Entry, body: dict[str, Any]) -> None:
-        """Answer a request without generation (a prewarm); it uses no turn."""
+        """Answer a request without generation (a prewarm), which uses no turn of the script."""
         session = self._session
         off = session.script.rules_off if session.script is not None else ()
         found = check(Asked(self._path, exchange.request.header, entry.body or b"", session.tokens), off)

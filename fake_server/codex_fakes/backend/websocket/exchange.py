@@ -1,4 +1,7 @@
-"""The answer to one message of a WebSocket: the events of a stream are sent as messages, and a refusal as an `error` message."""
+"""The answer to one message of a WebSocket.
+
+The events of a stream are sent as messages, and a refusal is sent as an `error` message.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ CONTINUED = (b"response.output_item.done", b"response.completed", b"response.inc
 
 
 def messages(events: Iterable[Mapping[str, Any]]) -> bytes:
-    """Frame the events of a stream as text messages."""
+    """Return the events of a stream as WebSocket text messages."""
     encoder = Encoder(False)
     return b"".join(encoder.message("text", compact(event).encode("utf-8", "surrogatepass")) for event in events)
 
 
 def read_messages(framed: Iterable[bytes]) -> Iterator[Any]:
-    """Yield the events of `messages`."""
+    """Yield the events in the result of `messages`."""
     decoder = Decoder(False)
     for piece in framed:
         yield from (json.loads(message.data) for message in decoder.feed(piece))
@@ -44,14 +47,17 @@ class Channel(Protocol):
     over: bool
 
     def send(self, data: bytes) -> None:
-        """Send frames, unless the connection is over."""
+        """Send frames. If the connection has ended, do nothing."""
 
     def close(self, code: int, why: str = "") -> None:
         """Send a close frame and close the connection."""
 
 
 class WebSocketExchange(MessageExchange):
-    """One message of the client and its answer: the events of a stream become messages, a refusal becomes an `error` message."""
+    """A message of the client and the answer to it.
+
+    The events of a stream become messages, and a refusal becomes an `error` message.
+    """
 
     def __init__(self, channel: Channel, connection: Wire, request: Request) -> None:
         super().__init__(connection, request)
@@ -61,7 +67,7 @@ class WebSocketExchange(MessageExchange):
         self.size = 0  # the channel counts its messages
 
     def respond(self, status: int, headers: Headers, body: bytes) -> None:
-        """Send an error message with the status and the error that HTTP would have."""
+        """Send an `error` message with the status and the error of the equivalent HTTP answer."""
         self.begun = self.ended = True
         try:
             error = json.loads(body)["error"]
@@ -73,11 +79,14 @@ class WebSocketExchange(MessageExchange):
 
     @property
     def framing(self) -> Framing | None:
-        """The framing of a complete stream: as messages, unless compression makes each message depend on the earlier messages."""
+        """The framing of a complete stream as messages.
+
+        None if the compression of each message depends on the earlier messages.
+        """
         return messages if self.encoder.deflate is None else None
 
     async def stream_framed(self, status: int, headers: Headers, framed: Framed) -> None:
-        """Send a whole answer that was framed as messages."""
+        """Send a whole answer that is framed as messages."""
         self.begun = True
         if self._channel.continues:
             self._channel.increments.take_later(lambda: read_messages(framed.chunks()))
@@ -89,7 +98,7 @@ class WebSocketExchange(MessageExchange):
         await self.drain()
 
     def start(self, status: int, headers: Headers) -> None:
-        """Begin an answer; nothing is sent before its first event."""
+        """Begin an answer. Nothing is sent before the first event."""
         self.begun = True
 
     def write(self, pieces: Iterable[bytes]) -> None:
@@ -109,7 +118,7 @@ class WebSocketExchange(MessageExchange):
         self.write([data])
 
     def note(self, event: Any) -> None:
-        """Remember the response that the client receives, because the client's next message may continue that response."""
+        """Note an event of the response, because the client's next message may continue this response."""
         if self._channel.continues:
             self._channel.increments.take_event(event)
 
@@ -118,12 +127,14 @@ class WebSocketExchange(MessageExchange):
         self._channel.send(data)
 
     def finish(self) -> None:
-        """Close the connection after the pending bytes, a close frame included."""
+        """Close the connection when all pending bytes, including a close frame, are written."""
         self._channel.over = True
         self.connection.close()
 
     def refuse_steer(self, value: Mapping[str, Any]) -> None:
-        """Answer `response.steer` as a model without steering does (the openai SDK's `ResponseSteerFailedEvent`)."""
+        """Answer `response.steer` in the same way as a model that cannot be steered (the openai SDK's
+        `ResponseSteerFailedEvent`).
+        """
         error = {"type": "invalid_request_error", "code": "steering_not_supported", "message": NO_STEERING}
         steer = {name: value.get(name) for name in ("previous_response_id", "input")}
         self._send(dump({"type": "response.steer.failed", "sequence_number": 0, "error": error, "steer": steer}))
@@ -134,7 +145,7 @@ class WebSocketExchange(MessageExchange):
         self._channel.send(encoder.message("text", data))
 
     def end(self) -> None:
-        """End the answer; the connection stays open for the next answer."""
+        """End the answer. The connection stays open for the next answer."""
         self.ended = True
 
     def cut(self) -> None:

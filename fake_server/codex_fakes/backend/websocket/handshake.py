@@ -1,6 +1,7 @@
 """The handshake of a WebSocket.
 
-The handshake is refused, fails as the script demands, or is accepted. This module is imported at the first upgrade.
+The backend refuses the handshake, applies a fault of the script, or accepts the handshake. This module is imported at the first
+upgrade.
 
 Sources: RFC 6455, section 4.2.1; the measured behaviour of Codex 0.169.0.
 """
@@ -43,10 +44,10 @@ def refused_handshake(request: Request) -> Violation | None:
 async def serve(
     exchange: Exchange, session: Session, entry: Entry, path: str, answer: Answer, granted: Handshake | None = None
 ) -> None:
-    """Answer a handshake, and then the messages of its connection; `answer` answers the HTTP requests that the messages are
-    converted to.
+    """Answer a handshake, and then the messages of its connection.
 
-    `granted` is the recorded response to the handshake; None without a recording.
+    The messages are converted to HTTP requests, which the function `answer` answers. `granted` is the acceptance of the handshake
+    in the recording, or None without a recording.
     """
     request = exchange.request
     settings = session.websocket

@@ -1,1 +1,1 @@
-"""The methods of the scripted fake."""
+"""The JSON-RPC methods of the scripted fake."""

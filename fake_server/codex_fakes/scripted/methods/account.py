@@ -1,7 +1,9 @@
-"""Accounts: the login comes from the script (`account`) and from requests of the client; it is kept in memory only.
+"""Account methods.
 
-No credentials are read: a fake in a user's own home must not read, and cannot reveal, the user's tokens. A ChatGPT login returns
-a URL without a server; it can be cancelled, and never completes by itself."""
+The login comes from the script (`account`) and from requests of the client, and is kept only in memory. The fake reads no
+credentials: if it runs in a user's home directory, it must not reveal the user's tokens. A ChatGPT login returns a URL that no
+server serves. The login never completes, but the client can cancel it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _NOT_COMPLETED = "Login server error: Login was not completed"
 
 
 def needed(session: Session) -> bool:
-    """Return True if the provider requires a login."""
+    """Return True if the model provider in the settings requires a login."""
     name = session.config.get("model_provider") or "openai"
     providers = session.config.get("model_providers")
     provider = providers.get(name) if isinstance(providers, dict) else None
@@ -35,7 +37,7 @@ def read(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def status(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """getAuthStatus: return the token only on request."""
+    """getAuthStatus: return the login, and its token if the client requests the token."""
     account, wanted = session.account if needed(session) else None, needed(session)
     method = None if account is None else account["type"].lower()
     token = account.get("token") if account is not None and params.get("includeToken") else None
@@ -72,7 +74,7 @@ def _window(window: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def login(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """account/login/start: complete immediately with a key; for ChatGPT, return an id and a URL."""
+    """account/login/start: a login with an API key completes immediately; a ChatGPT login returns an id and a URL."""
     kind = params["type"]
     if kind == "apiKey":
         _allow_key(session)
@@ -85,13 +87,13 @@ def login(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _allow_key(session: Session) -> None:
-    """Refuse an API key where the configuration demands another login."""
+    """Refuse an API key if the configuration demands another kind of login."""
     if session.config.get("forced_login_method") == "chatgpt":
         raise Refused("API key login is disabled. Use ChatGPT login instead.")
 
 
 def _ended(session: Session, login: tuple[str, str], error: str) -> None:
-    """Report that a login ended without success."""
+    """Report to the client that a login has failed."""
     method = "account/login/completed" if login[1] == "v2" else "loginChatGptComplete"
     session.send({"method": method, "params": {"loginId": login[0], "success": False, "error": error}})
 
@@ -118,7 +120,7 @@ def _begun(session: Session, api: str) -> dict[str, str]:
 
 
 def cancel(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """account/login/cancel: end a pending login without success."""
+    """account/login/cancel: cancel a pending login."""
     found = _cancelled(session, params["loginId"])
     session.answer(request, {"status": "canceled" if found else "notFound"})
     if found:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def stored(session: Session, text: str, word: str = "thread") -> Thread:
-    """Find a thread that is kept and not archived, loaded or not; a thread is kept even before its first message."""
+    """Find a stored thread that is not archived.
+
+    The thread may be loaded or not. A thread is stored even before its first message.
+    """
     error = uuid_error(text)
     if error is not None:
         raise Refused(f"invalid thread id: {error}")
@@ -35,14 +38,14 @@ def stored(session: Session, text: str, word: str = "thread") -> Thread:
 
 
 def begun(session: Session, thread: Thread, params: dict[str, Any]) -> None:
-    """Send the notifications of a new thread: on deprecated or unstable settings, raw items, and the start of MCP servers."""
+    """Send the notifications of a new thread: about deprecated or unstable settings, raw items, and the start of MCP servers."""
     notices(session, thread, params)
     thread.open_raw()
     thread.emit("mcp-startup-complete")
 
 
 def notices(session: Session, thread: Thread, params: dict[str, Any]) -> None:
-    """Report deprecated settings, and features that are unstable."""
+    """Send notifications about deprecated settings and unstable features."""
     config = thread.settings.config
     for key, notice in session.table["notices"].items():
         given: Any = config
@@ -62,9 +65,8 @@ def notices(session: Session, thread: Thread, params: dict[str, Any]) -> None:
 def settings_again(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Settings:
     """Return the settings of a stored thread that is loaded a second time.
 
-    The settings come from the configuration and from this request, not from the earlier settings of the thread. Only the
-    directory and
-    the base instructions of the thread are kept.
+    The settings come from the configuration and from this request. Only the directory and the base instructions of the thread's
+    earlier settings are kept.
     """
     settings = session.settings({**params, "cwd": params.get("cwd") or thread.cwd}, api)
     if settings.base_instructions is None:
@@ -73,9 +75,10 @@ def settings_again(session: Session, thread: Thread, params: dict[str, Any], api
 
 
 def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Thread:
-    """Load a thread a second time: its turn numbers restart, and only the stored part remains; a refusal changes nothing.
+    """Load a thread a second time.
 
-    A running turn continues separately: the loaded thread does not get the events of that turn.
+    The turn numbers of the thread restart, and only its stored part remains. If the request is refused, nothing changes. A
+    running turn continues, but the loaded thread does not get the events of that turn.
     """
     settings = settings_again(session, thread, params, api)
     if session.store is not None:
@@ -98,7 +101,7 @@ def take(session: Session, thread: Thread, settings: Settings) -> None:
 
 
 def _open_compacted(thread: Thread) -> None:
-    """Replace the opening of a compacted history by one for the current settings of the thread."""
+    """Replace the first items of a compacted history by items for the current settings of the thread."""
     if thread.lead:
         opening = beginning(thread.settings)
         thread.history[: thread.lead] = opening
@@ -106,8 +109,8 @@ def _open_compacted(thread: Thread) -> None:
 
 
 def loaded(session: Session, thread: Thread, fork: bool = False) -> None:
-    """Send the notifications of a loaded thread: on its settings, another model (except for a fork), raw items, and the start of
-    MCP servers.
+    """Send the notifications of a loaded thread: about its settings, about a changed model (not for a fork), the raw items, and
+    the start of MCP servers.
     """
     notices(session, thread, {})
     if not fork and thread.model not in (None, thread.settings.model):
@@ -119,7 +122,7 @@ def loaded(session: Session, thread: Thread, fork: bool = False) -> None:
 
 
 def copy(session: Session, source: Thread, settings: Settings) -> Thread:
-    """Make a thread with the history of another."""
+    """Make a new thread with a copy of another thread's history."""
     thread = session.new_thread(settings)
     thread.preview, thread.history, thread.turns = source.preview, [*source.history, *thread.history], list(source.turns)
     thread.said = list(source.said)
@@ -131,7 +134,7 @@ def copy(session: Session, source: Thread, settings: Settings) -> Thread:
 
 
 def remember(session: Session, settings: Settings, history: list[dict[str, Any]]) -> Thread:
-    """Make a thread from a history that the client gives; the thread then shows no turns."""
+    """Make a thread from a history that the client sends. A thread from a history shows no turns."""
     thread = session.new_thread(settings)
     thread.history = [*given(history), *thread.history]
     first = next((item for item in history if is_prompt(item)), {})
@@ -140,7 +143,7 @@ def remember(session: Session, settings: Settings, history: list[dict[str, Any]]
 
 
 def archive(thread: Thread) -> None:
-    """Archive a thread: end and unload it, so that it uses little memory."""
+    """Archive a thread: interrupt its turn and unload the thread, so that it uses little memory."""
     thread.interrupt()
     if thread.loaded:
         thread.emit("shutdown-complete", {"turn": thread.submit()})
@@ -157,7 +160,7 @@ def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema
 def begin(
     thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Settings | None = None, number: str | None = None
 ) -> None:
-    """Start the turn, or pass its input to the running turn. `before` and `number` are the parameters of `told_of`."""
+    """Start the turn, or pass its input to the running turn. `before` and `number` have the same meaning as in `told_of`."""
     told_of(thread, before, number, turn)
     if not items:
         thread.emit("task-complete", {"turn": turn.id, "lastMessage": None, "status": "completed", "error": None})
@@ -168,11 +171,11 @@ def begin(
 
 
 def told_of(thread: Thread, before: Settings | None, number: str | None, turn: Turn) -> None:
-    """Send the texts for the model about changed settings as raw items.
+    """Send raw items with the texts that report changed settings to the model.
 
-    The items are sent after the overrides, and once more in the next turn.
+    The raw items are sent after the request that changes the settings, and a second time in the next turn.
 
-    `number` is the submission number of the overrides, if any, and `before` are the earlier settings.
+    `number` is the submission number of the changed settings, if any. `before` are the earlier settings.
     """
     if number is not None and before is not None:
         thread.tell_changes(before.model_view(), number)
@@ -183,14 +186,14 @@ def told_of(thread: Thread, before: Settings | None, number: str | None, turn: T
 
 
 def interrupt(thread: Thread, request: Any, api: str) -> None:
-    """Abort the running turn; the request is answered once the turn is aborted."""
+    """Interrupt the running turn. The request is answered when the turn has ended."""
     thread.submit()
     thread.interrupts.append((request, api))
     thread.interrupt_soon()
 
 
 def spoken(session: Session, providers: Any = None, sources: Any = None) -> list[Thread]:
-    """Return the kept threads with at least one message, the latest first.
+    """Return the stored threads with at least one message, the newest first.
 
     `providers` and `sources` select threads. Without `sources`, those of `codex exec` are left out; without `providers`, those of
     other providers than that of config.toml. An empty list of providers selects all.
@@ -204,9 +207,10 @@ def spoken(session: Session, providers: Any = None, sources: Any = None) -> list
 
 
 def listed(session: Session, params: dict[str, Any], size: Any, *, by_update: bool) -> tuple[list[Thread], str | None]:
-    """Return one page of the threads that `spoken` lists, by their start or by the second of their last turn, and the cursor.
+    """Return one page of the threads that `spoken` returns, and the cursor of the next page.
 
-    The real server looks no further than a full page: it gives a cursor if the file of another thread follows, listed or not.
+    The threads are sorted by their start or by the second of their last turn. The cursor is set if the file of any other thread
+    follows, because the real server stops reading after a full page.
     """
     archived = bool(params.get("archived"))
     files = [each for each in reversed(session.threads.values()) if not each.ephemeral and each.archived == archived]
@@ -219,9 +223,9 @@ def listed(session: Session, params: dict[str, Any], size: Any, *, by_update: bo
 def page(
     data: list[Any], limit: Any, cursor: Any, named: Callable[[Any], str], files: list[Any] | None = None
 ) -> tuple[list[Any], str | None]:
-    """Return one page of a list, and the cursor for the next page if anything follows in `files` (default: in the list).
+    """Return one page of a list, and the cursor for the next page.
 
-    The cursor is the name of the last entry of this page.
+    The cursor is the name of the last entry on this page, or None if no further entry follows in `files` (default: in the list).
     """
     start = 0
     if cursor is not None:
@@ -242,7 +246,7 @@ def page(
 
 
 def is_stamp(cursor: str) -> bool:
-    """Return True if a cursor has the form of `stamp`; the thread that it names may be gone."""
+    """Return True if a cursor has the form of `stamp`. The thread that it names need not exist any more."""
     time, _, thread = cursor.partition("|")
     try:
         exact = strftime(_STAMP, strptime(time, _STAMP)) == time
@@ -257,7 +261,7 @@ def stamp(thread: Thread) -> str:
 
 
 def as_v2(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:
-    """Return the thread as v2 shows it, with its turns if the request asks for them."""
+    """Return the thread in the form of the v2 API, with its turns if `turns` is true."""
     if thread.clock:
         return _as_later(session, thread, turns)
     return {

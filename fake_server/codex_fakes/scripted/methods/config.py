@@ -1,8 +1,9 @@
-"""The configuration that the client reads and writes: it is kept only in memory, independent of config.toml.
+"""The configuration that the client reads and writes.
 
-A written value applies to every later thread until the process ends; no file is changed. The layers are those of the real
-server: the user's file and the system's file, which counts as empty. Version strings have the form of the real server: the
-SHA-256 of the layer as JSON with sorted keys (seen in recordings of config/read)."""
+A written value is kept in memory and applies to every later thread until the process ends. The file config.toml is never changed.
+The configuration has the layers of the real server: the user's file, and the system's file, which counts as empty. Version
+strings have the form of the real server: the SHA-256 of the layer as JSON with sorted keys (seen in recordings of config/read).
+"""
 
 from __future__ import annotations
 
@@ -52,14 +53,17 @@ def _sorted(value: Any) -> Any:
 
 
 def _layers(session: Session) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the layers that have settings, each as its name and its configuration; the first layer takes precedence."""
+    """Return the name and the configuration of each layer that has settings.
+
+    If several layers have a setting, the first layer counts.
+    """
     user = {"name": {"type": "user", "file": f"{session.home}/config.toml"}, "version": version(session.user_config)}
     flags = {"name": {"type": "sessionFlags"}, "version": version(session.flags)}
     return [*([(flags, session.flags)] if session.flags else []), (user, session.user_config)]
 
 
 def read(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """config/read: return the settings in force, the source of each setting and, on request, the layers."""
+    """config/read: return the effective settings, the source of each setting and, if requested, the layers."""
     if session.file.read_error is not None:
         raise Refused(session.file.read_error, code=-32603)
     config = session.config
@@ -79,7 +83,7 @@ def read(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _whole(members: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return a table with all of its members; missing members get their defaults."""
+    """Return a table with all of its members. A missing member gets its default."""
     return {**members, **given}
 
 
@@ -125,7 +129,7 @@ def _write(session: Session, request: Any, params: dict[str, Any], edits: list[d
 
 
 def _overridden(session: Session, path: str) -> dict[str, Any] | None:
-    """Return the report about a key that the command line also sets."""
+    """Return the report that the command line overrides a key, or None if the command line does not set the key."""
     value: Any = session.flags
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
@@ -169,7 +173,7 @@ def _has_null(value: Any) -> bool:
 
 
 def saved(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """getUserSavedConfig: return v1's form of the configuration."""
+    """getUserSavedConfig: return the configuration in the form of the v1 API."""
     if session.file.load_error is not None:
         raise Refused(session.file.load_error, code=-32603)
     config = session.user_config
@@ -190,12 +194,12 @@ def saved(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _cased(members: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the known members of a table under their names in v1."""
+    """Return the known members of a table under their names in the v1 API."""
     return {camel(key): given.get(key, default) for key, default in members.items()}
 
 
 def default_model(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """setDefaultModel: set the model and effort of every later conversation."""
+    """setDefaultModel: set the model and the reasoning effort of every later conversation."""
     if session.file.edit_error is not None:
         raise Refused(f"failed to persist model selection: {session.file.edit_error}", code=-32603)
     for key, name in (("model", "model"), ("model_reasoning_effort", "reasoningEffort")):

@@ -1,8 +1,10 @@
 """The methods whose answers depend on the machine of the real server: commands, files, git, skills, MCP servers.
 
-The fake runs no command and reads no file, so the script has their results (`answers`, `git`; docs/fake-codex.md). Without an
-entry in the script, each method has one documented default, which is the real server's answer on an empty machine: a command
-without output, a search without results, a directory that is not a repository."""
+The fake runs no command and reads no file. Therefore the script contains the results of commands, files and git (`answers`,
+`git`; see docs/fake-codex.md). Without an entry in the script, each method has one documented default: the real server's answer
+on an empty machine. Examples of defaults are a command without output, a search without results, and a directory that is not a
+repository.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,10 @@ INTERNAL = -32603
 
 
 def command(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """command/exec and execOneOffCommand: run nothing; without a sandbox the command succeeds without output.
+    """command/exec and execOneOffCommand: run nothing.
 
-    The real 0.92.0 finds no program for its sandbox here, so it refuses each command that needs one.
+    A command without a sandbox succeeds without output. A command with a sandbox is refused, because the real 0.92.0 found no
+    program for its sandbox on the recording machine.
     """
     if not params["command"]:
         raise Refused("command must not be empty")
@@ -36,14 +39,17 @@ def command(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def git_diff(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """gitDiffToRemote: the fake does not run git, so there is no repository unless the script has one."""
+    """gitDiffToRemote: answer with the repository in the script.
+
+    Without a repository in the script, answer that there is none, because the fake does not run git.
+    """
     from codex_replay.core.wire.json_text import dumps
 
     raise Refused(f"failed to compute git diff to remote for cwd: {dumps(params['cwd']).decode()}")
 
 
 def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """skills/list: return an entry for each directory, with the skills that Codex itself puts into every home."""
+    """skills/list: return an entry for each directory, with the skills that Codex installs in every home directory."""
     cwds = params.get("cwds") or [session.cwd]
     skills = fill(session.answers["skills"], {"home": session.home})
     if session.file.refusal is not None:
@@ -56,7 +62,7 @@ def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def skills_write(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """skills/config/write: keep the setting in memory."""
+    """skills/config/write: store the setting of a skill in memory."""
     if session.file.edit_error is not None:
         raise Refused(f"failed to update skill settings: {session.file.edit_error}", INTERNAL)
     session.skills[params["path"]] = params["enabled"]
@@ -64,7 +70,7 @@ def skills_write(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def mcp_status(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """mcpServerStatus/list: list the configured servers. None of them runs, so none has tools."""
+    """mcpServerStatus/list: list the configured servers. None of the configured servers runs, so none has tools."""
     _reload(session)
     names = sorted(session.config.get("mcp_servers") or {})
     cursor, limit = params.get("cursor"), params.get("limit")
@@ -85,7 +91,10 @@ def mcp_status(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """mcpServer/oauth/login: start no server; a login to a server that does not support it is refused, as in the real Codex."""
+    """mcpServer/oauth/login: start no server.
+
+    A login to a server that does not support logins is refused, as in the real Codex.
+    """
     _reload(session)
     name = params["name"]
     servers = session.config.get("mcp_servers")
@@ -100,13 +109,13 @@ def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def mcp_reload(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """config/mcpServer/reload: answer without any change, because no MCP server runs."""
+    """config/mcpServer/reload: answer, and change nothing, because no MCP server runs."""
     _reload(session)
     session.answer(request, {})
 
 
 def _reload(session: Session) -> None:
-    """Refuse a request that reads the configuration again if the configuration cannot be used."""
+    """If the configuration is invalid, refuse a request that reads the configuration a second time."""
     if session.file.refusal is not None:
         raise Refused(f"failed to reload config: {session.file.refusal}", INTERNAL)
 

@@ -1,7 +1,9 @@
-"""The methods of later versions, whose threads have paginated histories, uuids as ids and a status; there is no v1.
+"""The methods of Codex versions after 0.92, whose threads have paginated histories, uuids as ids and a status.
 
-There is one function per method, as recorded from 0.169.0; functions shared with 0.92 are in `both`, constant answers are data
-(answers.json). A method without a function and without a constant answer is refused by name."""
+Codex versions after 0.92 have no v1 API. Each method has one function, which answers as recorded from 0.169.0. Functions that
+0.92 also uses are in the module `both`. Constant answers are in answers.json. A method without a function and without a constant
+answer is refused as unknown.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, 
 
 
 def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Open a thread: the response, then its notification."""
+    """Open a thread: send the response, and then the notification."""
     thread = session.new_thread(session.settings(params, "v2"))
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.dynamic_tools = params.get("dynamicTools") or []
@@ -52,7 +54,10 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Load a thread again, and show its state; a loaded thread stays unchanged. A client's history becomes a new thread."""
+    """Load a thread, and return its state.
+
+    A thread that is already loaded stays unchanged. A history in the request becomes a new thread.
+    """
     if params.get("history") is not None:
         _from_elsewhere(session, request, params)
         return
@@ -72,7 +77,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
 
 
 def _recorded(session: Session, text: str) -> Thread:
-    """Find a thread that has had a turn, or started with a history: the real server keeps no other threads."""
+    """Find a thread that has had a turn, or that began with a history. The real server stores no other threads."""
     thread = session.threads.get(text.lower())
     if thread is not None and thread.archived:
         raise Refused(f"session {thread.id} is archived. Run `codex unarchive {thread.id}` to unarchive it first.")
@@ -97,7 +102,7 @@ def preview_of(history: list[dict[str, Any]]) -> str:
 
 
 def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a thread from the client's history, even if the client names a thread; the new thread shows no turns."""
+    """Make a thread from the history in the request, even if the request names a thread. The new thread shows no turns."""
     named = session.threads.get(params["threadId"].lower())
     if named is not None and named.loaded:
         raise Refused(f"cannot resume thread {named.id} with history while it is already running")
@@ -122,7 +127,7 @@ def _resumed(session: Session, thread: Thread, turns: bool = False) -> dict[str,
 
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a thread with the history of another."""
+    """Make a new thread with a copy of another thread's history."""
     source = _recorded(session, params["threadId"])
     kept = {"approvalPolicy": source.settings.policy, **params}  # the one setting that a fork keeps
     thread = copy(session, source, settings_again(session, source, kept, "v2"))
@@ -136,7 +141,10 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _whole(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
-    """Return True if the client wants all turns in the response, which is deprecated, so a notification reports it."""
+    """Return True if the client requests all turns in the response.
+
+    Such a request is deprecated, and a notification reports this.
+    """
     if params.get("excludeTurns"):
         return False
     thread.emit("deprecated", {"summary": session.table["sentences"]["full-history"], "details": None})
@@ -144,7 +152,7 @@ def _whole(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
 
 
 def _usage(session: Session, thread: Thread) -> None:
-    """Report the tokens of a thread that has been loaded, if it has any."""
+    """Report the token usage of a loaded thread, if there is any."""
     if thread.total is None:
         return
     names = session.table["shapes"]["tokens"]
@@ -154,7 +162,7 @@ def _usage(session: Session, thread: Thread) -> None:
 
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Show a thread, with its turns if the request asks for them."""
+    """Return a thread, with its turns if the client requests them."""
     kept = session.threads.get(params["threadId"].lower())
     if kept is None:
         kept = session.thread(params["threadId"], missing="thread not loaded:")
@@ -169,7 +177,7 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the threads that have messages, the latest first, each with its first unread turn."""
+    """List the threads that have messages, the newest first, each with its first unread turn."""
     data = [
         t
         for t in spoken(session, params.get("modelProviders"), params.get("sourceKinds"))
@@ -183,7 +191,7 @@ def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the ids of the loaded threads, in the order of their ids."""
+    """Return the sorted ids of the loaded threads."""
     data = sorted(thread.id for thread in session.threads.values() if thread.loaded)
     data, cursor = page(data, params.get("limit"), params.get("cursor"), str)
     session.answer(request, {"data": data, "nextCursor": cursor})
@@ -223,7 +231,7 @@ def thread_name_set(session: Session, request: Any, params: dict[str, Any]) -> N
 
 
 def thread_unsubscribe(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Stop sending the notifications of a thread to the client; the thread stays loaded."""
+    """Stop sending the notifications of a thread to the client. The thread stays loaded."""
     session.thread(params["threadId"]).listeners = []
     session.answer(request, {"status": "unsubscribed"})
 
@@ -236,7 +244,7 @@ def _status(session: Session, thread: Thread, status: str) -> None:
 
 
 def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn; while a turn is running, steer that turn, whose id is returned."""
+    """Start a turn. If a turn is running, pass the input to this turn and return its id."""
     thread = session.thread(params["threadId"])
     running = thread.turn
     thread.settings = thread.settings.copy()  # the turn that runs keeps its own
@@ -254,7 +262,7 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Give the running turn more input."""
+    """Pass more input to the running turn."""
     thread, wanted = session.thread(params["threadId"]), params["expectedTurnId"]
     if thread.turn is None:
         raise Refused("no active turn to steer")
@@ -265,7 +273,7 @@ def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Abort the running turn with this id; the request is answered once the turn is aborted."""
+    """Interrupt the running turn with this id. The request is answered when the turn has ended."""
     thread = session.thread(params["threadId"])
     if thread.turn is None:
         raise Refused("no active turn to interrupt")
@@ -276,7 +284,7 @@ def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> No
 
 
 def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List no skills, because the skills of the real binary are files of that binary."""
+    """Return no skills, because the skills of the real Codex are files that its binary contains."""
     places = params.get("cwds") or [session.cwd]
     session.answer(request, {"data": [{"cwd": place, "skills": [], "errors": []} for place in places]})
 
@@ -300,5 +308,8 @@ METHODS: dict[str, Method] = {
 
 
 def handler_of(method: str) -> Method | None:
-    """Return the function of a method; None if its answer is constant (answers.json) or if the fake does not have the method."""
+    """Return the function of a method.
+
+    Return None if the method has a constant answer (answers.json), or if the fake does not have the method.
+    """
     return METHODS.get(method)

@@ -13,7 +13,7 @@ from codex_fakes.scripted.state.thread import Thread
 
 
 class Session(Protocol):
-    """The threads of one process, its settings, and the connection to the client."""
+    """The interface of a session: the threads of one process, its settings, and the connection to the client."""
 
     version: str
     model: Model
@@ -41,7 +41,7 @@ class Session(Protocol):
 
     @property
     def client_name(self) -> str:
-        """The name that the client gave itself."""
+        """The client's name, from its initialize request."""
 
     @property
     def experimental(self) -> bool:
@@ -58,7 +58,7 @@ class Session(Protocol):
         """Send a notification."""
 
     def ask_again(self, thread: Thread) -> None:
-        """Send the open requests of a thread's turn again."""
+        """Send the open requests of a thread's turn a second time."""
 
     def settings(self, params: dict[str, Any], api: str) -> Settings:
         """Return the settings of a new thread."""
@@ -67,16 +67,16 @@ class Session(Protocol):
         """Replace the user's layer of the configuration."""
 
     def leave(self, thread: Thread) -> Thread:
-        """Return a second copy of a thread that is loaded again during a turn."""
+        """Return a copy of a thread that is loaded a second time during a turn."""
 
     def new_thread(self, settings: Settings) -> Thread:
         """Make a thread."""
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Find a loaded thread by its id; raises `Refused`."""
+        """Return the loaded thread with this id. Raises `Refused`."""
 
     def listen(self, thread: Thread, api: str, raw: bool = False) -> str:
-        """Attach a listener; return the subscription's id."""
+        """Attach a listener. Return the id of the subscription."""
 
 
 Method = Callable[[Session, Any, dict[str, Any]], None]

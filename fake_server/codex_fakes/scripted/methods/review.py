@@ -1,4 +1,4 @@
-"""review/start: choose the kind of review, its thread and its texts; the review itself is `scripted.turns.review`."""
+"""review/start: choose the kind of review, its thread and its texts. The module `scripted.turns.review` runs the review."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def review_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a review in this thread, or in a new thread (detached); it replaces a running turn."""
+    """Start a review in this thread, or in a new thread (detached). The review replaces a running turn."""
     target = params["target"]
     thread = session.thread(params["threadId"])
     row = _row(session, target)
@@ -52,7 +52,10 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def texts(session: Session, target: dict[str, Any]) -> tuple[str, str | None]:
-    """Return the short text for a target, and the reviewer's prompt, which is None if there is no repository to review."""
+    """Return the short text for the target of a review, and the prompt for the reviewer.
+
+    The prompt is None if there is no repository to review.
+    """
     row = session.table["reviews"][target["type"]]
     given = {**target, "short": target.get("sha", "")[:7]}
     form = "titled" if target.get("title") else "plain"
@@ -63,7 +66,7 @@ def texts(session: Session, target: dict[str, Any]) -> tuple[str, str | None]:
 
 
 def _row(session: Session, target: Any) -> dict[str, Any]:
-    """Return the table's row for a kind of target."""
+    """Return the row of the table for the kind of a review's target."""
     rows: dict[str, Any] = session.table["reviews"]
     if type(target) is not dict:
         expected = "internally tagged enum ReviewTarget"

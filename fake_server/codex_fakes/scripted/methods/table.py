@@ -1,4 +1,4 @@
-"""The methods of the scripted fake by name; modules of rarely used methods are loaded at the first call."""
+"""The methods of the scripted fake by name. The modules of rarely used methods are loaded at the first call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SELDOM = {
 
 
 def handler_of(method: str) -> Method | None:
-    """Return the function of a method; None if its answer is constant (answers.json)."""
+    """Return the function of a method, or None if the method has a constant answer (answers.json)."""
     if method not in METHODS and (method in _SELDOM or "/" not in method):
         name = _SELDOM.get(method, "v1")
         if name == "v1":

@@ -1,6 +1,8 @@
-"""The methods of v1 that are not constant: conversations, listeners, messages; with the recorded shapes and order.
+"""The methods of the v1 API without a constant answer: conversations, listeners, messages.
 
-`v2` is the other half of the table; functions shared by both are in `both`."""
+The form and order of their frames are as recorded. The module `v2` has the methods of the v2 API, and the module `both` has
+shared functions.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def new_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Open a conversation; its events wait for a listener."""
+    """Open a conversation, whose events wait until a listener is attached."""
     thread = session.new_thread(session.settings(params, "v1"))
     session.answer(request, _opened_v1(thread))
     begun(session, thread, params)
@@ -58,7 +60,7 @@ def resume_conversation(session: Session, request: Any, params: dict[str, Any]) 
 
 
 def _told_again(session: Session, request: Any, thread: Thread, fork: bool = False) -> None:
-    """Answer with the events of a conversation so far, which sessionConfigured sends as well."""
+    """Answer with the events of a conversation so far. The event sessionConfigured contains the same events."""
     settings, path = thread.settings, thread.path
     about = {"sessionId": thread.id, "model": settings.model, "reasoningEffort": settings.effort}
     messages = {"initialMessages": list(thread.said), "rolloutPath": path}
@@ -68,7 +70,7 @@ def _told_again(session: Session, request: Any, thread: Thread, fork: bool = Fal
 
 
 def fork_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a conversation with the history of another."""
+    """Make a conversation with a copy of another conversation's history."""
     if params.get("path") is None and params.get("conversationId") is None:
         raise Refused("either path or conversation id must be provided")
     source = _named_v1(session, params)
@@ -90,7 +92,7 @@ def _named_v1(session: Session, params: dict[str, Any]) -> Thread:
 
 
 def add_listener(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Attach a listener of v1; it gets the frames that no listener received."""
+    """Attach a v1 listener. The listener also gets the earlier frames that no listener has received."""
     thread = session.thread(params["conversationId"], "v1", missing="thread not found:")
     subscription = uuid4()
     session.answer(request, {"subscriptionId": subscription})
@@ -109,7 +111,7 @@ def remove_listener(session: Session, request: Any, params: dict[str, Any]) -> N
 
 
 def send_user_message(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn, or steer the running turn; the answer is sent before the notifications."""
+    """Start a turn, or pass the message to the running turn. The answer is sent before the notifications."""
     items = [_item_v2(item) for item in params["items"]]
     thread = session.thread(params["conversationId"], "v1")
     turn = submit(session, thread, items, None)
@@ -118,7 +120,7 @@ def send_user_message(session: Session, request: Any, params: dict[str, Any]) ->
 
 
 def send_user_turn(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn with new settings, which remain in force for the thread."""
+    """Start a turn with new settings. The settings also apply to later turns of the thread."""
     items = [_item_v2(item) for item in params["items"]]
     thread = session.thread(params["conversationId"], "v1")
     thread.settings = thread.settings.copy()  # the turn that runs keeps its own
@@ -130,7 +132,7 @@ def send_user_turn(session: Session, request: Any, params: dict[str, Any]) -> No
 
 
 def _item_v2(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item of v1 in v2's form."""
+    """Convert an item of the v1 API to the form of the v2 API."""
     data = item["data"]
     if item.get("type") == "text":
         return {"type": "text", "text": data["text"], "text_elements": data.get("text_elements", [])}
@@ -140,7 +142,7 @@ def _item_v2(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def interrupt_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Abort the running turn; without a running turn there is no response."""
+    """Interrupt the running turn. Without a running turn, send no response."""
     interrupt(session.thread(params["conversationId"], "v1"), request, "v1")
 
 
@@ -168,7 +170,7 @@ def conversation_summary(session: Session, request: Any, params: dict[str, Any])
 
 
 def list_conversations(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the conversations with at least one message, the last used first."""
+    """List the conversations with at least one message, the most recently used first."""
     only = {name: params.get(name) for name in ("modelProviders", "cursor")}
     items, cursor = listed(session, only, params.get("pageSize"), by_update=True)
     session.answer(request, {"items": [_summary(session, thread) for thread in items], "nextCursor": cursor})
@@ -190,7 +192,7 @@ def _summary(session: Session, thread: Thread) -> dict[str, Any]:
 
 
 def user_agent(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Answer with the user agent, as to initialize."""
+    """Answer with the same user agent as in the answer to initialize."""
     session.answer(request, {"userAgent": session.user_agent})
 
 

@@ -1,7 +1,8 @@
-"""The methods of v2 that are not constant: threads and turns; with the recorded shapes and order.
+"""The methods of the v2 API without a constant answer: threads and turns.
 
-A table has one function per method; v1 has its own table (`v1`), shared functions are in `both`, and constant answers are data
-(answers.json)."""
+The form and order of their frames are as recorded. A table maps each method to a function. The methods of the v1 API have a
+separate table (module `v1`). Shared functions are in the module `both`. Constant answers are in answers.json.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, 
 
 
 def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Open a thread: the response, then its two notifications."""
+    """Open a thread: send the response, and then two notifications."""
     tools = params.get("dynamicTools") or []
     if (wrong := input_schema.refusal_of(tools)) is not None:
         raise Refused(wrong)
@@ -68,9 +69,9 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Load a thread again; the numbers of its turns begin with 0 again.
+    """Load a thread a second time.
 
-    With a history from the client, it becomes a new thread.
+    The turn numbers of a thread that is loaded a second time begin with 0. A history in the request becomes a new thread.
     """
     if params.get("history") is not None:
         from_elsewhere(session, request, params)
@@ -86,7 +87,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
 
 
 def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a thread from the client's history; the thread then shows no turns."""
+    """Make a thread from the history in the request. A thread from a history shows no turns."""
     if not params["history"]:
         raise Refused("history must not be empty")
     thread = remember(session, session.settings(params, "v2"), params["history"])
@@ -96,7 +97,7 @@ def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> No
 
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a thread with the history of another."""
+    """Make a new thread with a copy of another thread's history."""
     source = _wanted(session, params)
     thread = copy(session, source, settings_again(session, source, params, "v2"))
     session.answer(request, _opened(session, thread, turns=True))
@@ -107,7 +108,7 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _wanted(session: Session, params: dict[str, Any]) -> Thread:
-    """Find the thread to load: by the path where it would be stored, if one is given, otherwise by its id."""
+    """Find the thread that the request names: by the path of its file, if the request has a path, otherwise by its id."""
     path = params.get("path")
     if path is None:
         return stored(session, params["threadId"])
@@ -125,7 +126,7 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
 
 
 def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Take a thread out of the archive, without loading it."""
+    """Unarchive a thread, without loading it."""
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
     thread = session.threads.get(params["threadId"].lower())
@@ -137,7 +138,7 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
 
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Show a thread that is loaded, or that is stored but not loaded (as after `thread/unarchive`)."""
+    """Return a thread that is loaded or only stored (for example after `thread/unarchive`)."""
     kept = session.threads.get(params["threadId"].lower())
     if kept is None or kept.loaded or kept.archived:
         kept = session.thread(params["threadId"], missing="thread not loaded:")
@@ -148,7 +149,7 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Remove the last turns from the list of turns and from the model's input, and estimate the tokens that are left."""
+    """Remove the last turns from the list of turns and from the model's input. Estimate the number of remaining tokens."""
     thread, count = session.thread(params["threadId"]), params["numTurns"]
     if type(count) is not int or count < 1:
         raise Refused("numTurns must be >= 1")
@@ -172,20 +173,20 @@ def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> N
 
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the threads with at least one message, the latest first."""
+    """List the threads with at least one message, the newest first."""
     shown, cursor = listed(session, params, params.get("limit"), by_update=params.get("sortKey") == "updated_at")
     session.answer(request, {"data": [as_v2(session, thread) for thread in shown], "nextCursor": cursor})
 
 
 def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the ids of the loaded threads, in the order of their ids."""
+    """Return the sorted ids of the loaded threads."""
     data = sorted(thread.id for thread in session.threads.values() if thread.loaded)
     data, cursor = page(data, params.get("limit"), params.get("cursor"), str) if data else ([], None)
     session.answer(request, {"data": data, "nextCursor": cursor})
 
 
 def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the built-in models of 0.92; the cursor is the number of models before the page."""
+    """List the built-in models of 0.92. The cursor is the number of models before the page."""
     data = session.answers["results"]["model/list"]["result"]["data"]
     cursor, limit = params.get("cursor"), params.get("limit")
     start = 0
@@ -206,7 +207,7 @@ def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn; if a turn is running, steer it."""
+    """Start a turn. If a turn is running, pass the input to this turn."""
     thread = session.thread(params["threadId"])
     before = thread.settings
     thread.settings = before.copy()  # the turn that runs keeps its own
@@ -221,7 +222,7 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Abort the running turn, for any turn id; without a running turn there is no response."""
+    """Interrupt the running turn; the turn id in the request does not matter. Without a running turn, send no response."""
     interrupt(session.thread(params["threadId"]), request, "v2")
 
 

@@ -1,1 +1,1 @@
-"""The state of the scripted fake: settings, threads, ids, waits."""
+"""The state of the scripted fake: settings, threads, ids, and waits."""

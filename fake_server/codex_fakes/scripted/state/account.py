@@ -1,4 +1,4 @@
-"""The account of a script: the login at the start."""
+"""The account in a script, which is the login at the start."""
 
 from __future__ import annotations
 

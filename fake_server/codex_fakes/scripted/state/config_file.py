@@ -1,6 +1,7 @@
-"""The user's configuration at the start of a session; if it cannot be used, the session runs with the defaults.
+"""The user's configuration at the start of a session.
 
-The real server then warns its client after the handshake (`configWarning`), and refuses requests that need the configuration.
+If the configuration is invalid, the session uses the defaults. After the handshake, the real server warns its client about an
+invalid configuration (`configWarning`), and refuses requests that need the configuration.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class ConfigFile:
-    """The configuration of a session: `config` in force, made of the `user` file and the `flags` of the command line, and the
-    errors of the file.
+    """The configuration of a session, and the errors in its file.
 
-    `refusal` is the error when a thread starts, `read_error` is the error of config/read, and `warning` is the notification. Each
-    of them is None if the file is valid.
+    `config` is the effective configuration: the `user` file and the `flags` of the command line, merged. `refusal` is the error
+    for a request that starts a thread, `read_error` is the error of config/read, and `warning` is the notification. `refusal`,
+    `read_error` and `warning` are None if the file is valid.
     """
 
     def __init__(self, home: str, overrides: list[tuple[str, str]], version: str) -> None:
@@ -71,7 +72,7 @@ class ConfigFile:
         self.refusal = self.read_error = self.load_error = None
 
     def look(self, settings: Settings) -> None:
-        """Warn about settings that have the right type but cannot be used, such as an unknown provider."""
+        """Warn about settings with the right type and an invalid value, such as an unknown provider."""
         if self.refusal is None and (wrong := settings.wrong()) is not None:
             from codex_fakes.scripted.state.toml_report import warning
 

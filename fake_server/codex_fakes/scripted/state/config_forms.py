@@ -1,7 +1,7 @@
-"""Find the settings of a configuration that the real server refuses, with its error messages.
+"""Find the settings in a configuration that the real server refuses, and return the server's error messages.
 
-forms.json ("settings") has the type of each key. This is a type of `form`, a list of words, or an object (`struct` with its
-`members`, `map` for a table of such tables). The server reads keys in their alphabetical order.
+The file forms.json ("settings") has the type of each key. The type is a type of the module `form`, a list of words, or an object
+(`struct` with its `members`, `map` for a table of such tables). The server reads the keys in alphabetical order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FOREIGN = {
 
 
 class WrongSetting:
-    """A setting that is refused: the `message`, the `path` that the server names, and the `place` of the value."""
+    """A setting that the server refuses: its error `message`, the `path` of its key in the message, the `place` of its value."""
 
     def __init__(self, message: str, path: tuple[str, ...], place: tuple[str, ...] | None = None) -> None:
         self.message, self.path, self.place = message, path, place or path
@@ -34,7 +34,7 @@ class WrongSetting:
 
     @property
     def in_file(self) -> str:
-        """The error for a value in config.toml, which begins with the place of the value."""
+        """The error for a value in config.toml. The error begins with the place of the value."""
         return "wanted string or table" if self.message == _NO_WORD else self.message
 
 
@@ -73,13 +73,13 @@ def _wrong(value: Any, kind: Any, at: tuple[str, ...]) -> WrongSetting | None:
 
 
 def _wrong_entry(value: Any) -> tuple[str, ...]:
-    """Return the index of the first entry of a list that is not a text."""
+    """Return the index of the first entry of a list that is not a string."""
     entries = enumerate(value) if type(value) is list else ()
     return next(((str(number),) for number, entry in entries if type(entry) is not str), ())
 
 
 def _no_transport(server: Mapping[str, Any]) -> str | None:
-    """Check an MCP server: a command or a URL, with the members that belong to it."""
+    """Check the settings of an MCP server: a command or a URL, with the members that belong to it."""
     transport = "stdio" if "command" in server else "streamable_http" if "url" in server else None
     if transport is None:
         return "invalid transport"
@@ -87,7 +87,7 @@ def _no_transport(server: Mapping[str, Any]) -> str | None:
 
 
 def _no_word(value: Any, words: Collection[str]) -> str | None:
-    """Check a setting that allows only a few words. TOML may also write such a word as a table with one key."""
+    """Check a setting whose value must be one of a few words. In TOML, such a word may also be a table with one key."""
     if type(value) is dict and len(value) == 1:
         (value,) = value
         return unlike(None, "unit") if value in words else f"unknown variant `{value}`, {one_of(words)}"

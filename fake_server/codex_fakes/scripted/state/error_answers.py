@@ -1,4 +1,4 @@
-"""Parse answers of the model with a status other than 200 as the real server does."""
+"""Parse an answer of the model with a status other than 200, in the same way as the real server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _QUOTED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0"
 
 
 def answered(turn: Turn, url: str) -> tuple[list[Any], dict[str, Any] | None]:
-    """Return the acts of an answer with an error status, or the cause of its failure in the form for `turn.failure`."""
+    """Return the acts of an answer with an error status, or the cause of its failure in the form that `turn.failure` needs."""
     if 200 <= turn.status < 300:
         return [], None  # read as a stream, in which no event ends the reply
     headers = {name.lower(): value for name, value in turn.headers}
@@ -41,13 +41,16 @@ def answered(turn: Turn, url: str) -> tuple[list[Any], dict[str, Any] | None]:
 
 
 def log_of(status: int, body: str) -> str:
-    """Return the error that the real binary logs for an answer with an error status; the body is quoted as Rust quotes a text."""
+    """Return the line that the real binary logs for an answer with an error status.
+
+    The body is quoted in the notation of Rust.
+    """
     quoted = "".join(_QUOTED.get(c, c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in body)
     return f'http {status} {_REASONS.get(status, "<unknown status code>")}: Some("{quoted}")'
 
 
 def status_cause(status: int, body: str, url: str, request: str | None = None) -> dict[str, Any]:
-    """Return the failure cause for a status with this body."""
+    """Return the cause of the failure for an answer with this status and this body."""
     reason = _REASONS.get(status, "<unknown status code>")
     shown = f", request id: {request}" if request else ""
     if status == 429 and (limit := _usage_limit(body)) is not None:
@@ -56,7 +59,7 @@ def status_cause(status: int, body: str, url: str, request: str | None = None) -
 
 
 def _usage_limit(body: str) -> dict[str, Any] | None:
-    """Return the failure cause for a 429 answer that reports a usage limit; None for any other answer."""
+    """Return the cause of the failure for a 429 answer that reports a usage limit, or None for any other answer."""
     try:
         error = loads(body.encode("utf-8", "surrogatepass"))["error"]
         kind = error["type"]
@@ -72,7 +75,7 @@ def _usage_limit(body: str) -> dict[str, Any] | None:
 
 
 def _moment(at: int) -> str:
-    """Return a time (seconds since the epoch) as the real server writes it: with the day unless it is today."""
+    """Return a time (seconds since the epoch) in the real server's form. A time of today is written without its day."""
     then = localtime(at)
     hour = f"{then.tm_hour % 12 or 12}:{strftime('%M %p', then)}"
     if then[:3] == localtime(time())[:3]:
@@ -83,7 +86,7 @@ def _moment(at: int) -> str:
 
 
 def text_of(turn: Turn) -> str:
-    """Return the text of an error answer, as the backend would write it."""
+    """Return the body of an error answer in the form of the backend."""
     if isinstance(turn.body, str):
         return turn.body
     if turn.body is not None:

@@ -1,7 +1,9 @@
-"""The real server's errors for params of a wrong form; it checks the form first.
+"""The real server's errors for params with a wrong form.
 
-forms.json has the type of each member. The messages were found by sending each form to the real binary
-(tests/data/refusals.ndjson); `codex_replay.protocol.refusals` has the errors of every method."""
+The server checks the form of the params before anything else. The file forms.json has the type of each member. The error messages
+are those of the real binary, which was tried with each form (tests/data/refusals.ndjson). `codex_replay.protocol.refusals` has
+the errors of every method.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
 
 
 def malformed(request: Mapping[str, Any], methods: Mapping[str, str]) -> str | None:
-    """Return the message that refuses a request because of the form of its params; `methods` comes from
-    `refusals.load_methods`."""
+    """Return the error message for a request whose params have a wrong form. `methods` comes from `refusals.load_methods`."""
     params = request.get("params")
     if params is None:
         return None
@@ -61,7 +62,7 @@ _NUMBERS = {"u32": 0xFFFFFFFF, "u64": 0xFFFFFFFFFFFFFFFF, "usize": 0xFFFFFFFFFFF
 
 
 def misread(request: Mapping[str, Any], version: str) -> str | None:
-    """Return the message that refuses a request because of a member of its params, or None."""
+    """Return the error message for a request with an invalid member in its params, or None."""
     from codex_replay.protocol.data_tables import load
     from codex_replay.protocol.refusals import load_methods
 
@@ -81,10 +82,10 @@ def misread(request: Mapping[str, Any], version: str) -> str | None:
 
 
 def misshapen(members: Mapping[str, Any], kinds: Mapping[str, str], forms: Mapping[str, Any]) -> str | None:
-    """Return the real server's error for the first member of a wrong type; `forms` is forms.json.
+    """Return the real server's error for the first member with a wrong type.
 
-    The real server reads the members in their order and ignores unknown members. The real server checks for missing members
-    afterwards.
+    `forms` is the content of forms.json. The real server reads the members in their order, ignores unknown members, and then
+    checks for missing members.
     """
     for name, value in members.items():
         if name in kinds and (wrong := wrong_value(value, kinds[name], forms)) is not None:
@@ -93,7 +94,7 @@ def misshapen(members: Mapping[str, Any], kinds: Mapping[str, str], forms: Mappi
 
 
 def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
-    """Return the error for a value that does not have the expected type, or None."""
+    """Return the error for a value that does not have the expected type, or None if the value has this type."""
     if kind[-1] == "?" and value is None:
         return None
     kind = kind.removesuffix("?")
@@ -134,7 +135,10 @@ def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
 
 
 def misshapen_params(params: Any, method: str, forms: Mapping[str, Any]) -> str | None:
-    """Return the real server's error for params that are not the object of the method; None if any object is valid."""
+    """Return the real server's error for params that are not the object that the method expects.
+
+    Return None if any object is valid.
+    """
     kind = forms["params"].get(method)
     if kind is not None and kind.startswith("untagged enum "):
         return None if type(params) is dict else f"data did not match any variant of {kind}"
@@ -151,13 +155,13 @@ def unlike(value: Any, expected: str) -> str:
 
 
 def one_of(words: Collection[str]) -> str:
-    """Return the words in the form of an error message."""
+    """Return a list of words in the form for an error message."""
     quoted = [f"`{word}`" for word in words]
     return f"expected {' or '.join(quoted)}" if len(quoted) < 3 else "expected one of " + ", ".join(quoted)
 
 
 def _no_word(value: Any, words: Collection[str]) -> str | None:
-    """Check a value that must be one of a few words, or an object with such a word as its only key."""
+    """Check a value that must be one of a few words, or an object whose only key is such a word."""
     if type(value) is dict:
         if len(value) != 1:
             return "invalid value: map, expected map with a single key"
@@ -170,7 +174,10 @@ def _no_word(value: Any, words: Collection[str]) -> str | None:
 
 
 def _no_list(value: list[Any], members: Collection[str], name: str) -> str:
-    """Refuse a list in place of an object (the real server accepts a list that is long enough; no client sends such a list)."""
+    """Refuse a list in place of an object.
+
+    The real server accepts a list that is long enough, but no client sends such a list.
+    """
     return f"invalid length {len(value)}, expected struct {name} with {len(members)} elements"
 
 
@@ -197,7 +204,7 @@ def _tagged(value: Any, name: str, rows: Mapping[str, Any], forms: Mapping[str, 
 
 
 def _item_v1(value: Any, forms: Mapping[str, Any]) -> str | None:
-    """Check an item of v1's input, whose `data` is separate from its `type`."""
+    """Check an input item of the v1 API, which has separate members `type` and `data`."""
     if type(value) is list:
         return f"invalid length {len(value)}, expected adjacently tagged enum InputItem"
     if type(value) is not dict:

@@ -1,4 +1,6 @@
-"""Ids in the form of the real server: version 7 for threads (they sort by time), version 4 for items and subscriptions."""
+"""Make ids in the form of the real server: uuids of version 7 for threads (they sort by time), and of version 4 for items and
+subscriptions.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,10 @@ _latest = 0  # the first eight bytes of the latest version 7 uuid, as a number
 
 
 def uuid7(now: float) -> str:
-    """Return a version 7 uuid of this moment (seconds since the epoch); uuids of one millisecond sort in the order of their
-    creation."""
+    """Return a version 7 uuid for the time `now` (seconds since the epoch).
+
+    Uuids of the same millisecond sort in the order of their creation.
+    """
     global _latest
     _latest = max(int(now * 1000) << 16 | urandom(1)[0], _latest + 1)
     return _dashed(_latest.to_bytes(8, "big") + urandom(8), 0x70)
@@ -26,7 +30,7 @@ def _dashed(data: bytes, version: int) -> str:
 
 
 def uuid_error(text: str) -> str | None:
-    """Return the error of Rust's uuid for a text that is not a uuid; None for a uuid."""
+    """Return the error message of Rust's uuid library for a text that is not a uuid. Return None for a uuid."""
     plain = text.removeprefix("urn:uuid:")
     for i, c in enumerate(plain):
         if c not in "0123456789abcdefABCDEF-":

@@ -1,7 +1,7 @@
-"""The input schemas of a dynamic tool that the real 0.92.0 refuses, and its error messages (SCHEMA-18).
+"""Find the input schemas of dynamic tools that the real 0.92.0 refuses, and return the server's error messages (SCHEMA-18).
 
-The server parses a schema into a Rust type, after it has added a `type` to an object without one. Tests with the binary show that
-only the outermost schema, its `properties` and its `items` are checked.
+The server converts a schema to a Rust type. Before the conversion, the server adds a `type` to a schema without one. Tests with
+the binary show that the server checks only the outermost schema, its `properties` and its `items`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TYPES = ("boolean", "string", "integer", "number", "array", "object")
 
 
 def refusal_of(tools: list[dict[str, Any]]) -> str | None:
-    """Return the message with which the server refuses the first bad tool, or None."""
+    """Return the server's error message for the first tool with an invalid schema, or None."""
     names: set[str] = set()
     for tool in tools:
         name = tool["name"]
@@ -35,7 +35,7 @@ def refusal_of(tools: list[dict[str, Any]]) -> str | None:
 
 
 def refusal(tool: dict[str, Any]) -> str | None:
-    """Return the message with which the server refuses the schema of the tool, or None."""
+    """Return the server's error message for the schema of this tool, or None if the schema is valid."""
     error = _error(tool.get("inputSchema"))
     return None if error is None else f"dynamic tool input schema is not supported for {tool['name']}: {error}"
 

@@ -1,7 +1,8 @@
 """The stored part of one thread in the state folder. The file of a thread consists of lines, and each line describes a change.
 
-A line is an object: `meta` (changed members, all of them in the first line), `drop` (how many items at the end of the history and
-of v1's events were removed), `history`, `said` (added), `turns` (pairs of key and turn, added or replaced), `gone` (keys).
+Each line is a JSON object. `meta` has the changed members (in the first line: all members). `drop` has two numbers: the items
+that were removed at the end of the history, and at the end of v1's events. `history` and `said` have the added items. `turns` has
+pairs of the key and the content of an added or replaced turn. `gone` has the keys of removed turns.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _LATEST = 2  # the last turns may still change: a review adds two at once
 
 
 class Broken(Exception):
-    """A line in a form that this version never writes."""
+    """A line of a thread's file has a form that this version of fake-codex never writes."""
 
 
 def _meta(thread: Thread) -> dict[str, Any]:
@@ -34,12 +35,17 @@ def _meta(thread: Thread) -> dict[str, Any]:
 
 
 def _begun(thread: Thread) -> list[dict[str, Any]]:
-    """Return the turns of a thread that have a prompt; a process that dies before it stores the prompt has begun no turn."""
+    """Return the turns of a thread that have a prompt.
+
+    If a process ends before it stores the prompt, the turn does not count as started.
+    """
     return [turn for turn in thread.turns if turn["items"]]
 
 
 class Kept:
-    """How much of a thread's file is read (`offset` in bytes, `lines`), and the part of the thread that it contains."""
+    """The state of a thread's file: how much of the file is read (`offset` in bytes, `lines`), and which part of the thread the
+    file contains.
+    """
 
     def __init__(self) -> None:
         self.offset = self.lines = 0
@@ -60,7 +66,10 @@ class Kept:
     # -- writing ----------------------------------------------------------------------------------------------------------
 
     def entry(self, thread: Thread, key: Callable[[], str]) -> dict[str, Any]:
-        """Return the line for the changes, and count it as written; `key` makes the key of a new turn."""
+        """Return the line with the changes of a thread, and count the line as written.
+
+        The function `key` makes the key of a new turn.
+        """
         meta = _meta(thread)
         changed = {name: value for name, value in meta.items() if name not in self._meta or self._meta[name] != value}
         history, events = _shared(self._history, thread.history), _shared(self._said, thread.said)
@@ -89,7 +98,7 @@ class Kept:
     # -- reading ----------------------------------------------------------------------------------------------------------
 
     def apply(self, thread: Thread, entry: dict[str, Any]) -> None:
-        """Apply a line of the file; for a loaded thread, the model's input of another process is ignored."""
+        """Apply a line of the file to a thread. If the thread is loaded, the model's input from another process is ignored."""
         meta = entry["meta"]
         if meta.get("format", FORMAT) != FORMAT:
             raise Broken
@@ -113,7 +122,7 @@ class Kept:
         self._apply_turns(thread, dict(entry["turns"]), set(entry["gone"]))
 
     def _apply_to_loaded(self, thread: Thread, meta: dict[str, Any]) -> None:
-        """Copy the values that a list shows.
+        """Copy the members that a list of threads shows to a loaded thread.
 
         The thread keeps its own values of all other members, and stores them when they change.
         """

@@ -1,8 +1,9 @@
 """The model of the scripted fake: choose the turn that answers, run its steps, and keep the ledger of requests.
 
-The script has the backend's format (`codex_replay.protocol.script.script`) and is read by the same rules, so that one file serves
-the fake backend and the fake Codex. The heavy modules are imported when they are first needed, after the client's first
-answer."""
+The script has the format of the backend's scripts (`codex_replay.protocol.script.script`) and is read by the same rules, so that
+the fake backend and the fake Codex can use the same file. Large modules are imported at their first use, after the client has got
+its first answer.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +23,9 @@ GREETING = "Hello from fake-codex."
 
 
 class Reply:
-    """The result of one request to the model: `failure` (a cause in the form for `turn.failure`), or `acts` and the item results.
-
-    `limits` are the rate limits in the answer's headers (`turn.limits.limits_of`); `before` are the waits before the answer.
-    `log` is the error that the real binary logs for the request, if it logs one.
+    """The result of one request to the model: either `failure` (a cause in the form that `turn.failure` needs), or `acts` and the
+    results of the calls. `limits` are the rate limits in the headers of the answer (`turn.limits.limits_of`). `before` are the
+    waits before the answer. `log` is the error that the real binary logs for the request, or "".
     """
 
     log: str | None = None
@@ -42,12 +42,12 @@ class Reply:
 
 
 class Model:
-    """The script, its position, and the ledger.
+    """The script, the position in it, and the ledger.
 
-    `path` is the path of the script (None: every request gets the same greeting). `text` is the content of the script if it was
-    already read, because a pipe can be read only once. `ledger` is a file that gets one line of JSON per request. Raises
-    `ValueError` with a sentence for a ledger that cannot be written; `load` raises it for an invalid script. `log` is called with
-    what the real binary logs of failed requests.
+    `path` is the path of the script. If `path` is None, every request gets the same greeting. `text` is the content of the script
+    if it was already read, because a pipe can be read only once. `ledger` is a file that gets one line of JSON for each request.
+    Raises `ValueError` with a sentence for a ledger that cannot be written. The method `load` raises `ValueError` for an invalid
+    script. The function `log` is called with the lines that the real binary logs for failed requests.
     """
 
     log: Callable[[str], None] | None = None
@@ -74,7 +74,7 @@ class Model:
             self._share(store)
 
     def _share(self, store: Store) -> None:
-        """Share the position in the script, and the ledger, with the other processes that use the state folder."""
+        """Share the position in the script and the ledger with the other processes that use the same state folder."""
         from codex_fakes.scripted.state.position import Position
 
         if self._path is not None and self._text is None:
@@ -87,7 +87,7 @@ class Model:
                 self._ledger.truncate(0)
 
     def position(self) -> dict[str, Any]:
-        """Return the position in the script, in the form for `go_on`."""
+        """Return the position in the script in the form that `go_on` accepts."""
         return {
             "asked": self._asked,
             "defaults": self._defaults,
@@ -96,7 +96,7 @@ class Model:
         }
 
     def go_on(self, position: dict[str, Any]) -> None:
-        """Continue from a position; an empty position is the beginning."""
+        """Continue from a position in the script. An empty position is the beginning."""
         self._asked, self._defaults = int(position.get("asked", 0)), int(position.get("defaults", 0))
         self._answered = {method: set(used) for method, used in position.get("answered", {}).items()}
         if self._turns is not None:
@@ -136,17 +136,17 @@ class Model:
 
     @property
     def git(self) -> dict[str, Any]:
-        """The git repository of the threads: sha, branch, originUrl, mergeBase; empty without a repository."""
+        """The git repository of the threads: sha, branch, originUrl, mergeBase. Empty if the script has no repository."""
         return dict(self._script.git) if self._script is not None else {}
 
     @property
     def account(self) -> Any:
-        """The account with which the server starts."""
+        """The account in the script, with which the server starts."""
         return self._script.account if self._script is not None else None
 
     @property
     def rate_limits(self) -> Any:
-        """The rate limits of the backend."""
+        """The rate limits in the script."""
         return self._script.rate_limits if self._script is not None else None
 
     def answer(self, method: str, params: Any) -> dict[str, Any] | None:
@@ -174,7 +174,10 @@ class Model:
         return None
 
     def ask(self, body: dict[str, Any], about: dict[str, Any], url: str) -> Reply:
-        """Ask the model: take the turn for this request, write the ledger, return the reply. `about` names thread and turn."""
+        """For one request to the model, choose the turn for the request, write a line to the ledger, and return the reply.
+
+        `about` names the thread and the turn of the request.
+        """
         self.load()
         if self._position is None:
             return self._ask(body, about, url)
@@ -203,7 +206,7 @@ class Model:
         return reply
 
     def _unauthorized(self) -> str | None:
-        """Return the reason why the script's backend would refuse this client: expired tokens that cannot be refreshed."""
+        """Return the reason why a backend with this script refuses the client (tokens that have expired for good), or None."""
         auth = self._script.auth if self._script is not None else {}
         account = self._script.account if self._script is not None else None
         if account == "chatgpt" or (isinstance(account, dict) and account.get("type") == "chatgpt"):
@@ -215,8 +218,10 @@ class Model:
         return None
 
     def _choose(self, body: dict[str, Any]) -> tuple[int | None, Turn | None, str, str | None]:
-        """Return the turn's index (None for a default), the turn (None if no turn matches), the label for the ids in the reply,
-        and the reason if no turn matches.
+        """Choose the turn for a request.
+
+        Return the turn's index (None for the default turn), the turn (None if no turn matches), the label for the ids in the
+        reply, and the reason if no turn matches.
 
         A request of the scripted fake has no HTTP headers, so expectations on headers are ignored.
         """
@@ -280,7 +285,7 @@ class Model:
 
 
 def _results(turn: Turn, label: str) -> dict[str, Any]:
-    """Return call id -> the script's result of the call (the `result` of its item)."""
+    """Return a dictionary from the id of each call to the result of the call in the script (the `result` of its item)."""
     from codex_replay.protocol.script.keys import OUTPUT_KINDS
 
     results: dict[str, Any] = {}
@@ -295,13 +300,13 @@ def _results(turn: Turn, label: str) -> dict[str, Any]:
 
 
 def _before(turn: Turn) -> list[tuple[str, Any]]:
-    """Return the waits before the headers of the answer."""
+    """Return the delays and gates before the headers of the answer."""
     waits: list[tuple[str, Any]] = [("wait", turn.first_delay_ms)] if turn.first_delay_ms else []
     return waits if turn.gate is None else [*waits, ("gate", turn.gate)]
 
 
 def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
-    """Return the reply as events (dicts) and acts (("wait", ms), ("gate", name), ("end", how))."""
+    """Return the reply as a list of events (dicts) and acts: ("wait", ms), ("gate", name), ("end", how)."""
     from codex_fakes.model.faults import Cut, Idle, Reset, apply
     from codex_replay.protocol.responses.items import reply
     from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait, event_bytes
@@ -333,7 +338,7 @@ def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
 
 
 def _decoded(events: Any) -> list[Any]:
-    """Return the JSON values of SSE events; values that are not JSON objects are ignored, as Codex ignores them."""
+    """Return the JSON objects in the data of SSE events. Any other data is ignored, as in Codex."""
     found = []
     for event in events:
         try:

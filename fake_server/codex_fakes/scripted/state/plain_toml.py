@@ -1,6 +1,8 @@
-"""Parse TOML. Most configurations use only a small part of TOML, which this module parses; `tomllib` parses all others.
+"""Parse TOML.
 
-`tomllib` imports `re`, `typing` and `datetime`, which take longer than everything else at the start of fake-codex."""
+This module parses a small part of TOML, which is enough for most configurations. For any other text, the module calls `tomllib`.
+`tomllib` imports `re`, `typing` and `datetime`, which takes longer than the rest of fake-codex's start-up.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ _SPACE = " \t"
 
 
 def loads(text: str) -> dict[str, Any]:
-    """Parse a TOML document; raises `ValueError` (`tomllib.TOMLDecodeError`) for a text that is not TOML."""
+    """Parse a TOML document. Raises `ValueError` (`tomllib.TOMLDecodeError`) for a text that is not TOML."""
     found = plain(text)
     if found is None:
         import tomllib
@@ -22,9 +24,9 @@ def loads(text: str) -> dict[str, Any]:
 
 
 def plain(text: str) -> dict[str, Any] | None:
-    """Parse a document that has only `[tables]`, and a string, a whole number or a boolean under each bare key.
+    """Parse a document that has only `[tables]` and bare keys, each with a string, a whole number or a boolean.
 
-    Return None for any other text, TOML or not.
+    Return None for any other text.
     """
     document: dict[str, Any] = {}
     table, heads = document, set()

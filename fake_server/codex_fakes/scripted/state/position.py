@@ -1,4 +1,4 @@
-"""The position in a script, kept in the state folder: the used turns and answers, and the number of requests."""
+"""The position in a script, which is stored in the state folder: the used turns and answers, and the number of requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.state.store import Store
 
     class Scripted(Protocol):
-        """The part of the model that a position uses."""
+        """The interface of the model that a position uses."""
 
         def position(self) -> dict[str, Any]:
             """Return the current position in the script."""
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Position:
-    """The position of a model in its script: `with position:` reads it from the state folder, and stores changes."""
+    """The position of a model in its script.
+
+    `with position:` reads the position from the state folder, and stores its changes.
+    """
 
     def __init__(self, model: Scripted, store: Store, text: bytes | None) -> None:
         self._model, self._store = model, store

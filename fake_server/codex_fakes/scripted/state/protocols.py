@@ -1,4 +1,4 @@
-"""The interfaces of a thread's session and turn, for the modules below them.
+"""The interfaces of a thread's session and turn, for the modules that these two import.
 
 Only type checkers load this module, because `typing` must not be imported at start-up."""
 
@@ -12,49 +12,49 @@ from codex_fakes.scripted.state.waits import Ticket
 
 
 class State(Protocol):
-    """The state folder, as a thread sees it."""
+    """The interface of the state folder that a thread uses."""
 
     def allow(self, prefix: list[str]) -> None:
         """Store a command prefix that no longer needs an approval."""
 
 
 class Out(Protocol):
-    """The session, as a thread sees it."""
+    """The interface of the session that a thread uses."""
 
     table: dict[str, Any]
     rules: list[list[str]]
 
     @property
     def store(self) -> State | None:
-        """The state folder; None if threads are kept only in memory."""
+        """The state folder, or None if threads are kept only in memory."""
 
     def send(self, frame: dict[str, Any]) -> None:
         """Send a notification."""
 
     def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
-        """Number a request, send it, and store its reply in the ticket."""
+        """Give a request an id and send the request. The reply is stored in `ticket`."""
 
     def answer(self, request_id: Any, result: Any) -> None:
         """Answer a request of the client."""
 
     def delay_output(self, name: str) -> None:
-        """Wait for a gap of the real server before the next output."""
+        """Delay the next output by a pause that the real server makes."""
 
     def gap(self, name: str) -> Iterator[Any]:
-        """Yield the wait for a gap of the real server, if it has one here."""
+        """Yield a pause that the real server makes at this place, if there is one."""
 
 
 class Turn(Protocol):
-    """A turn, as its thread and its calls see it."""
+    """The interface of a turn that its thread and its calls use."""
 
     id: str
     settings: Settings
 
     def run(self) -> Generator[Any, None, None]:
-        """Run the turn to its end; yield each wait (`waits`)."""
+        """Run the turn to its end. Yield each wait (see the module `waits`)."""
 
     def abort(self) -> None:
-        """End the turn as an interrupt does."""
+        """End the turn in the same way as an interrupt."""
 
     def sentence(self, key: str, /, **values: Any) -> str:
-        """Return a text of the table's "sentences"."""
+        """Return a text from "sentences" in the version's table."""

@@ -1,9 +1,9 @@
 """Raw items: the input and output of the model, item by item, for a listener that requests them (`experimentalRawEvents`).
 
-The items are those of the history, with the members that the real server writes in raw items but not in its requests. The texts
-that open a thread (permissions, instructions, environment) are data in opening.json. The file is read when a thread begins that
-has, or may get, a listener for raw items. The order and the texts are those of the real binary (recordings, and "raw items" of
-the differential test).
+Raw items are the items of the history with additional members, which the real server does not write in its requests to the model.
+The texts at the beginning of a thread (permissions, instructions, environment) are in opening.json. The file opening.json is read
+when a thread starts that has a listener for raw items or may get one. The order and the texts are those of the real binary
+(recordings, and "raw items" of the differential test).
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ def _texts(settings: Settings) -> dict[str, Any]:
 
 
 def opening(settings: Settings) -> list[Item]:
-    """Return the model's input before a thread's first turn: permissions, the developer's and the user's instructions, the
-    environment.
-
-    The user's instructions contain only the skills that Codex itself puts into every home, because the fake reads no file.
+    """Return the model's input before a thread's first turn: the permissions, the developer's instructions, the user's
+    instructions, the environment. The user's instructions contain only the skills that Codex installs in every home directory,
+    because the fake reads no file.
     """
     developer = settings.developer_instructions
     words = [_message("developer", developer)] if developer else []
@@ -54,9 +53,9 @@ def opening(settings: Settings) -> list[Item]:
 
 
 def changes(told: Any, settings: Settings) -> list[Item]:
-    """Return the texts for the model about settings that have changed.
+    """Return the texts that report changed settings to the model.
 
-    `told` are the settings that the model knows (`Settings.model_view`).
+    `told` are the settings that the model knows (see `Settings.model_view`).
     """
     cwd, *rights = told
     new_cwd, *new_rights = settings.model_view()
@@ -65,7 +64,7 @@ def changes(told: Any, settings: Settings) -> list[Item]:
 
 
 def review_told(settings: Settings, text: str, interrupted: bool) -> Item:
-    """Return the input that tells the model of a reviewed thread about the review, whose result is `text`."""
+    """Return the input that reports a review to the model of the reviewed thread. `text` is the result of the review."""
     return _message("user", fill(_texts(settings)["reviews"]["interrupted" if interrupted else "done"], {"text": text}))
 
 
@@ -107,7 +106,7 @@ def _message(role: str, text: str) -> Item:
 
 
 def raw(item: Item) -> Item:
-    """Return an item of the history as a raw item."""
+    """Return the raw item for an item of the history."""
     if item["type"] == "reasoning":
         content = item.get("content")
         report = {"type": "reasoning", "summary": item["summary"], "content": content}
@@ -137,9 +136,9 @@ _PASSED_ON = "internal_chat_message_metadata_passthrough"
 
 
 def later_raw(item: Item, turn: str, new_id: Callable[[], str]) -> Item:
-    """Return an item of a later version as a raw item: each item has an id, its turn, and its author.
+    """Return the raw item for an item in Codex versions after 0.92.
 
-    An item of the model is unchanged; an item of the user or of a tool also has the time.
+    Each raw item has an id, its turn, and its author. The raw item of the user or of a tool also has the time.
     """
     if item["type"] in _MADE or item.get("role") == "user":
         passed: Item = {"turn_id": turn, "create_time": time()}
@@ -158,8 +157,8 @@ def later_raw(item: Item, turn: str, new_id: Callable[[], str]) -> Item:
 
 
 def response_values(response: Item, usage: dict[str, int] | None, names: dict[str, str]) -> Item:
-    """Return the values of the event "raw-response": the id of a response, its usage as Codex counts it, and its usage as
-    received.
+    """Return the values of the event "raw-response": the id of a response, its token usage in the form of Codex, and its token
+    usage as received.
     """
     counted = None if usage is None else {name: usage.get(count, 0) for name, count in names.items()}
     given = response.get("usage")
@@ -172,7 +171,9 @@ def _sorted(value: Any) -> Any:
 
 
 def structured(output: str, exit_code: int, milliseconds: int) -> str:
-    """Return a command's output as the real server stores it for all calls except those of shell_command, whose output is plain
-    text."""
+    """Return the output of a command in the JSON form that the real server stores.
+
+    Only the output of shell_command is plain text.
+    """
     seconds = float(round(milliseconds / 1000, 1))
     return dumps({"output": output, "metadata": {"exit_code": exit_code, "duration_seconds": seconds}}).decode()

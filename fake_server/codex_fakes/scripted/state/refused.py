@@ -10,7 +10,7 @@ INVALID_REQUEST = -32600
 
 
 class Refused(Exception):
-    """A request that gets an error; `code`, the text and `data` are sent to the client."""
+    """The client's request gets an error as its answer. The error contains `code`, the message and `data`."""
 
     def __init__(self, message: str, code: int = INVALID_REQUEST, data: Any = None) -> None:
         super().__init__(message)
@@ -18,6 +18,6 @@ class Refused(Exception):
         self.data = data
 
     def error(self) -> dict[str, Any]:
-        """Return the error for the answer; the real server writes its members in this order."""
+        """Return the error object for the answer, with its members in the order of the real server."""
         data = {} if self.data is None else {"data": self.data}
         return {"code": self.code, **data, "message": str(self)}

@@ -1,4 +1,4 @@
-"""The file of a script, as bytes. A fake-codex with a script loads this module at start-up."""
+"""Read the file of a script. If fake-codex has a script, it loads this module at start-up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ LONGEST = 64 << 20  # bytes: a device goes on without end
 
 
 def read_script(path: str) -> bytes:
-    """Return the text of the script, which is JSON; raises `ValueError` with a sentence if it cannot be read or parsed."""
+    """Return the text of the script, which is JSON.
+
+    Raises `ValueError` with a sentence if the file cannot be read or is not JSON.
+    """
     try:
         with open(path, "rb") as file:
             text = file.read(LONGEST + 1)

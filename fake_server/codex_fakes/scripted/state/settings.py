@@ -1,6 +1,6 @@
 """The settings of a thread of the scripted fake: the defaults of 0.92, the user's config.toml, `-c` options, and the request.
 
-Only settings that are visible on the wire are read: model, provider, approval policy, sandbox, effort, retries."""
+Only settings that are visible in the traffic are read: model, provider, approval policy, sandbox, effort, retries."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _PROVIDERS = ("openai", "ollama", "ollama-chat", "lmstudio")  # those that 0.92 
 
 
 class Settings:
-    """The settings of one thread. `config` is the merged configuration, nested like config.toml.
+    """The settings of one thread.
 
-    `profile` is the profile that a request names; it replaces the profile of the configuration.
+    `config` is the merged configuration, nested like config.toml. `profile` is the profile in the request, which replaces the
+    profile in the configuration.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Settings:
     def _default_access(self) -> None:
         """Set the approval policy and the sandbox from the configuration.
 
-        If the configuration has none, use the defaults for the directory, which depend on whether the user trusts it.
+        If the configuration has no approval policy or sandbox, use the defaults for a trusted or an untrusted directory.
         """
         projects, mode = self.config.get("projects"), self.config.get("sandbox_mode")
         project = projects.get("/" + self.cwd.strip("/")) if isinstance(projects, dict) else None
@@ -76,13 +77,13 @@ class Settings:
     def model_view(self) -> tuple[Any, ...]:
         """Return the settings that are part of the model's input.
 
-        If they change, their texts are sent to the model again. Paths are compared segment by segment.
+        If one of these settings changes, its text is sent to the model again. Paths are compared segment by segment.
         """
         rooted, parts = self.cwd.startswith("/"), [part for part in self.cwd.split("/") if part not in ("", ".")]
         return (rooted, *parts), self.policy, self.sandbox
 
     def change(self, given: Mapping[str, Any], api: str) -> bool:
-        """Apply the overrides of a request (null and absent members are ignored); return True if there was an override."""
+        """Apply the settings in a request; null and absent members are ignored. Return True if the request has a setting."""
         changed = False
         names = (
             ("cwd", "cwd"), ("model", "model"), ("modelProvider", "provider"), ("approvalPolicy", "policy"), ("effort", "effort"),
@@ -107,13 +108,19 @@ class Settings:
         return changed or given.get("personality") is not None
 
     def _sandbox_of(self, given: Any) -> dict[str, Any]:
-        """Return a sandbox in v2's form; a mode (unlike a policy) gets the members of the configuration."""
+        """Return a sandbox in the form of the v2 API.
+
+        A sandbox mode (not a policy) gets its other members from the configuration.
+        """
         if given == "workspace-write" and isinstance(self.config.get("sandbox_workspace_write"), dict):
             return sandbox_v2({"type": given, **self.config["sandbox_workspace_write"]})
         return sandbox_v2(given)
 
     def mode_view(self) -> tuple[Any, ...]:
-        """Return the collaboration mode. If it changes, its instructions are sent to the model again."""
+        """Return the collaboration mode.
+
+        If the collaboration mode changes, the instructions of the new mode are sent to the model.
+        """
         return self.mode, self.model, self.effort, self.mode_instructions
 
     def mode_text(self) -> str:
@@ -121,7 +128,7 @@ class Settings:
         return f"<collaboration_mode>{self.mode_instructions}</collaboration_mode>" if self.mode_instructions else ""
 
     def wrong(self) -> str | None:
-        """Return the real server's error for a configuration without valid settings."""
+        """Return the real server's error for a configuration with invalid settings, or None."""
         if (wrong := wrong_setting(self.config, load("forms", self.version)["settings"])) is not None:
             return wrong.text
         if self.profile is not None and self.profile not in (self.config.get("profiles") or {}):
@@ -131,7 +138,7 @@ class Settings:
         return None if self.provider in known else f"Model provider `{self.provider}` not found"
 
     def retries(self) -> tuple[int, int]:
-        """Return how often a request, and how often a stream, is retried."""
+        """Return the number of retries of a request, and the number of retries of a stream."""
         provider = self._provider()
         return (
             provider.get("request_max_retries", self._limits["requestRetries"]),
@@ -139,16 +146,19 @@ class Settings:
         )
 
     def idle_seconds(self) -> float:
-        """Return how long a stream may be silent, in seconds."""
+        """Return the longest time without an event in a stream, in seconds."""
         return float(self._provider().get("stream_idle_timeout_ms", self._limits["idleMs"])) / 1000
 
     def url(self) -> str:
-        """Return the URL to which the real binary would send its requests; the fake does not use it."""
+        """Return the URL to which the real binary would send its requests.
+
+        The fake sends no requests; error messages contain this URL.
+        """
         base = self._provider().get("base_url") or "https://api.openai.com/v1"
         return f"{base}/responses"
 
     def missing_key(self) -> dict[str, Any] | None:
-        """Return the cause of a failed request if the environment lacks the key of the provider."""
+        """If the environment lacks the key of the model provider, return the cause of a failed request."""
         from posix import environ
 
         provider = self._provider()
@@ -163,7 +173,9 @@ class Settings:
         return provider if isinstance(provider, dict) else {}
 
     def abilities(self) -> dict[str, Any]:
-        """Return the row of the table for the model: the row with the longest name with which the model's name begins."""
+        """Return the row of the table for the model: among the rows whose name is a beginning of the model's name, the row with
+        the longest name.
+        """
         models: dict[str, dict[str, Any]] = self._limits["models"]
         known = [name for name in models if self.model.startswith(name)]
         return models[max(known, key=len) if known else "*"]
@@ -177,7 +189,7 @@ class Settings:
         return found
 
     def output_budget(self) -> tuple[int, str]:
-        """Return the limit for the part of an output that the model gets."""
+        """Return the maximum length of a command's output for the model."""
         from codex_replay.protocol.turn.output import CHARS, TOKENS
 
         tokens = self.abilities().get("output", self._limits.get("output", "tokens")) == "tokens"
@@ -187,7 +199,7 @@ class Settings:
         return (given, "tokens") if tokens else (given * 4, "chars")
 
     def compaction_limit(self) -> int | None:
-        """Return the number of tokens from which the context is compacted: nine tenths of the whole window."""
+        """Return the number of tokens at which the context is compacted: nine tenths of the whole context window."""
         limit, whole = self.config.get("model_auto_compact_token_limit"), self.config.get("model_context_window")
         if type(limit) is int:
             return limit
@@ -197,7 +209,7 @@ class Settings:
         return None if whole is None else whole * 9 // 10
 
     def feature(self, name: str) -> bool:
-        """Return True if the configuration switches a feature on, by its present or an old name."""
+        """Return True if the configuration switches a feature on, by its current name or an old name."""
         features = self.config.get("features")
         old = [alias for alias, meant in self._limits.get("aliases", {}).items() if meant == name]
         if any(self.config.get(alias) is True for alias in old if alias != "web_search"):
@@ -213,8 +225,9 @@ class Settings:
 
 
 def absolute(path: str, base: str) -> str:
-    """Return a thread's directory in the form of the real server: resolved against `base`, with ~ expanded, and without empty, .
-    and .. parts.
+    """Return the absolute path of a thread's directory in the form of the real server.
+
+    A relative path begins at `base`, ~ is expanded, and the segments "", "." and ".." are resolved.
     """
     if path == "~" or path.startswith("~/"):
         from posix import environ
@@ -230,7 +243,7 @@ def absolute(path: str, base: str) -> str:
 
 
 def sandbox_v2(given: Any) -> dict[str, Any]:
-    """Return a sandbox setting in v2's form, from a mode ("read-only") or a policy of v1 or v2."""
+    """Return a sandbox setting in the form of the v2 API. `given` is a mode ("read-only"), or a policy of the v1 or v2 API."""
     if isinstance(given, str):
         given = {"type": given}
     kind = given.get("type") or given.get("mode") or "read-only"
@@ -259,7 +272,10 @@ class BrokenConfig(ValueError):
 
 
 def read_config(home: str, overrides: list[tuple[str, str]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return $CODEX_HOME/config.toml, and the configuration of the `-c key=value` options; raises `BrokenConfig`."""
+    """Return the configuration in $CODEX_HOME/config.toml, and the configuration of the `-c key=value` options.
+
+    Raises `BrokenConfig`.
+    """
     try:
         with open(f"{home}/config.toml", "rb") as file:
             text = file.read().decode("utf-8", "replace")
@@ -291,7 +307,10 @@ def flags_of(overrides: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return the configuration `old`, overwritten by `new` table by table."""
+    """Return the tables of the configurations `old` and `new` merged.
+
+    If both `old` and `new` have a key, the value in `new` counts.
+    """
     both = dict(old)
     for key, value in new.items():
         tables = isinstance(value, dict) and isinstance(old.get(key), dict)
@@ -300,7 +319,7 @@ def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def put(config: dict[str, Any], key: str, value: Any) -> None:
-    """Set a dotted key of a nested configuration."""
+    """Set the value of a dotted key in a nested configuration."""
     *tables, last = key.split(".")
     for name in tables:
         if not isinstance(config.get(name), dict):
@@ -310,6 +329,6 @@ def put(config: dict[str, Any], key: str, value: Any) -> None:
 
 
 def rfc3339(moment: float, milliseconds: bool = False) -> str:
-    """Return a time in UTC in the form of v1."""
+    """Return a time in UTC in the form of the v1 API."""
     text = strftime("%Y-%m-%dT%H:%M:%S", gmtime(moment))
     return f"{text}.{int(moment * 1000) % 1000:03d}Z" if milliseconds else f"{text}Z"

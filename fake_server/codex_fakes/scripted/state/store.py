@@ -1,15 +1,15 @@
 """The folder of `FAKE_CODEX_STATE`: the data that the scripted fake keeps between processes.
 
-    DIR/threads/ID.ndjson     one thread: a line for each change, appended in one write; nothing is rewritten
-    DIR/script-CRC.json       how far the script with this checksum is used; replaced atomically
-    DIR/rules.json            command prefixes that amendments allow; replaced atomically
-    DIR/lock                  locked while one of them is read and written
+The file `threads/ID.ndjson` has a line for each change of one thread. A line is appended in one write; no line is ever rewritten.
+The file `script-CRC.json` has the position in the script with this checksum. It is replaced atomically.
+The file `rules.json` has the command prefixes that amendments allow. It is replaced atomically.
+The file `lock` is locked while a process reads or writes one of the other files.
 
-A process that dies while it writes leaves at most a last line without a newline: readers ignore it, and the next writer removes
-it. Processes that use one thread at the same time append to one file, as the real server does: each process shows the turns of
-both, but its model gets only the turns that existed when the process loaded the thread.
+If a process is killed while it writes, the last line of a file may be incomplete. Readers ignore such a line, and the next writer
+removes it. Processes that use the same thread at the same time append to the same file, as with the real server. Each process
+shows the turns of all processes, but its model gets only the turns that existed when the process loaded the thread.
 
-A broken file ends the process with status 2 and a sentence on stderr.
+A damaged file ends the process with status 2 and a sentence on stderr.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ADVICE = "delete it, or choose another folder for FAKE_CODEX_STATE"
 class Store:
     """The state folder, and the lock on it (`with store:`). Raises `ValueError` with a sentence if the folder cannot be used.
 
-    Later calls raise `Ended`: for a damaged file, or a folder that can no longer be read or written.
+    All other methods raise `Ended` for a damaged file, or if the folder can no longer be read or written.
     """
 
     def __init__(self, folder: str) -> None:
@@ -73,11 +73,14 @@ class Store:
 
     @staticmethod
     def script_name(text: bytes | None) -> str:
-        """Return the name of the file with the position in this script; another script begins at its first turn."""
+        """Return the name of the file with the position in this script.
+
+        Another script has another file, and therefore begins at its first turn.
+        """
         return "default" if text is None else f"script-{crc32(text):08x}"
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return the content of a small file; empty if there is none."""
+        """Return the content of one of the small JSON files. The content is empty if the file does not exist."""
         path = self._path(f"{name}.json")
         try:
             with open(path, "rb") as file:
@@ -91,7 +94,7 @@ class Store:
         return value
 
     def broken(self, name: str, why: str) -> Ended:
-        """Report that a small file has invalid content; return the exception that ends the process."""
+        """Report that one of the small JSON files has invalid content. Return the exception that ends the process."""
         return _end(f"the state file {self._path(f'{name}.json')} is broken ({why}); {_ADVICE}.")
 
     def rules(self) -> list[list[str]]:
@@ -107,7 +110,7 @@ class Store:
             self.write("rules", {"prefixes": [*self.rules(), prefix]})
 
     def write(self, name: str, value: dict[str, Any]) -> None:
-        """Replace a small file, under the lock."""
+        """Replace one of the small JSON files, while the folder is locked."""
         path = self._path(f"{name}.json")
         draft = f"{path}.{os.getpid()}"
         with open(draft, "wb") as file:
@@ -117,7 +120,7 @@ class Store:
     # -- threads ----------------------------------------------------------------------------------------------------------
 
     def refresh(self, threads: dict[str, Thread], make: Callable[[dict[str, Any]], Thread]) -> None:
-        """Update the threads from the folder; `make` returns a new thread from its first members."""
+        """Update the threads from the folder. The function `make` returns a new thread from the thread's first members."""
         with self:
             found = False
             for name in sorted(os.listdir(self._path("threads"))):
@@ -130,7 +133,7 @@ class Store:
             threads.update(ordered)
 
     def _catch_up(self, thread_id: str, threads: dict[str, Thread], make: Callable[[dict[str, Any]], Thread]) -> bool:
-        """Read what other processes have appended about a thread; return True if the thread is new in this process."""
+        """Read the lines about a thread that other processes have appended. Return True if the thread is new in this process."""
         kept = self._kept.setdefault(thread_id, Kept())
         new = False
         for entry in self._entries(thread_id, kept):
@@ -144,7 +147,7 @@ class Store:
         return new
 
     def _entries(self, thread_id: str, kept: Kept) -> Iterator[dict[str, Any]]:
-        """Yield the lines that were appended since the last reading."""
+        """Yield the lines that were appended to a thread's file since the last reading."""
         path = self._path("threads", f"{thread_id}.ndjson")
         try:
             if os.stat(path).st_size <= kept.offset:
@@ -172,7 +175,7 @@ class Store:
         return _end(f"the state file {path} is broken at line {kept.lines} ({why}); {_ADVICE}.")
 
     def save(self, threads: dict[str, Thread]) -> None:
-        """Append the changes in these threads since the last call."""
+        """Append the changes of these threads since the last call to their files."""
         for thread_id, thread in threads.items():
             if thread.ephemeral:
                 continue
@@ -198,7 +201,9 @@ class Store:
         kept.lines += 1
 
     def reload(self, thread: Thread) -> None:
-        """Read a thread completely, including what other processes appended while it was loaded here."""
+        """Read a thread's file completely, including the lines that other processes appended while the thread was loaded in this
+        process.
+        """
         old = self._kept.get(thread.id)
         if old is None or not old.foreign or thread.turn is not None:
             return
@@ -210,6 +215,6 @@ class Store:
 
 
 def _end(sentence: str) -> Ended:
-    """Report an error on stderr; return the exception that ends the process, which cannot continue."""
+    """Report an error on stderr. Return the exception that ends the process, because the process cannot continue."""
     write_out(f"fake-codex: {sentence}")
     return Ended(2)

@@ -1,8 +1,8 @@
 """One thread of the scripted fake: its settings, its listeners, its history, and its running turn.
 
-A turn is a generator: it emits events, and yields the events that it waits for. The thread turns events into frames for its
-listeners;
-without a listener, frames are kept until a listener is attached, as in the real server."""
+A turn is a generator, which emits events and yields the conditions that it waits for. The thread converts events to frames for
+its listeners. Without a listener, the events are kept until a listener is attached, as in the real server.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SLICE = 200  # events between two checks of the client
 
 
 def beginning(settings: Settings) -> list[dict[str, Any]]:
-    """Return the first items of a request to the model, without the texts that only the real binary has."""
+    """Return the first items of a request to the model, without the texts that only the real binary contains."""
     place = f"<environment_context>\n  <cwd>{settings.cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>"
     report = (("developer", settings.developer_instructions), ("developer", settings.mode_text()), ("user", place))
     shown = [{"type": "message", "role": r, "content": [{"type": "input_text", "text": text}]} for r, text in report if text]
@@ -51,7 +51,9 @@ def beginning(settings: Settings) -> list[dict[str, Any]]:
 
 
 def unsent(settings: Settings, opens: bool = False) -> dict[str, Any]:
-    """Return an item that represents, by their size, the permissions and (if it `opens` a thread) the user's instructions."""
+    """Return an item in place of texts that only the real binary contains: the permissions and, if the item `opens` a thread, the
+    user's instructions. Estimates of tokens use the size of these texts.
+    """
     return {"type": "unsent", "opens": opens, "cwd": settings.cwd, "policy": settings.policy, "sandbox": settings.sandbox}
 
 
@@ -114,7 +116,7 @@ class Thread:
     # -- put away ----------------------------------------------------------------------------------------------------
 
     def pack(self) -> None:
-        """Compress the kept frames while the thread is unloaded; with a state folder they stay as they are."""
+        """Compress the kept frames while the thread is unloaded. With a state folder, the frames stay uncompressed."""
         if self._out.store is not None:
             return
         from zlib import compress
@@ -135,22 +137,22 @@ class Thread:
     # -- numbers ------------------------------------------------------------------------------------------------------
 
     def submit(self) -> str:
-        """Return the number of the next submission: turns, overrides, interrupts and replies all count as submissions."""
+        """Return the number of the next submission. A turn, an override, an interrupt and a reply each count as a submission."""
         number = self._submissions
         self._submissions += 1
         return str(number)
 
     def turn_id(self) -> str:
-        """Return the id of the next turn: the number of its submission, or a uuid in later versions."""
+        """Return the id of the next turn: the number of its submission, or a uuid in versions after 0.92."""
         number = self.submit()
         return uuid7(time()) if self.clock else number
 
     def item_id(self) -> str:
-        """Return an id for an item to which the model gave none."""
+        """Return an id for an item that has no id from the model."""
         return uuid7(time()) if self.clock else uuid4()
 
     def restart(self) -> None:
-        """Restart the numbering, because a thread is loaded a second time."""
+        """Restart the numbering of turns, because the thread is loaded a second time."""
         self._submissions = 0
         self.loads += 1
 
@@ -164,9 +166,10 @@ class Thread:
     # -- saying -------------------------------------------------------------------------------------------------------
 
     def listen(self, subscription: str, api: str, raw: bool = False) -> None:
-        """Attach a listener, which gets raw items too if it requested them.
+        """Attach a listener.
 
-        The listener first gets the frames that no other listener received.
+        If the listener requested raw items, it gets them, too. The listener first gets the frames that no other listener has
+        received.
         """
         self.listeners.append((subscription, api, raw))
         unheard, self._unheard = self._unheard, []
@@ -174,10 +177,7 @@ class Thread:
             self._write_out(name, values, ticket)
 
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
-        """Send an event to the listener of this thread.
-
-        If there are several listeners, they compete, and each event reaches only one of them.
-        """
+        """Send an event to the listener of this thread. If there are several listeners, each event reaches only one of them."""
         rows = self._out.table["frames"][name]
         if not rows:
             return  # this version says nothing of it
@@ -193,9 +193,9 @@ class Thread:
             self._unheard.append((name, all_values, ticket))
 
     def announce(self, name: str, values: dict[str, Any]) -> None:
-        """Send the notification of v2 that follows a response.
+        """Send the v2 notification that comes after a response.
 
-        The notification goes to the client, even if no listener is attached to the thread.
+        The client gets this notification even if no listener is attached to the thread.
         """
         if self.clock:
             self.emit(name, values)
@@ -204,7 +204,7 @@ class Thread:
             self._out.send(frame)
 
     def _clocked(self, rows: list[dict[str, Any]], values: dict[str, Any]) -> None:
-        """Add the times of an item to the values of its event, and keep the item once it is completed."""
+        """Add the times of an item to the values of its event. Keep a completed item for the list of the turn's items."""
         values["ms"] = int(time() * 1000)
         values["startedMs"] = self._since.setdefault(values.get("item") or values.get("call"), values["ms"])
         if self.turn is not None and self.turns and any(row.get("method") == "item/completed" for row in rows):
@@ -217,7 +217,7 @@ class Thread:
         return not self.listeners or any(raw for _, _, raw in self.listeners)
 
     def raw(self, *items: dict[str, Any], turn: str | None = None) -> None:
-        """Send items of the model's input and output (in the history's form) to listeners of raw items."""
+        """Send items of the model's input and output to listeners of raw items. The items have the form of the history."""
         if self.hears_raw and items:
             from codex_fakes.scripted.state.raw import later_raw, raw
 
@@ -229,25 +229,30 @@ class Thread:
                     self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
 
     def raw_response(self, response: dict[str, Any], usage: dict[str, int] | None) -> None:
-        """Send the id and the usage of a completed response to listeners of raw items, in a version that reports them."""
+        """Send the id and the token usage of a completed response to listeners of raw items.
+
+        Only some Codex versions report a completed response.
+        """
         if self.clock and self.hears_raw:
             from codex_fakes.scripted.state.raw import response_values
 
             self.emit("raw-response", response_values(response, usage, self._out.table["shapes"]["tokens"]))
 
     def open(self) -> None:
-        """Add the items that open a new or newly loaded thread: the developer's instructions and the environment."""
+        """Add the first items of a new or newly loaded thread to its history: developer instructions and environment."""
         self.history += beginning(self.settings)
 
     def open_raw(self, turn: str | None = None) -> None:
-        """Send the opening input of the model as raw items; for a review, `turn` is its turn."""
+        """Send the first input of the model as raw items. For a review, `turn` is the turn of the review."""
         if self.hears_raw:
             from codex_fakes.scripted.state.raw import OPENING, opening
 
             self.raw(*opening(self.settings if turn is None else self.loaded_with), turn=turn or OPENING)
 
     def tell_changes(self, before: Any, turn: str) -> None:
-        """Add the model's input about settings that have changed since `before`, and send it as raw items."""
+        """Report settings that have changed since `before` to the model: add items to the model's input, and send them as raw
+        items.
+        """
         if before != self.settings.model_view():
             from codex_fakes.scripted.state.raw import changes
 
@@ -256,14 +261,14 @@ class Thread:
             self.raw(*items, turn=turn)
 
     def tell_mode(self, before: Settings, turn: str) -> None:
-        """Add the instructions of a collaboration mode that differs from the mode before."""
+        """If the collaboration mode has changed since `before`, add its instructions to the model's input."""
         if before.mode_view() != self.settings.mode_view() and (text := self.settings.mode_text()):
             item = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]}
             self.history.append(item)
             self.raw(item, turn=turn)
 
     def _keep(self, name: str, values: dict[str, Any]) -> None:
-        """Keep the events that v1 sends again after a resume: messages of the user and the model, token counts, aborts."""
+        """Keep an event that the v1 API sends again after a resume: a message of user or model, token counts, an abort."""
         wanted = _KEPT_SAYINGS[name]
         for frame in frames(self._out.table["frames"][name], "v1", values):
             message = (frame.get("params") or {}).get("msg") or {}
@@ -290,23 +295,26 @@ class Thread:
             ticket.reply = {"result": {}}  # this kind of listener gets no request
 
     def delay_output(self, name: str) -> None:
-        """Wait for a gap of the real server before the next output."""
+        """Delay the next output by a pause that the real server makes."""
         self._out.delay_output(name)
 
     def gap(self, name: str) -> Iterator[Any]:
-        """Yield the wait for a gap of the real server, if it has one here."""
+        """Yield a pause that the real server makes at this place, if there is one."""
         return self._out.gap(name)
 
     # -- running ------------------------------------------------------------------------------------------------------
 
     def set_usage(self, total: dict[str, int], last: dict[str, int], window: int | None) -> None:
-        """Keep the total usage and the usage of the last reply. The first usage decides which context window is reported."""
+        """Store the total token usage and the usage of the last reply.
+
+        The first call decides which context window is reported.
+        """
         if self.total is None or self.clock:
             self.window = window
         self.total, self.last = total, last
 
     def set_estimate(self, tokens: int, window: int | None) -> None:
-        """Keep an estimate of the tokens in the context; a window that is missing so far is added."""
+        """Store an estimate of the tokens in the context. Also store the context window if it is not stored yet."""
         self.window = window if self.window is None else self.window
         self.total, self.last = self.total or NOTHING, {**NOTHING, "total_tokens": tokens}
 
@@ -318,12 +326,14 @@ class Thread:
 
     @property
     def waits(self) -> Any:
-        """The condition that the running turn waits for; None when no turn runs."""
+        """The condition that the running turn waits for, or None if no turn runs."""
         return self._waits if self._run is not None else None
 
     def step(self, quiet: bool = True) -> None:
-        """Let the turn continue until it must wait, or for a limited time; `quiet` is True if the client has sent nothing
-        more."""
+        """Let the turn continue until it must wait, or for a limited time.
+
+        `quiet` is True if there is no further message from the client.
+        """
         run = self._run
         until = self._happened + _SLICE
         while run is not None and run is self._run and self._waits.ready():
@@ -339,12 +349,12 @@ class Thread:
                 return
 
     def end(self) -> None:
-        """End the turn; input that no request has taken is lost, as in the real server."""
+        """End the turn. Input that no request to the model has used is lost, as in the real server."""
         self._run = self._waits = self.turn = None
         self.steered, self._aborting = [], False
 
     def interrupt(self) -> None:
-        """Abort the running turn, if a turn runs, and answer the requests to interrupt it."""
+        """Abort the running turn, if any, and answer the requests that interrupt the turn."""
         if self._run is None or self.turn is None:
             return
         self._run.close()
@@ -352,7 +362,7 @@ class Thread:
         self.end()
 
     def interrupt_soon(self) -> None:
-        """Abort the running turn once no further message has arrived: interrupts that come together are answered together."""
+        """Abort the running turn when no further message arrives; interrupts that arrive together are answered together."""
         if self._run is None or self._aborting:
             return
         self._run.close()
@@ -364,7 +374,7 @@ class Thread:
         yield from ()
 
     def settle(self) -> None:
-        """Apply an interrupt before the client's next request or reply."""
+        """Apply a pending interrupt before the client's next request or reply is processed."""
         if self._aborting:
             self.interrupt()
 
@@ -378,7 +388,10 @@ class Thread:
             self.end()
 
     def idle_copy(self) -> Thread:
-        """Return a copy of the thread without its running turn, because the thread is loaded again during a turn."""
+        """Return a copy of the thread without its running turn.
+
+        A copy without the turn is needed if the thread is loaded again during a turn.
+        """
         other = Thread.__new__(Thread)
         other.__dict__.update(self.__dict__)
         other.history, other.turns, other.said = list(self.history), list(self.turns), list(self.said)

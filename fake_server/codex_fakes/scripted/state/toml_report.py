@@ -1,7 +1,7 @@
-"""Report the error in a config.toml as the real server does: the line, the column and the message of its TOML parser.
+"""Report the error in a config.toml in the same way as the real server: the line, the column and the message of its TOML parser.
 
-This module is loaded only for an invalid file. For usual mistakes, the message is that of the real server, as observed. For rare
-mistakes, it is the message of `tomllib`.
+This module is loaded only for an invalid file. For usual mistakes, the message is the observed message of the real server. For
+rare mistakes, the message is that of `tomllib`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_KEY = "unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"
 
 
 def broken(text: str) -> tuple[str, Place] | None:
-    """Return the message and the place of the error in a text that is not TOML; None for valid TOML."""
+    """Return the message and the place of the error in a text that is not TOML. Return None for valid TOML."""
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -41,7 +41,7 @@ def broken(text: str) -> tuple[str, Place] | None:
 
 
 def shown_in(text: str, message: str, place: Place) -> str:
-    """Return the error with its line, as the real server reports it when it edits the file."""
+    """Return the error with its line, in the form that the real server reports when it edits the file."""
     number, column = place[0], place[1]
     line = text.split("\n")[number - 1]
     margin = " " * len(str(number))
@@ -50,7 +50,7 @@ def shown_in(text: str, message: str, place: Place) -> str:
 
 
 def _fault(line: str, seen: set[str]) -> tuple[str, int, int] | None:
-    """Return the fault of one line; `seen` are the tables so far, and the keys of the latest one."""
+    """Return the error in one line. `seen` are the tables so far, and the keys of the last table."""
     begin = len(line) - len(line.lstrip(" \t"))
     rest = line[begin:].rstrip()
     if not rest or rest[0] == "#":
@@ -137,7 +137,7 @@ def _junk(value: str, end: int, column: int) -> tuple[str, int, int] | None:
 
 
 def place_of(text: str, path: Sequence[str]) -> Place | None:
-    """Return the place of the value at a path: after its key, or at the head of its table."""
+    """Return the place of the value at a path in the text: after the key of the value, or at the head of its table."""
     table: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         rest = line.strip()
@@ -157,7 +157,10 @@ def place_of(text: str, path: Sequence[str]) -> Place | None:
 
 
 def _inside(line: str, start: int, path: Sequence[str]) -> int | None:
-    """Return the column, from 0, at which the value at a path begins, in a line whose inline value begins at `start`."""
+    """Return the column (from 0) at which the value at a path begins.
+
+    The line has an inline value that begins at column `start`.
+    """
     for name in path:
         if line[start : start + 1] == "[":
             places = [found.start() for found in _VALUE.finditer(line, start + 1)]
@@ -183,7 +186,7 @@ def _names(key: str) -> list[str]:
 
 
 def warning(details: str, path: str | None = None, place: Place | None = None) -> dict[str, Any]:
-    """Return the notification about a configuration that cannot be used."""
+    """Return the notification about an invalid configuration."""
     params: dict[str, Any] = {"summary": "Invalid configuration; using defaults.", "details": details}
     if place is not None:
         line, first, last = place

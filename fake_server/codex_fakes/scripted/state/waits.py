@@ -1,6 +1,7 @@
-"""The waits of a turn of the scripted fake: for a reply, a time, a gate of the script, more input, nothing, or forever.
+"""The conditions that a turn of the scripted fake waits for: a reply, a time, a gate of the script, more input, or nothing.
 
-A turn yields one of these; the thread lets the turn continue once it is `ready`."""
+A turn yields one of these objects. The thread lets the turn continue when the object is `ready`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Ticket:
-    """Wait for a reply; `reply` is the client's whole message."""
+    """Wait for a reply of the client. `reply` is the whole message."""
 
     __slots__ = ("api", "asked", "frame", "late", "number", "reply")
 
@@ -39,12 +40,12 @@ class Sleep:
         self.until = monotonic() + seconds
 
     def ready(self) -> bool:
-        """Return True if the time is over."""
+        """Return True if the time has passed."""
         return monotonic() >= self.until
 
 
 class Gap(Sleep):
-    """Wait as long as the real server would take.
+    """Wait for a pause that the real server makes.
 
     The wait ends immediately when the client has closed stdin (`server.at_end`).
     """
@@ -56,12 +57,12 @@ class Gap(Sleep):
         self._server = server
 
     def ready(self) -> bool:
-        """Return True if the time is over, or if the client can no longer miss the following frames."""
+        """Return True if the time has passed, or if the client has closed stdin and therefore can no longer send anything."""
         return self._server.at_end or super().ready()
 
 
 class SleepOrSteer(Sleep):
-    """Wait for a time, or until the turn is steered (`steered` is its thread's list)."""
+    """Wait for a time, or until the turn is steered. `steered` is the thread's list of inputs that steer the turn."""
 
     __slots__ = ("_steered",)
 
@@ -70,12 +71,15 @@ class SleepOrSteer(Sleep):
         self._steered = steered
 
     def ready(self) -> bool:
-        """Return True if the time is over or the turn was steered."""
+        """Return True if the time has passed or the turn was steered."""
         return bool(self._steered) or super().ready()
 
 
 class Gate:
-    """Wait at a gate of the script until it is released, the turn is steered (`steered` is its thread's list), or interrupted."""
+    """Wait at a gate of the script until the gate is released, or the turn is steered or interrupted.
+
+    `steered` is the thread's list of inputs that steer the turn.
+    """
 
     __slots__ = ("_before", "_steered")
 
@@ -94,7 +98,7 @@ class Never:
 
     @staticmethod
     def ready() -> bool:
-        """Return False, because the wait never ends by itself."""
+        """Return False, because only an interrupt ends this wait."""
         return False
 
 
@@ -112,7 +116,7 @@ class First:
 
 
 class Quiet:
-    """Wait until all input that has already arrived is read: it comes before the first request to the model."""
+    """Wait until all input that has already arrived is read, because this input comes before the first request to the model."""
 
     __slots__ = ()
 
@@ -123,7 +127,7 @@ class Quiet:
 
 
 class Pause:
-    """Let other work run once; then the turn continues immediately."""
+    """Let other work run once, and then continue the turn immediately."""
 
     __slots__ = ()
 

@@ -1,1 +1,1 @@
-"""Turns of the scripted fake, and the calls of the model in them."""
+"""The turns of the scripted fake, and the model's calls in these turns."""

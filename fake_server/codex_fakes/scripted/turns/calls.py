@@ -1,4 +1,4 @@
-"""Calls of the model that need the client: the parts that commands, patches and dynamic tools share, and the commands."""
+"""Calls of the model that need the client: commands, and the parts that commands, patches and dynamic tools share."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ class Calls:
         self._printed: tuple[str, int, str, int] | None = None  # what ran last: its text, exit code, output, milliseconds
 
     def ask(self, name: str, values: dict[str, Any]) -> Generator[Any, None, Any]:
-        """Ask the client and return its result.
+        """Send a request to the client and return the result.
 
-        If the client answers with an error, only an interrupt ends the wait; in later versions, the result is then `UNANSWERED`.
+        If the client answers with an error, only an interrupt ends the wait. In versions after 0.92, the result is then
+        `UNANSWERED`.
         """
         ticket = Ticket()
         ticket.late = lambda: self._late(name, values, ticket)
@@ -78,8 +79,7 @@ class Calls:
         return ticket.reply["result"]
 
     def _late(self, name: str, values: dict[str, Any], ticket: Ticket) -> None:
-        """Process a reply that may be too late. A late reply still counts as a submission, and a late cancel ends the
-        running turn."""
+        """Process a reply that may be too late. A late reply counts as a submission, and a late cancel ends the running turn."""
         thread = self.thread
         if thread.turn is self.turn or thread.clock or ticket.reply is None or "result" not in ticket.reply:
             return
@@ -95,7 +95,10 @@ class Calls:
                 thread.interrupt()
 
     def decide(self, name: str, values: dict[str, Any]) -> Generator[Any, None, tuple[str, Any]]:
-        """Ask for an approval; return the decision (approve, approve-session, approve-amend, deny, abort) and its detail."""
+        """Ask the client for an approval.
+
+        Return the decision (approve, approve-session, approve-amend, deny, abort) and its detail.
+        """
         result = yield from self.ask(name, values)
         self.thread.emit("request-resolved", {"request": self.undecided})
         self.undecided = None
@@ -119,8 +122,10 @@ class Calls:
         return (decision if detail is None else str(decisions["*"])), None
 
     def refused(self, decision: str, text: str) -> str:
-        """Return the output for the model of a call that the client declined; raises `Aborted` if the client also cancelled the
-        turn."""
+        """Return the output that the model gets for a call that the client declined.
+
+        Raises `Aborted` if the client also cancelled the turn.
+        """
         if decision == "abort":
             self.give(self.pending.pop(0), text)
             raise Aborted
@@ -134,7 +139,7 @@ class Calls:
         return table
 
     def give(self, call: dict[str, Any], text: str) -> None:
-        """Set the output of a call; it is sent after the whole reply was read (`report_on`)."""
+        """Set the output of a call. `report_on` sends the output when the whole reply is read."""
         shown = text
         if call.get("name") != "shell_command" and self.thread.hears_raw and not self.thread.clock:
             shown = self.structured(text)
@@ -149,7 +154,7 @@ class Calls:
 
     @staticmethod
     def measures(output: str, ms: int) -> dict[str, Any]:
-        """Return the values that later versions send to the model with an output: estimated tokens, time, a random name."""
+        """Return the values that versions after 0.92 send to the model with an output: estimated tokens, time, a random name."""
         return {
             "chunk": urandom(3).hex(),
             "seconds": f"{ms / 1000:.4f}",
@@ -157,14 +162,14 @@ class Calls:
         }
 
     def what_ran(self, code: int, output: str, ms: int = 0, sentence: str = "exec-output") -> str:
-        """Return the output for the model of a command that ran."""
+        """Return the output that the model gets for a command that ran."""
         lines, short = for_the_model(output, self.budget)
         text = self.turn.sentence(sentence, exitCode=code, lines=lines, output=short, **self.measures(output, ms))
         self._printed = text, code, output, ms
         return text
 
     def structured(self, text: str) -> str:
-        """Return the output of the last command as JSON, if `text` is that output; any other text unchanged."""
+        """If `text` is the output of the last command, return this output as JSON. Return any other text unchanged."""
         if self._printed is None or text is not self._printed[0]:
             return text
         from codex_fakes.scripted.state.raw import structured
@@ -173,7 +178,7 @@ class Calls:
         return structured(output, code, ms)
 
     def outputs(self, name: str, values: dict[str, Any], result: dict[str, Any]) -> None:
-        """Emit the output of a call, each stream in chunks."""
+        """Emit the output of a call in chunks, one output stream after the other."""
         for stream, text in streams(result):
             if text:
                 from binascii import b2a_base64
@@ -184,7 +189,7 @@ class Calls:
 
 
 class Commands(Calls):
-    """Shell calls: approved by the client, and answered with the script's result."""
+    """Shell calls. The client approves a call, and the result in the script is its output."""
 
     def _shell(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
         thread, turn, settings = self.thread, self.turn, self.turn.settings
@@ -244,7 +249,7 @@ class Commands(Calls):
         return actions_of(command)
 
     def _approve_command(self, values: dict[str, Any], key: Any) -> Generator[Any, None, str]:
-        """Ask for approval; return the text of the refusal, or "" if the command may run."""
+        """Ask the client for an approval. Return the text of the refusal, or "" if the command may run."""
         decision, detail = yield from self.decide("exec-approval", values)
         if decision in ("deny", "abort"):
             text = self.turn.sentence("exec-rejected")
@@ -260,12 +265,12 @@ class Commands(Calls):
         return ""
 
     def _failed(self, values: dict[str, Any], text: str) -> str:
-        """Emit the end of a command that could not run; return the output for the model."""
+        """Emit the end of a command that could not run. Return the output for the model."""
         self._ended(values, {"stderr": text, "exit_code": -1})
         return text
 
     def _ended(self, values: dict[str, Any], result: dict[str, Any]) -> str:
-        """Emit the command's end; return the output for the model."""
+        """Emit the end of a command. Return the output for the model."""
         (_, stdout), (_, stderr) = streams(result)
         aggregated = result.get("aggregated", stdout + stderr)
         late = bool(result.get("timed_out"))
@@ -287,7 +292,7 @@ class Commands(Calls):
 
 
 def output_item(call: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the output of a call in the form for the next request's input."""
+    """Return the output of a call in the form for the input of the next request."""
     kind = "custom_tool_call_output" if call["call"] == "custom" else "function_call_output"
     return {"type": kind, "call_id": call.get("call_id") or call.get("id"), "output": text}
 

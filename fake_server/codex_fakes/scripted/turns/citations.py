@@ -1,4 +1,4 @@
-"""Citations of memories in a message: later versions remove them from the text, even if the text comes in several deltas."""
+"""Remove citations of memories from messages, as Codex versions after 0.92 do, even if several deltas contain one citation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 class Citations:
-    """A filter for the events of messages, one message after another. `start` and `end` are the tags around a citation."""
+    """A filter for the events of messages.
+
+    The messages must come one after another. `start` and `end` are the tags around a citation.
+    """
 
     def __init__(self, start: str, end: str) -> None:
         self._tags = start, end
@@ -18,7 +21,7 @@ class Citations:
         self._kept = ""  # what may be the beginning of a tag
 
     def pass_on(self, happenings: list[Happening]) -> list[Happening]:
-        """Return the events without the citations; text that may begin a tag waits for the next event."""
+        """Return the events without the citations. A text that may be the beginning of a tag is kept until the next event."""
         passed: list[Happening] = []
         for name, values in happenings:
             if name == "agent-message-delta":

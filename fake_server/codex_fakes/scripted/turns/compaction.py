@@ -1,4 +1,4 @@
-"""Compaction: once the context is nearly full, the model summarises it, and the summary replaces the history.
+"""Compaction: when the context is nearly full, the model summarises the context, and the summary replaces the history.
 
 The real server compacts before the first request of a turn, and between two requests. The client gets no item for a compaction,
 only the token counts, `context_compacted` and a warning. The order and the texts are those of the real binary."""
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Run = Generator[Any, None, None]
 
     class Turn(Protocol):
-        """The turn in which the history is compacted."""
+        """The interface of the turn in which the history is compacted."""
 
         kind: str
         settings: Settings
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
             """Return its thread."""
 
         def about(self) -> dict[str, str]:
-            """Return the thread and the turn of a request."""
+            """Return the ids of the thread and the turn for the ledger."""
 
         def sentence(self, key: str, /, **values: Any) -> str:
-            """Return a text of the table."""
+            """Return a text from the version's table."""
 
         def take_limits(self, given: dict[str, Any]) -> None:
             """Store the rate limits of an answer."""
@@ -65,7 +65,7 @@ def is_full(turn: Turn) -> bool:
 
 
 def compact(turn: Turn) -> Run:
-    """Replace the history by a summary of the model; after an error the history is not changed, and the turn continues."""
+    """Replace the history by a summary of the model. After an error, the history stays unchanged, and the turn continues."""
     thread, settings = turn.thread, turn.settings
     prompt = message("user", "input_text", settings.compact_prompt or turn.sentence("compact-prompt"))
     before, trimmed, retried = list(thread.history), 0, 0
@@ -131,9 +131,10 @@ def _read(turn: Turn, acts: list[Any], sampling: Sampling) -> Run:
 
 
 def _trim(items: list[dict[str, Any]]) -> bool:
-    """Remove the oldest item; return False if only one is left.
+    """Remove the oldest item.
 
-    An unsent item that opens a thread counts as two items, because it represents two texts of the real server.
+    Return False if only one item is left. An unsent item that opens a thread counts as two items, because it represents two texts
+    of the real server.
     """
     if len(items) < 2:
         return False
@@ -145,7 +146,7 @@ def _trim(items: list[dict[str, Any]]) -> bool:
 
 
 def _replace(turn: Turn) -> None:
-    """Replace the history by the opening, the user's messages and the summary."""
+    """Replace the history by the thread's first items, the user's messages and the summary."""
     thread = turn.thread
     last = next((item for item in reversed(thread.history) if item.get("role") == "assistant"), None)
     text = "".join(part.get("text", "") for part in last["content"]) if last is not None else ""

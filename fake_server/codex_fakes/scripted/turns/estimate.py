@@ -1,7 +1,8 @@
-"""Estimate the tokens of a thread's context as the real server does: four bytes of an item's JSON count as one token.
+"""Estimate the tokens of a thread's context by the rule of the real server: four bytes of an item's JSON count as one token.
 
-The estimate includes the texts that the fake leaves out of its requests: the base instructions of the model (their size is in
-turn.json), and the permissions and user instructions, which `unsent` items in the history represent."""
+The estimate includes texts that the fake leaves out of its requests: the base instructions of the model, the permissions and the
+user's instructions. The size of the base instructions is in turn.json. `unsent` items in the history represent the other texts.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def context_tokens(thread: Thread, settings: Settings) -> int:
 
 
 def used_tokens(thread: Thread) -> int:
-    """Return the number of tokens that decides on a compaction: those of the last reply and of the reasoning in earlier turns."""
+    """Return the number of tokens that decides whether the context is compacted: the tokens of the last reply and of the
+    reasoning in earlier turns.
+    """
     users = [i for i, item in enumerate(thread.history) if item.get("role") == "user"]
     earlier = thread.history[: users[-1] if users else 0]
     thought = [item for item in earlier if item["type"] == "reasoning" and item.get("encrypted_content")]
@@ -39,7 +42,7 @@ def _item_tokens(item: dict[str, Any], settings: Settings) -> int:
 
 
 def _unsent_items(item: dict[str, Any], settings: Settings) -> list[dict[str, Any]]:
-    """Return the real server's items that an unsent item represents."""
+    """Return the items of the real server that an unsent item represents."""
     from codex_fakes.scripted.state.raw import opening
 
     then = settings.copy()

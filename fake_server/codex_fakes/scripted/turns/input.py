@@ -10,9 +10,10 @@ _NO_IMAGE = "failed to read image at {path}: No such file or directory (os error
 
 
 def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the values that the template "user-message" needs for v2 input items (text, image, localImage, skill).
+    """Return the values for the template "user-message" from v2 input items (text, image, localImage, skill).
 
-    `kept` is the content that thread/read shows later, and `preview` the preview of the thread if this is its first input.
+    `kept` is the content that thread/read shows later. `preview` is the preview of the thread if this is the thread's first
+    input.
     """
     content: list[dict[str, Any]] = []
     content_v2: list[dict[str, Any]] = []
@@ -58,8 +59,10 @@ def _element(element: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _resolved(element: dict[str, Any], text: bytes, offset: int) -> dict[str, Any]:
-    """Return an element with offsets into the joined texts, in bytes; if it has no placeholder, it gets the text that it
-    covers."""
+    """Return a text element with byte offsets into the joined texts.
+
+    If the element has no placeholder, its placeholder is the text that it covers.
+    """
     start, end = element["byteRange"]["start"], element["byteRange"]["end"]
     placeholder = element.get("placeholder")
     if placeholder is None and start <= end <= len(text):
@@ -72,10 +75,7 @@ def _resolved(element: dict[str, Any], text: bytes, offset: int) -> dict[str, An
 
 
 def _kept(message: str, elements: list[dict[str, Any]], images: list[str], local: list[str]) -> list[dict[str, Any]]:
-    """Return the content for the history: the texts joined, unless they are blank, followed by the images.
-
-    Skills are left out.
-    """
+    """Return the content for the history: the joined texts (unless they are blank), and then the images. Skills are left out."""
     kept: list[dict[str, Any]] = []
     if message.strip():
         shown = [{"byteRange": one["byte_range"], "placeholder": one["placeholder"]} for one in elements]
@@ -85,7 +85,7 @@ def _kept(message: str, elements: list[dict[str, Any]], images: list[str], local
 
 
 def joined_text(content: list[dict[str, Any]]) -> str:
-    """Return the texts of a message of the model's input, joined, without the tags around its images."""
+    """Return the joined texts of a message in the model's input, without the tags around its images."""
     images = [i for i, part in enumerate(content) if part["type"] == "input_image"]
     tags = {(i - 1, "<image>") for i in images} | {(i + 1, "</image>") for i in images}
     return "".join(part.get("text", "") for i, part in enumerate(content) if (i, part.get("text")) not in tags)

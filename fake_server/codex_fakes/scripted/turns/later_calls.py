@@ -1,4 +1,4 @@
-"""Calls that later versions handle differently: `exec_command`, and a dynamic tool, which is an item."""
+"""Calls that Codex versions after 0.92 handle differently: `exec_command`, and calls of dynamic tools, which are items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POLICIES = {"never": "Never", "on-request": "OnRequest", "untrusted": "UnlessTr
 
 
 def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Output:
-    """Run `exec_command`: ask for approval, and answer with the script's result; return the output for the model."""
+    """Run a call of `exec_command`: ask for an approval, and use the result in the script. Return the output for the model."""
     thread, turn, settings = calls.thread, calls.turn, calls.turn.settings
     given = arguments_of(call, ("cmd",))
     shell = ShellCall({**call, "arguments": dumps({**given, "command": given["cmd"]}).decode()}, settings.cwd)
@@ -72,17 +72,17 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
 
 
 def _amendment(shell: ShellCall) -> list[str]:
-    """Return the rule that the request for approval proposes."""
+    """Return the rule that the request for an approval proposes to the client."""
     return list(shell.commands[0]) if shell.commands else list(shell.command)
 
 
 def _allowed(shell: ShellCall, prefixes: list[list[str]]) -> bool:
-    """Return True if each command of a shell line has a prefix that an amendment has allowed."""
+    """Return True if each command in a shell line begins with a prefix that the client has allowed."""
     return all(any(argv[: len(prefix)] == prefix for prefix in prefixes) for argv in shell.commands or [shell.command])
 
 
 def dynamic(calls: Calls, values: dict[str, Any]) -> Output:
-    """Ask the client for the result of its tool; return the output for the model: a text, or a list of texts."""
+    """Ask the client for the result of its tool. Return the output for the model: a text, or a list of texts."""
     thread = calls.thread
     thread.emit("dynamic-begin", values)
     try:

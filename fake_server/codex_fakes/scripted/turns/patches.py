@@ -1,7 +1,7 @@
-"""Patches: the fake shows them, requests approval, and treats them as applied; it reads and writes no file.
+"""Patches of files: the fake reports a patch, requests an approval, and treats the patch as applied.
 
-Strategy: the fake only checks whether directories exist. After an approval, a later version can write in the directories of the
-patch's files that exist, and it creates no other.
+The fake reads and writes no file. Strategy: the fake only checks whether directories exist. After an approval, Codex versions
+after 0.92 write only in existing directories of the patch's files, and create no directory.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def _denial(patch: str) -> dict[str, Any]:
-    """Return the output of apply_patch if it may not write.
+    """Return the output of apply_patch in a sandbox that forbids writing.
 
-    apply_patch fails at the first file. The failure is final if the patch deletes that file.
+    In such a sandbox, apply_patch fails at the first file of the patch. The failure is final if the patch deletes its first file.
     """
     lines = patch.splitlines()
     kind, _, path = next((line for line in lines if line.startswith("*** ") and " File: " in line), "").partition(" File: ")
@@ -32,7 +32,10 @@ def _denial(patch: str) -> dict[str, Any]:
 
 
 def _creatable(changes: dict[str, Any], cwd: str) -> bool:
-    """Return True if each new file is in or below a directory that exists and has a file of the patch; `cwd` exists."""
+    """Return True if each new file is in or below an existing directory that contains a file of the patch.
+
+    `cwd` counts as existing.
+    """
     import os
 
     folders = {path.rpartition("/")[0] for path in changes}
@@ -52,7 +55,7 @@ class Patches(Calls):
         return text
 
     def _change(self, call: dict[str, Any], patch: str, cwd: str, result: dict[str, Any]) -> Output:
-        """Apply a patch that was found in a call; `cwd` is its directory."""
+        """Apply a patch that a call contains. `cwd` is the working directory of the call."""
         thread, turn, settings = self.thread, self.turn, self.turn.settings
         try:
             changes = changes_of(patch, cwd, result)

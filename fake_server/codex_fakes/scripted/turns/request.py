@@ -1,4 +1,4 @@
-"""Build the body of a request to the model, as the real binary would send it, from a thread and the user's input."""
+"""Build the body of a request to the model, in the form of the real binary, from a thread and the user's input."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 
 def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[str, Any]:
-    """Return the body of the real binary's next request, as far as the fake can derive it; `kind` is "turn" or "review".
+    """Return the body of the real binary's next request, as far as the fake knows it.
 
-    The body lacks the base instructions of the binary, its texts on permissions and skills, and the schemas of its tools.
+    `kind` is "turn" or "review". The body lacks the real binary's base instructions, its texts about permissions and skills, and
+    the schemas of its tools.
     """
     able, config = settings.abilities(), settings.config
     forced = config.get("model_supports_reasoning_summaries")
@@ -43,7 +44,10 @@ def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[
 
 
 def _effort(settings: Settings, able: dict[str, Any]) -> str | None:
-    """Return the default effort of a model, if no effort was chosen; the server reads some defaults from its list of models."""
+    """Return the default reasoning effort of a model, for a thread without a chosen effort.
+
+    The server reads some defaults from its list of models.
+    """
     features = settings.config.get("features")
     unread = able.get("listed") and isinstance(features, dict) and features.get("remote_models") is False
     return None if unread else able.get("effort")
@@ -52,7 +56,7 @@ def _effort(settings: Settings, able: dict[str, Any]) -> str | None:
 def answered(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the history in which every call has an output and every output has a call.
 
-    A call without an output (for example, in a reply that failed) gets the output "aborted"; an output without a call is left
+    A call without an output (for example, in a reply that failed) gets the output "aborted". An output without a call is left
     out.
     """
     calls = {(_CALLS[item["type"]], item.get("call_id")) for item in history if item["type"] in _CALLS}
@@ -68,7 +72,7 @@ def answered(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def given(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a history of the client in the form of the model's input; items that the model never gets are left out."""
+    """Return a history from a client's request in the form of the model's input. Items that the model never gets are left out."""
     from codex_replay.protocol.turn.stream import HISTORY, history_item
 
     kept: list[dict[str, Any]] = []
@@ -96,7 +100,7 @@ _OUTPUTS = frozenset(_CALLS.values())
 
 
 def _tools(settings: Settings, kind: str) -> list[dict[str, Any]]:
-    """Return the tools that are offered to the model, in the real order, with their names and without their schemas."""
+    """Return the tools of the model in the order of the real binary, with their names and without their schemas."""
     able, config = settings.abilities(), settings.config
     shell = able.get("shell", "shell_command")
     features = config.get("features")
@@ -130,7 +134,7 @@ def _dynamic(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def message(role: str, kind: str, text: str) -> dict[str, Any]:
-    """Return a message of the model's input."""
+    """Return a message item of the model's input."""
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
@@ -140,12 +144,15 @@ _ALONE = ("# AGENTS.md instructions for ", "<user_instructions>", "<skill")
 
 
 def is_own(content: list[dict[str, Any]]) -> bool:
-    """Return True if a message of the user looks like one of Codex itself; it names no thread and is no prompt."""
+    """Return True if a message with the role user looks like a text of Codex itself.
+
+    A text of Codex itself is not a prompt, and gives a thread no name.
+    """
     texts = [part.get("text", "") for part in content]
     return any(text.lstrip().lower().startswith(_ANYWHERE) for text in texts) or (len(texts) == 1 and texts[0].startswith(_ALONE))
 
 
 def is_prompt(item: dict[str, Any]) -> bool:
-    """Return True if an item of the history is the user's input; a rollback removes such an item and all items after it."""
+    """Return True if an item of the history is the user's input. A rollback removes such an item and all items after it."""
     content = item.get("content")
     return item.get("role") == "user" and not (type(content) is list and is_own(content))

@@ -1,8 +1,9 @@
 """review/start: a turn in which another agent reviews changes. The order and the texts come from recordings.
 
-The reviewer is an agent with a separate conversation. The client sees its beginning (the id, the prompt), its calls and its end,
-but no deltas and no token counts. The reviewer's text is parsed if it is JSON, otherwise used unchanged. The data that a review
-needs from git (the common commit of two branches) comes from the script: `git.mergeBase`."""
+The reviewer is an agent with a separate conversation. The client gets the beginning of this conversation (the id, the prompt),
+its calls and its end, but no deltas and no token counts. If the reviewer's text is JSON, it is parsed; otherwise it is used
+unchanged. A review needs the common commit of two branches from git. The common commit comes from the script (`git.mergeBase`).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _HIDDEN = ("usage", "agent-message-delta", "agent-message-completed")
 
 
 class _Inner:
-    """The reviewer's conversation: its own thread, whose events go to the reviewed thread."""
+    """The reviewer's conversation: a separate thread, whose events go to the reviewed thread."""
 
     def __init__(self, thread: Thread) -> None:
         self._thread = thread
@@ -51,16 +52,19 @@ class _Inner:
         return getattr(self._thread, name)
 
     def turn_id(self) -> str:
-        """Return the number of the next submission in the reviewer's own conversation; replies of the client count outside."""
+        """Return the number of the next submission in the reviewer's conversation.
+
+        Replies of the client count in the reviewed thread instead.
+        """
         self._submissions += 1
         return str(self._submissions)
 
     def set_usage(self, total: dict[str, int], last: dict[str, int], window: int | None) -> None:
-        """Keep the usage of the reviewer's own conversation, which is not reported."""
+        """Store the token usage of the reviewer's conversation, which is not reported to the client."""
         self.total, self.last = total, last
 
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
-        """Send the events that the client may see."""
+        """Send an event to the reviewed thread if the client may see it."""
         if name == "agent-message-completed":
             # The last message is the review; an earlier one is sent when the next one comes.
             if self._words is not None:
@@ -146,7 +150,7 @@ class Review(Turn):
         self.outer.history.append(answer)
 
     def abort(self) -> None:
-        """End the review as an interrupt does."""
+        """End the review in the same way as an interrupt."""
         sentences = self.table["sentences"]
         self._exit(None, sentences["review-failed"], sentences["review-interrupted"])
         self._shown["status"] = "interrupted"
@@ -158,7 +162,7 @@ class Review(Turn):
 
 
 def review_output(text: str | None) -> dict[str, Any] | None:
-    """Return the reviewer's text in the form of the event; None if the reviewer sent no text."""
+    """Return the reviewer's text in the form for the event, or None if the reviewer sent no text."""
     if text is None:
         return None
     empty = {"findings": [], "overall_correctness": "", "overall_explanation": text, "overall_confidence_score": 0.0}
@@ -175,7 +179,7 @@ def review_output(text: str | None) -> dict[str, Any] | None:
 
 
 def _comment(given: dict[str, Any]) -> dict[str, Any]:
-    """Return a finding with the members that the real server has, in its order."""
+    """Return a finding of the review with the members of the real server, in the order of the real server."""
     place = given["code_location"]
     lines = {name: place["line_range"][name] for name in ("start", "end")}
     return {
@@ -187,7 +191,7 @@ def _comment(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def single(number: float) -> float | None:
-    """Return a score in single precision, as the real server stores it; null if it is too large for that."""
+    """Return a score in single precision, as the real server stores it. A score that is too large becomes null."""
     from struct import pack, unpack
 
     try:
@@ -198,7 +202,10 @@ def single(number: float) -> float | None:
 
 
 def _is_review(given: dict[str, Any]) -> bool:
-    """Return True if each member has the type that the real server expects; otherwise the whole text is used unchanged."""
+    """Return True if each member has the type that the real server expects.
+
+    If a member has a wrong type, the reviewer's text is used unchanged.
+    """
     texts = [given["overall_correctness"], given["overall_explanation"]]
     if type(given["overall_confidence_score"]) not in (int, float) or type(given["findings"]) is not list:
         return False

@@ -1,8 +1,8 @@
 """The tools of the scripted fake: the model's calls are approved and answered, but never executed.
 
-The output of a call comes from the script: the `result` of its item (docs/fake-codex.md). Calls run one after another, in order;
-the real 0.92.0 also runs them one after another, but in no fixed order. Later versions start all calls at the same time; the fake
-does this only with the client's own tools.
+The output of a call comes from the script: the `result` of its item (docs/fake-codex.md). The fake runs calls one after another,
+in order. The real 0.92.0 also runs them one after another, but in no fixed order. Versions after 0.92 start all calls at the same
+time. The fake starts only calls of the client's tools at the same time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ def _is_answer(answer: Any) -> bool:
 
 
 class Tools(Commands, Patches):
-    """The calls of one turn. `results` are the script's results, by call id; `ran` counts the calls of the current request."""
+    """The calls of one turn.
+
+    `results` maps call ids to the results in the script. `ran` is the number of calls of the current request.
+    """
 
     def __init__(self, thread: Thread, turn: Turn, table: dict[str, Any]) -> None:
         super().__init__(thread, turn, table)
@@ -41,7 +44,7 @@ class Tools(Commands, Patches):
         self.ran = 0
 
     def run(self, sampling: Sampling, ended: bool = False) -> Generator[Any, None, None]:
-        """Run the calls of a reply that have not run yet; their outputs are sent one by one, once the reply has `ended`."""
+        """Run the calls of a reply that have not run yet. If the reply has `ended`, send their outputs one by one."""
         if ended:
             self.report_on()
         while sampling.calls:
@@ -59,10 +62,10 @@ class Tools(Commands, Patches):
                     self.report_on()
 
     def _at_once(self) -> Generator[Any, None, None]:
-        """Run the client's tools at the head of the pending calls: all requests are sent together.
+        """Run all calls of client tools at the beginning of the pending calls, and send their requests together.
 
         The replies may come in any order. The outputs are set in the order of the calls, after the last reply. After an
-        interrupt, the outputs come from the replies that have arrived.
+        interrupt, the replies that have arrived become the outputs of their calls.
         """
         group = list(takewhile(self.is_dynamic, self.pending))
         runs = [self.output_of(call) for call in group]
@@ -91,11 +94,11 @@ class Tools(Commands, Patches):
                 self.give(self.pending.pop(0), text)
 
     def drop(self, sampling: Sampling) -> None:
-        """Forget the calls of a reply that failed, and their outputs, because they are not sent to the model."""
+        """Forget the calls of a failed reply, and their outputs, because they are not sent to the model."""
         sampling.calls, self.pending, self.given, self.ran = [], [], [], 0
 
     def abandon(self) -> None:
-        """Give each interrupted call the output that the real binary gives it."""
+        """Give each interrupted call the same output as the real binary."""
         for call in self.pending:
             exec_ = self._does(call) == "shell"
             text = self.turn.sentence("exec-aborted" if exec_ else "call-aborted")
@@ -116,7 +119,7 @@ class Tools(Commands, Patches):
         return "unsupported"
 
     def output_of(self, call: dict[str, Any]) -> Output:
-        """Run a call; return its output for the model."""
+        """Run a call. Return its output for the model."""
         tool = getattr(self, "_" + self._does(call))
         try:
             made = tool(call, self.results.get(call.get("call_id") or "") or {})
@@ -129,7 +132,7 @@ class Tools(Commands, Patches):
         return text
 
     def _shell(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
-        """Run a command, or apply the patch in it."""
+        """Run a command, or apply the patch in the command."""
         if call["call"] == "local_shell":
             text = yield from super()._shell(call, result)
             return text
@@ -151,7 +154,7 @@ class Tools(Commands, Patches):
         return self.structured(text) if call["name"] == "shell_command" else text
 
     def _exec(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
-        """Run a command as later versions do."""
+        """Run a command in the same way as versions after 0.92."""
         from codex_fakes.scripted.turns.later_calls import execute
 
         text = yield from execute(self, call, result)
@@ -194,7 +197,7 @@ class Tools(Commands, Patches):
         return str(text)
 
     def _no_server(self, name: str, words: dict[str, str]) -> str | None:
-        """Return the error of a call about resources: there are no MCP servers, so every name is unknown."""
+        """Return the error for a call about MCP resources. There are no MCP servers, so every name is unknown."""
         if "server" in words:
             return self.turn.sentence("no-mcp-server", what=self.settings["mcp"][name], server=words["server"])
         return self.turn.sentence("mcp-cursor") if "cursor" in words else None
@@ -236,7 +239,10 @@ class Tools(Commands, Patches):
         return self.turn.sentence("unsupported-custom", name=call.get("name"))
 
     def _takes_no_input(self, call: dict[str, Any]) -> bool:
-        """Return True if a tool of this name exists and is not a custom tool: the real server aborts such a call."""
+        """Return True if the called tool exists and is not a custom tool.
+
+        The real server aborts a custom call of a tool that is not a custom tool.
+        """
         does = self._does({**call, "call": "function"})
         if does == "dynamic":
             return call.get("name") == "local_shell" or any(t.get("name") == call["name"] for t in self.thread.dynamic_tools)

@@ -1,8 +1,8 @@
 """One turn of the scripted fake, from the user's input to turn/completed, in the order of the real binary.
 
-`run` is a generator: it emits events and yields its waits (`Ticket`, `Sleep`, `Gate`, `Pause`). Each request to the model is one
-`Sampling`. After each reply its calls run one after another, and their outputs are the next request, until a reply has no calls.
-The order and the texts come from recordings; see turn.json and REAL-51 to REAL-80.
+`run` is a generator, which emits events and yields waits (`Ticket`, `Sleep`, `Gate`, `Pause`). Each request to the model is one
+`Sampling`. The calls in a reply run one after another, and their outputs are the input of the next request, until a reply has no
+calls. The order and the texts come from recordings (see turn.json and REAL-51 to REAL-80).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LOOK = 64  # events of one reply between two checks of the client
 
 
 class Turn:
-    """A turn: `id` is the submission that began it; `items` are the user's input items, in the form of v2's turn/start."""
+    """A turn. `id` is the submission that started the turn. `items` are the user's input items in the form of v2's turn/start."""
 
     kind = "turn"
 
@@ -57,9 +57,9 @@ class Turn:
 
     @property
     def _listed(self) -> dict[str, Any]:
-        """Return the turn under which `thread/read` lists new items.
+        """Return the turn to which `thread/read` adds new items.
 
-        If the thread was loaded again during a turn, this is the latest turn.
+        If the thread was loaded again during this turn, return the latest turn of the new copy.
         """
         heir = self.thread.heir
         while heir is not None and heir.heir is not None:
@@ -67,7 +67,7 @@ class Turn:
         return self._shown if heir is None or not heir.turns else heir.turns[-1]
 
     def sentence(self, key: str, /, **values: Any) -> str:
-        """Return a text of the table's "sentences"."""
+        """Return a text from "sentences" in the version's table."""
         text: str = fill(self.table["sentences"][key], values)
         return text
 
@@ -96,7 +96,7 @@ class Turn:
         thread.emit("task-complete", {**values, **self._times(status, self._error)})
 
     def abort(self) -> None:
-        """End the turn as an interrupt does: calls without an output get an output, and the model's input gets a note."""
+        """End the turn after an interrupt: calls without an output get an output, and the model's input gets a note."""
         thread = self.thread
         self._tools.abandon()
         text = self.sentence("turn-aborted")
@@ -110,7 +110,10 @@ class Turn:
             thread.emit("request-resolved", {"request": self._tools.undecided})
 
     def _times(self, status: str, error: Any) -> dict[str, Any]:
-        """Return the values that only later versions show at the end of a turn, and keep the turn in their form."""
+        """Return the values that only versions after 0.92 report at the end of a turn.
+
+        Store the turn in the form of these versions.
+        """
         thread, now = self.thread, time()
         full = self._shown.get("full", [])
         texts = [item for item in full if item["type"] == "agentMessage" and item["text"].strip()]
@@ -183,7 +186,10 @@ class Turn:
     # -- one request to the model -------------------------------------------------------------------------------------
 
     def _sample(self, sampling: Sampling) -> Run:
-        """Ask the model until a reply is complete; `sampling` is the last attempt. If no retry is left, set the turn's error."""
+        """Send requests to the model until a reply is complete.
+
+        `sampling` is the last attempt. If no retry is left, set the turn's error.
+        """
         requests, streams = self.settings.retries()
         requested = streamed = 0
         thread = self.thread
@@ -226,7 +232,7 @@ class Turn:
             return
 
     def _stream(self, acts: list[Any], results: dict[str, Any], sampling: Sampling) -> Run:
-        """Run a reply. Later versions report the usage after each reply, even after an incomplete reply."""
+        """Process one reply. Versions after 0.92 report the token usage after each reply, even after an incomplete reply."""
         try:
             yield from self._reply(acts, results, sampling)
         finally:
@@ -294,7 +300,10 @@ class Turn:
             self._tools.drop(sampling)
 
     def list_item(self, name: str, values: dict[str, Any]) -> None:
-        """Add a completed item to the turn as `thread/read` lists it: without empty texts; reasonings in a row are one item."""
+        """Add a completed item to the turn for `thread/read`.
+
+        Empty texts are left out. Consecutive reasonings become one item.
+        """
         items = self._listed["items"]
         if name == "agent-message-completed":
             items += [{"type": "agentMessage", "text": text} for text in values["texts"] if text]
@@ -307,7 +316,7 @@ class Turn:
                 items.append({"type": "reasoning", "summary": summary, "content": content})
 
     def _cited(self, happenings: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
-        """Remove the citations from the text, in versions that have them."""
+        """Remove the citations from the text, in versions that support citations."""
         if "citation" not in self.table:
             return happenings
         if self._citations is None:
@@ -347,7 +356,7 @@ class Turn:
         return {**error_v2(text, info, details), **more}
 
     def fail(self, failed: dict[str, Any], ends: bool = True) -> None:
-        """Report an error. If the error does not end the turn, the turn continues, and reports the error at its end."""
+        """Report an error. If the error does not end the turn, the turn continues and reports the error again at its end."""
         thread = self.thread
         window = self.settings.window()
         if failed.get("full") and window is not None:

@@ -1,14 +1,13 @@
-"""The lines of a cassette: a header, then frames, then a footer; each is converted to and from one line of bytes.
+"""Convert the lines of a cassette (a header, then frames, then a footer) to and from bytes.
 
-An `rpc` frame is one line of the wire. If its bytes are the canonical JSON of their value (`json_text.dumps`) and end in
-a plain b"\\n", the cassette line contains these bytes unchanged under "msg". A replay can then send the bytes without decoding
-them. Any other line (pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, unterminated) is kept exactly under "text" or
-"base64", terminator included, next to its decoded "view" if it can be decoded.
+An `rpc` frame is one line of JSON-RPC. If the bytes of that line are the canonical JSON of its value (`json_text.dumps`) and end
+in a plain b"\\n", the cassette line contains the bytes unchanged under "msg". A replay sends the bytes under "msg" without
+decoding them. Any other rpc line (pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, no line end) is kept exactly
+under "text" or "base64". The decoded value of such a line, if it has one, is kept next to the text under "view".
 
-The key of an `http` frame is its kind ("request", "response", "sse", "chunk", "ws", "close"), and the value is the `payload`;
-`codex_replay.core.cassette.http_frames` gives its meaning, `ws_frames` that of "ws" (a WebSocket message).
-
-Source: DESIGN.md, "The cassette". fake-codex loads this module at start-up, so it imports only `json_text`."""
+An `http` frame has its kind ("request", "response", "sse", "chunk", "ws", "close") as key and its `payload` as value. The module
+`http_frames` describes the payloads; `ws_frames` describes the payload of a WebSocket message ("ws").
+"""
 
 from __future__ import annotations
 
@@ -29,9 +28,9 @@ class BadLine(ValueError):
 
 
 class Header:
-    """The first line: which Codex and bundle, which case, and the origin (`recorded` or `authored`) of each seam's frames.
+    """The first line of a cassette: Codex version, bundle, case, and the origin (`recorded` or `authored`) of each seam's frames.
 
-    `extra` keeps the keys that this version of the format does not know, in their order.
+    `extra` keeps, in order, the keys that this version of the cassette format does not know.
     """
 
     __slots__ = ("bundle", "case", "codex", "extra", "origin")
@@ -79,7 +78,10 @@ class Frame:
 
     @property
     def value(self) -> Any:
-        """The decoded message of an rpc frame, the payload of an http frame; decoded once, at first use."""
+        """The decoded message of an rpc frame, or the payload of an http frame.
+
+        An rpc frame is decoded once, at the first use.
+        """
         if self.seam != "rpc":
             return self.payload
         if self._value is _UNKNOWN:
@@ -91,9 +93,9 @@ class Frame:
 
     @property
     def whole(self) -> bool:
-        """False if the source of the recording had already cut the payload for size.
+        """False if the program that supplied the recording had already shortened the payload.
 
-        Such a payload must never count as complete.
+        A shortened payload must never count as complete.
         """
         return not self.extra.get("truncated")
 
@@ -196,8 +198,8 @@ def parse_line(line: bytes) -> Header | Frame | Footer:
 def why_no_message(frame: Frame, line: bytes) -> str | None:
     """Return the reason why the "msg" value in a frame's line is not a message, or None if it is a message.
 
-    Bytes of the server that are not JSON are stored as "text" or "base64". A "msg" that is not JSON therefore means a damaged
-    line.
+    Bytes of the server that are not JSON are stored as "text" or "base64". Therefore a "msg" that is not JSON shows that the line
+    is damaged.
     """
     if frame.value is not None or frame.seam != "rpc" or b',"msg":' not in line:
         return None
@@ -312,7 +314,7 @@ _REQUIRED = {"request": ("method", "path", "headers"), "response": ("status", "h
 
 
 def _why_no_payload(kind: str, payload: Any) -> str | None:
-    """Return the reason why a value is not the payload of an http frame; readers of payloads rely on its type."""
+    """Return the reason why a value is not the payload of an http frame, or None if the payload is valid."""
     if kind == "close":
         return None if type(payload) is str else "the 'close' of the http frame is not a string"
     if type(payload) is not dict:
@@ -334,7 +336,7 @@ def _why_no_payload(kind: str, payload: Any) -> str | None:
 
 
 def _why_no_message(payload: dict[str, Any]) -> str | None:
-    """Return the reason why a value is not the payload of a WebSocket message."""
+    """Return the reason why a value is not the payload of a WebSocket message, or None if the payload is valid."""
     if not any(name in payload for name in ("json", "text", "base64", "ping", "pong", "close", "omitted")):
         return "the 'ws' of the http frame has no json, text, base64, ping, pong, close or omitted"
     close = payload.get("close", {})
@@ -345,7 +347,7 @@ def _why_no_message(payload: dict[str, Any]) -> str | None:
 
 
 def _why_no_cuts(cuts: Any) -> str | None:
-    """Return the reason why a value is not a list of the ends of HTTP chunks, each [offset, seconds]."""
+    """Return the reason why a value is not a list of HTTP chunk ends, each [offset, seconds], or None if the list is valid."""
     if type(cuts) is list and all(
         type(cut) is list
         and len(cut) == 2

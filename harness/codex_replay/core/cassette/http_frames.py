@@ -1,20 +1,21 @@
 """The payloads of http frames in a cassette: a request, the head of a response, and the parts of its body.
 
-    request   {"method", "path", "headers", "trailers"?, BODY?, "version"?}
-    response  {"status", "headers", "reason"?, "version"?}
-    sse       one server-sent event: {"event"?, "data"} or {"event"?, EXACT, "view"?}
-    chunk     a piece of another body: BODY
-    close     "end", "cut" (the connection closed before the body was whole), "reset"
+`request` is {"method", "path", "headers", "trailers"?, BODY?, "version"?}.
+`response` is {"status", "headers", "reason"?, "version"?}.
+`sse` is one server-sent event: {"event"?, "data"} or {"event"?, EXACT, "view"?}.
+`chunk` is a piece of any other body: BODY.
+`close` is "end", "cut" (the connection closed before the end of the body) or "reset".
 
-BODY is {"body": value} if the compact JSON of the value is exactly the body, else EXACT: {"text"} or {"base64"}, with the decoded
-"view" next to it if it is JSON. The same rule applies to "data". Headers and trailers are pairs in their original order and case,
-in Latin-1; `reason` and `version` are given only if they are unusual. A compressed body is EXACT with a decompressed view, and
-with its "encoding" if the first bytes do not show it. A compressed body that had to be redacted is stored decompressed and marked
-"packed": a player compresses it again before it sends it. A body that cannot be decoded cannot be redacted either: {"omitted":
-length in bytes}.
+BODY is {"body": value} if the compact JSON of the value equals the bytes of the body, otherwise EXACT. EXACT is {"text"} or
+{"base64"}; if the body is JSON, its decoded value is next to it under "view". The "data" of an event follows the same rule.
+Headers and trailers are pairs in their original order and case, in Latin-1. The keys `reason` and `version` exist only if the
+value is unusual. A compressed body is stored as EXACT with a decompressed view, and with its "encoding" if the first bytes do not
+show the encoding. If a redaction had to change a compressed body, the body is stored decompressed and marked "packed". A player
+compresses a "packed" body before it sends the body. A body that cannot be decoded cannot be redacted, so only its length in bytes
+is stored: {"omitted": length}.
 
-Marks of a frame: "cuts" are the offsets in its bytes at which an HTTP chunk ended, each with its time; "joined" means that the
-last chunk continues in the next frame; "truncated" means that a request was cut short.
+The mark "cuts" of a frame lists the offsets in its bytes at which an HTTP chunk ended, each with its time. The mark "joined"
+means that the last chunk of the frame continues in the next frame. The mark "truncated" means that a request was cut short.
 
 Source: DESIGN.md, "The cassette".
 """
@@ -68,7 +69,7 @@ def request_payload(
 ) -> dict[str, Any]:
     """Return the payload of a whole request.
 
-    The function `redact` is applied to the parts that the caller cannot redact later (see `body_fields`).
+    The function `redact` is applied to base64 and compressed content, which the caller cannot redact later (see `body_fields`).
     """
     payload: dict[str, Any] = {"method": method, "path": path, "headers": [list(pair) for pair in headers]}
     if trailers:
@@ -91,17 +92,14 @@ def response_payload(status: int, headers: Headers, reason: str, version: str = 
 
 
 def usual_reason(status: int) -> str:
-    """Return the usual reason phrase of a status, which the cassette leaves out (RFC 9110, section 15).
-
-    Returns "" for an unknown status.
-    """
+    """Return the standard reason phrase of an HTTP status (RFC 9110, section 15), or "" for an unknown status."""
     return _REASONS.get(status, "")
 
 
 def body_fields(raw: bytes, encoding: str | None = None, redact: Redact | None = None) -> dict[str, Any]:
     """Return BODY for the bytes of a body; `encoding` is the content-encoding of the body.
 
-    `redact` is applied only to content that a later redaction of the payload would not see: base64 and compressed content.
+    `redact` is applied only to base64 and compressed content, because a later redaction of the payload does not see such content.
     """
     name = (encoding or "").lower()
     return _plain_fields("body", raw, redact) if name in content_encoding.IDENTITY else _packed_fields(raw, name, redact)
@@ -115,7 +113,7 @@ def _plain_fields(name: str, raw: bytes, redact: Redact | None) -> dict[str, Any
 
 
 def _with_view(fields: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Add the decoded view of a body if it can be written as JSON (a lone surrogate cannot)."""
+    """Add the decoded view of a body if the view can be written as JSON. A lone surrogate cannot be written as JSON."""
     if value is None:
         return fields
     try:
@@ -192,18 +190,18 @@ def sse_bytes(payload: dict[str, Any]) -> bytes:
 
 
 def sse_value(payload: dict[str, Any]) -> Any:
-    """Return the decoded JSON data of an event; None if its data are not JSON."""
+    """Return the decoded JSON data of an event, or None if the data are not JSON."""
     return payload["data"] if "data" in payload else payload.get("view")
 
 
 def sse_blocks(raw: bytes) -> list[Block]:
-    """Return the blocks of a whole stream, including an incomplete last block."""
+    """Return the blocks of a whole event stream, including an incomplete last block."""
     decoder = Decoder()
     return decoder.feed(raw) + decoder.close()
 
 
 def body_chunks(frames: Iterable[Frame]) -> list[tuple[float, bytes]]:
-    """Return a body as it arrived, from its "sse" and "chunk" frames: the HTTP chunks, each with the time of its end."""
+    """Return the HTTP chunks of a body from its "sse" and "chunk" frames, each chunk with the time of its end."""
     found: list[tuple[float, bytes]] = []
     begun = b""
     for frame in frames:
@@ -223,7 +221,7 @@ def body_chunks(frames: Iterable[Frame]) -> list[tuple[float, bytes]]:
 
 
 def request_bytes(payload: dict[str, Any]) -> bytes:
-    """Return the bytes of a request; headers are written unchanged, so a body in chunks becomes one chunk."""
+    """Return the bytes of a request. The headers are written unchanged, and a body in chunks becomes one chunk."""
     body = body_bytes(payload)
     if "chunked" in (header(payload["headers"], "transfer-encoding") or "").lower():
         body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + head("0", payload.get("trailers", ()))
@@ -243,7 +241,7 @@ _NOT_IN_HEAD = str.maketrans("\r\n\0", "???")
 def head(first: str, headers: Headers) -> bytes:
     """Return the head of a message as bytes: its first line, its headers, and the blank line.
 
-    A character that is not allowed in a head, which an edited file may contain, becomes "?".
+    A character that HTTP does not allow in a head becomes "?"; an edited cassette may contain such a character.
     """
     lines = [first, *(f"{name}: {value}" for name, value in headers), "", ""]
     return "\r\n".join(line.translate(_NOT_IN_HEAD) for line in lines).encode("latin-1", "replace")

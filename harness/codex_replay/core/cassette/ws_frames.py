@@ -1,14 +1,15 @@
 """The payloads of WebSocket frames: the content of one message or control frame after an upgrade.
 
-    {"json": value}            a text message whose bytes are the compact JSON of the value
-    {"text": text, "view"?}    another text message, its decoded JSON next to it if it is JSON
-    {"base64": data}           a binary message
-    {"ping": data}, {"pong": data}    the payload in Latin-1: each character is a byte
-    {"close": {"code", "reason"}}     {} without a code
-    {"omitted": size, "why": text}    a message that could not be decoded or was too long, so that it could not be searched
+`{"json": value}` is a text message whose bytes are the compact JSON of the value.
+`{"text": text, "view"?}` is any other text message; "view" is its decoded value, if the text is JSON.
+`{"base64": data}` is a binary message.
+`{"ping": data}` and `{"pong": data}` have the data in Latin-1: each character is a byte.
+`{"close": {"code", "reason"}}` is a close frame; the object is empty if the frame has no code.
+`{"omitted": size, "why": text}` is a message that could not be decoded or was too long, and therefore could not be searched.
 
-Marks of a frame: "compressed" if the message was compressed (with the parameters of the 101), "fragments" with the sizes of its
-frames if it had several, "began" with the time of its first byte if that was earlier.
+The mark "compressed" means that the message was compressed (with the parameters in the 101 response). The mark "fragments" lists
+the sizes of the message's frames if it had several. The mark "began" is the time of the message's first byte, if its last byte
+came later.
 
 Source: DESIGN.md, "The cassette".
 """
@@ -62,7 +63,7 @@ def kind_of(payload: dict[str, Any]) -> str:
 
 
 def data_of(payload: dict[str, Any]) -> bytes:
-    """Return the exact bytes of a message, b"" for an omitted message."""
+    """Return the exact bytes of a message, or b"" if the recording omitted the message."""
     if "json" in payload:
         return dumps(payload["json"])
     if "text" in payload:
@@ -81,7 +82,7 @@ def value_of(payload: dict[str, Any]) -> Any:
 
 
 def name_of(payload: dict[str, Any]) -> str:
-    """Return the name of a message for people: its `type`, otherwise its kind."""
+    """Return a name of a message to show to people: its `type`, or its kind if it has no `type`."""
     value = value_of(payload)
     kind = value.get("type") if type(value) is dict else None
     if type(kind) is str:

@@ -1,1 +1,1 @@
-"""Remove the allowed differences between two runs of a scenario: masked values, bound ids, declared races."""
+"""Remove the allowed differences between two runs of a scenario: values that change, ids, and declared races."""

@@ -1,7 +1,8 @@
-"""Join output chunks: the real server splits a command's output at arbitrary points, so two runs differ only in these points.
+"""Join the output chunks of a command. The real server splits the output at different points in each run.
 
-The chunks of one stream of one item become one event, at the place of the first chunk; any other frame of the item ends the
-event. The table "deltas" names these frames: `protocol/data/<version>/normalise.json`."""
+The chunks of one output stream of an item become one event, at the place of the first chunk. Any other frame of the item ends the
+joined event. The table "deltas" in `protocol/data/<version>/normalise.json` names the frames that carry output chunks.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ from codex_replay.core.normalise.order import Mark, Marker, at
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One frame, or the joined chunks of one output: their numbers, their mark, and the value (of an http frame: the payload)."""
+    """One frame, or the joined chunks of one output, with their frame numbers, their mark and their value.
+
+    The value of an http frame is its payload.
+    """
 
     numbers: tuple[int, ...]
     mark: Mark
@@ -84,7 +88,7 @@ def _form(frame: Frame) -> str:
 
 
 class _Chunks:
-    """The output of one stream, while its chunks arrive."""
+    """Collect the chunks of one output stream."""
 
     def __init__(self, index: int, rule: dict[str, Any]) -> None:
         self.index = index
@@ -99,7 +103,7 @@ class _Chunks:
         self._numbers.append(frame.n)
 
     def joined(self, event: Event) -> Event:
-        """Return the event of the first chunk, with the joined output of all chunks."""
+        """Return `event`, which has the first chunk, with the joined output of all chunks."""
         if len(self._parts) == 1:
             return event
         value = copy.deepcopy(event.value)

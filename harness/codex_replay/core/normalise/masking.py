@@ -1,8 +1,7 @@
-"""The compiled masking rules of one table: which leaves of a message change from run to run, and what replaces them.
+"""The compiled masking rules of one table: which leaf values of a message change from run to run, and what replaces them.
 
-`Rules` looks at one leaf at a time and leaves uuids alone, so that the live matcher can use it on a pair of values and
-`normalise` on a whole run. Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays
-null.
+`Rules` masks one leaf value at a time and keeps uuids. The live matcher uses `Rules` for a pair of values, and `normalise` uses
+`Rules` for a whole run. Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays null.
 
 Source: REAL-113; the table is `protocol/data/<version>/normalise.json`. fake-codex loads this module as
 soon as a client names its own directory, as nearly every client does: so `re` is imported only for a text that a pattern may
@@ -24,7 +23,7 @@ UUID_FORM = r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{1
 
 
 class _Pattern:
-    """One entry of "strings": the pattern to find in a text, and its replacement."""
+    """One entry of "strings" in the masking table: the pattern to find in a text, and its replacement."""
 
     __slots__ = ("_compiled", "_form", "_replace")
 
@@ -50,7 +49,7 @@ class _Pattern:
 
 
 class Rules:
-    """The masking rules of one table; stateless, so that recorded and live values are treated the same."""
+    """The masking rules of one table. The rules have no state, so they mask recorded and live values in the same way."""
 
     def __init__(self, table: dict[str, Any]) -> None:
         self._keys: dict[str, str] = table["keys"]
@@ -64,18 +63,21 @@ class Rules:
         self._made_pattern: re.Pattern[str] | None = None
 
     def masked_key(self, key: str) -> str | None:
-        """Return why the value under `key` changes from run to run ("time", "duration", "path", "version"), or None."""
+        """Return the reason why the value under `key` changes from run to run ("time", "duration", "path", "version").
+
+        Return None if the value does not change.
+        """
         return self._keys.get(key)
 
     def masked_header(self, name: str) -> str | None:
         """Return the reason why the value of an HTTP header changes from run to run, or None.
 
-        The case of its name does not matter.
+        The case of the header's name does not matter.
         """
         return self._headers.get(name.lower())
 
     def mask_string(self, text: str) -> str:
-        """Return `text` with all parts masked that change from run to run; uuids are kept, and the caller binds them."""
+        """Return `text` with the parts masked that change from run to run. Uuids are kept, because the caller binds them."""
         for words, pattern in self._strings:
             for word in words:
                 if word in text:
@@ -84,7 +86,9 @@ class Rules:
         return text
 
     def mask(self, key: str, value: Any) -> Any:
-        """Return one leaf masked for comparison, by its key or by the string patterns. The type and the key do not change.
+        """Return one leaf value masked for comparison, by its key or by the string patterns.
+
+        Masking does not change the type of the value.
 
         A relative path is not masked, because it does not depend on the machine. Objects and lists are returned unchanged.
         """
@@ -107,9 +111,9 @@ class Rules:
         return re.findall(UUID_FORM, text)
 
     def name_made(self, text: str, name: Callable[[str, str], str]) -> str:
-        """Return `text` with the ids that a backend generated replaced.
+        """Replace the ids in `text` that a backend generated.
 
-        `name` gets the prefix and the id, and returns the replacement.
+        The function `name` gets the prefix of an id and the id, and returns the replacement.
         """
         if not self._may_hold_made(text):
             return text
@@ -133,8 +137,10 @@ class Rules:
         return self._made_pattern
 
     def role(self, parent: str, key: str) -> str | None:
-        """Return the kind of object ("thread", "item", "subscription") whose uuid is under `key` of the object under
-        `parent`, or None."""
+        """Return the kind of object ("thread", "item", "subscription") that the uuid under `key` identifies, or None.
+
+        `parent` is the key of the object that has `key`.
+        """
         return self._roles.get(key) or self._roles.get(f"{parent}.{key}")
 
     def roots(self, key: str, text: str) -> Iterator[str]:

@@ -1,12 +1,12 @@
 """Remove the allowed differences between two runs of a scenario: mask values, or bind identities to names.
 
-Strategy: `masking.Rules` is the compiled table, which masks one leaf at a time. `Normaliser` reads a whole run: it masks values
-by the rules. `Normaliser` also binds uuids, ids that a backend generated, request ids and directories to names at their first
-occurrence (`<thread:1>`, `<resp:1>`, `<id:turn/start:1>`, `<path:1>`). Two runs therefore normalise to equal values exactly if
-the same identities are in the same places.
+Strategy: `masking.Rules` is the compiled table of masking rules, which masks one leaf value at a time. `Normaliser` masks the
+values of a whole run by these rules. `Normaliser` also binds uuids, ids that a backend generated, request ids and directories to
+names at their first occurrence (`<thread:1>`, `<resp:1>`, `<id:turn/start:1>`, `<path:1>`). As a result, two runs have equal
+normalised values exactly if the same ids and directories are in the same places.
 
-Objects that the server keeps in a hash map (`unordered_keys`) have a different member order in each run, so their members are
-sorted.
+The members of an object that the server keeps in a hash map (`unordered_keys`) are sorted, because their order differs in each
+run.
 
 Source: REAL-113 to REAL-115; the table is `protocol/data/<version>/normalise.json`. Not on fake-codex's start-up
 path (it needs `re`).
@@ -53,9 +53,12 @@ class Normaliser:
     # ------------------------------------------------------------------ learning
 
     def learn(self, value: Any) -> None:
-        """Note the roles of the uuids in `value` and its directories, before the first name is given.
+        """Note the roles of the uuids in `value`, and the directories in `value`.
 
-        A uuid often first appears under a key without a role (in a path), and a directory first inside a sentence.
+        Call `learn` before the first identity gets a name.
+
+        `learn` is necessary because a uuid often first appears under a key without a role (in a path), and a directory inside a
+        sentence.
         """
         self._learn("", "", value)
 
@@ -88,7 +91,9 @@ class Normaliser:
     # ------------------------------------------------------------------ naming
 
     def name(self, role: str, identity: Any) -> str:
-        """Return the name of `identity`: `<role:1>` for the first identity of its `role`, and so on."""
+        """Return the name of `identity`: `<role:1>` for the first identity with that `role`, `<role:2>` for the second, and so
+        on.
+        """
         name = self._names.get((role, identity))
         if name is None:
             self._counts[role] = count = self._counts.get(role, 0) + 1
@@ -96,16 +101,17 @@ class Normaliser:
         return name
 
     def value(self, value: Any) -> Any:
-        """Return `value` with volatile parts masked, and every identity replaced by its name."""
+        """Return `value` with the parts masked that change from run to run, and with every identity replaced by its name."""
         return self._value("", value, None)
 
     def message(self, value: Any, sender: str) -> Any:
-        """Return a JSON-RPC message of `sender` normalised.
+        """Return the normalised form of a JSON-RPC message of `sender`.
 
-        The id of a message becomes a name with the method of the request (`<id:turn/start:1>`).
+        The id of a request or a reply becomes a name with the method of the request (`<id:turn/start:1>`).
 
-        The two sides number their requests independently: a server's request is `<server-id:...>`. A reply that answers no
-        request has the id `<id:?>`. A notification may name a request of the same side as `requestId`.
+        Client and server number their requests independently, so the id of a server's request becomes `<server-id:...>`. A reply
+        that answers no request has the id `<id:?>`. A notification may have a `requestId`, which names a request of the same
+        sender.
         """
         normal = self.value(value)
         sort = kind(value)
@@ -128,7 +134,10 @@ class Normaliser:
         return normal
 
     def payload(self, of: str, payload: Any) -> Any:
-        """Return the payload of an http frame normalised; the path of a request is not a path of the machine."""
+        """Return the normalised payload of an http frame.
+
+        The path of a request is kept, because it is not a path in the file system.
+        """
         normal = self.value(payload)
         if of == "request" and type(payload) is dict and type(payload.get("path")) is str:
             normal["path"] = self.text(payload["path"])
@@ -163,18 +172,18 @@ class Normaliser:
         return self.rules.mask(key, value)
 
     def string(self, key: str, text: str) -> str:
-        """Return the string under `key` normalised."""
+        """Return the normalised form of the string under `key`."""
         named = self._name_roots(text)
         # A path below a known directory keeps its rest: that part does not depend on the machine.
         below = named is not text and named.startswith("<path:")
         return self._name_ids(self.rules.mask_string(named) if below else self.rules.mask(key, named))
 
     def text(self, text: str) -> str:
-        """Return a string without a key of its own (a key itself, or a line that is not JSON) normalised."""
+        """Return the normalised form of a string that has no key: a key of an object, or a line that is not JSON."""
         return self._name_ids(self.rules.mask_string(self._name_roots(text)))
 
     def header(self, name: str, text: str) -> str:
-        """Return an HTTP header's value normalised."""
+        """Return the normalised value of an HTTP header."""
         what = self.rules.masked_header(name)
         return f"<{what}>" if what is not None else self.text(text)
 
@@ -191,12 +200,12 @@ class Normaliser:
 
 
 def _by_key(value: Any) -> Any:
-    """Return `value` with the members of every object in it in the order of their names."""
+    """Return `value` with the members of all its objects sorted by name."""
     if type(value) is dict:
         return {name: _by_key(value[name]) for name in sorted(value)}
     return [_by_key(inner) for inner in value] if type(value) is list else value
 
 
 def _typed(request_id: Any) -> str:
-    """Return a dictionary key that keeps the request ids 1, "1" and 1.0 apart, because a reply must repeat the id unchanged."""
+    """Return a dictionary key that is different for the request ids 1, "1" and 1.0, because a reply must repeat the exact id."""
     return repr(request_id)

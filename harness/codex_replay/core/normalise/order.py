@@ -1,4 +1,4 @@
-"""The order in which a run's frames are compared: a partial order, and one canonical sequence that respects it.
+"""The order in which the frames of a run are compared: a partial order, and one canonical sequence that obeys this partial order.
 
 Strategy: each frame gets a `Mark`: its label and the thread, item and exchange that it belongs to. Two frames are ordered as
 they were seen if they are in the same stream (one side of the rpc seam, one http exchange, the requests of one thread) unless a
@@ -7,8 +7,9 @@ declared cause before its effect. An unplaced notice is ordered only among its k
 timing: frames of different threads, directions or seams. (Mazurkiewicz calls such a partial order a trace; `canonical` returns
 its lexicographic normal form.) Two runs therefore give the same sequence exactly if they differ only in declared races.
 
-Labels are for people and for the table: "rpc> turn/start", "rpc< response to turn/start", "rpc< item/started commandExecution",
-"http> POST /v1/responses", "http< sse response.created". The races are in `protocol/data/<version>/normalise.json`.
+Reports show the labels, and the table of races uses them. Examples: "rpc> turn/start", "rpc< response to turn/start", "rpc<
+item/started commandExecution", "http> POST /v1/responses", "http< sse response.created". The declared races are in
+`protocol/data/<version>/normalise.json`.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def _headers(payload: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 class _Sides(NamedTuple):
-    """The rules of a table that contain a label, as bit masks: one for each side of a race, one for causes, one for effects."""
+    """The rules of a table for one label, as bit masks: one for each side of a race, one for causes, one for effects."""
 
     left: int
     right: int
@@ -141,7 +142,7 @@ class _Sides(NamedTuple):
 
 
 class Order:
-    """The declared races, causes and unordered items of one table; its methods compare two frames by their `Mark`s."""
+    """The declared races, causes and unordered items of one table. The methods compare two frames by their `Mark`s."""
 
     def __init__(self, table: dict[str, Any]) -> None:
         races, causes = table["races"], table["causes"]
@@ -163,7 +164,7 @@ class Order:
         return _Sides(left, right, cause, effect, loose, unplaced)
 
     def race(self, one: str, other: str) -> bool:
-        """Return True if frames of these labels may come in either order."""
+        """Return True if frames with these two labels may come in either order."""
         a, b = self._sides_of(one), self._sides_of(other)
         return bool(a.left & b.right | b.left & a.right)
 
@@ -180,24 +181,24 @@ class Order:
         return self._sides_of(label).unplaced
 
     def kind_of(self, mark: Mark) -> Mark:
-        """Return the mark without the fields that do not influence its order, so that there are few different marks."""
+        """Return the mark without the fields that do not influence the order of frames, so that there are few different marks."""
         reply = mark.lane == "rpc>" and mark.request is not None
         own = reply or self.loose(mark.label) or self.race(mark.label, mark.label)
         return Mark(mark.lane, mark.label, mark.thread, mark.item if own else None)
 
     @staticmethod
     def _by_itself(answer: Mark, told: Mark) -> bool:
-        """Return True if chance decides whether an answer comes before or after a notification.
+        """Return True if the answer to a request may come before or after a notification, depending on timing.
 
-        A request that is refused changes nothing. A request that names no thread does not act on the turns that run meanwhile.
+        A refused request changes nothing. A request that names no thread does not influence the turns that run at the same time.
         """
         return answer.label.startswith(_ERROR) or (answer.thread is None and told.thread is not None)
 
     def ordered(self, one: Mark, other: Mark) -> bool:
         """Return True if two kinds of frames must keep the order in which they were seen.
 
-        Replies and http answers have a separate rule: they come after their request, and after the earlier part of their
-        exchange.
+        This function does not cover the order of replies and http answers: a reply or answer comes after its request, and after
+        the earlier parts of its exchange.
         """
         apart = one.thread != other.thread and one.thread is not None and other.thread is not None
         items_apart = None not in (one.item, other.item) and one.item != other.item
@@ -228,7 +229,7 @@ def _is_answer(mark: Mark) -> bool:
 
 @lru_cache(maxsize=512)
 def _pattern(*patterns: str) -> re.Pattern[str]:
-    """Return one regular expression for several patterns with `*`; without patterns, it has no match."""
+    """Return one regular expression for several patterns with `*`. Without patterns, the expression matches nothing."""
     return re.compile("|".join(map(translate, patterns)) or r"(?!)")
 
 
@@ -239,12 +240,12 @@ _REPLIES_FIRST = {"rpc<": 0, "rpc>": 1, "http>": 2, "http<": 2}
 
 
 def canonical(marks: Sequence[Mark], order: Order, *, replies_first: bool = False) -> list[int]:
-    """Return the indexes of `marks` in the one order that all timings of the same run have in common.
+    """Return the indexes of `marks` in the canonical order, which is the same for all timings of one run.
 
-    The result is the lexicographically first order that the partial order allows: first the client's frames, then the server's,
-    then one http exchange after another, as far as frames may be moved. The cost for n frames of c kinds is about n * c. With
-    `replies_first` the server's frames come before the next frame of the client, as people read a conversation; a frame of a
-    thread then follows the request that opened the thread.
+    The canonical order is the lexicographically first order that the partial order allows. As far as the partial order allows,
+    the client's frames come first, then the server's frames, then one http exchange after another. The computing time for n
+    frames of c kinds is proportional to n * c. With `replies_first`, the server's frames come before the client's next frame, as
+    in a conversation, and a frame of a thread comes after the request that opened the thread.
     """
     lanes = _REPLIES_FIRST if replies_first else _LANES
     after, waits = _edges(marks, order)
@@ -298,7 +299,7 @@ def _follow_openings(marks: Sequence[Mark], order: Order, after: list[list[int]]
 def _edges(marks: Sequence[Mark], order: Order) -> tuple[list[list[int]], list[int]]:
     """Return for each frame the frames that must follow it, and the number of frames that it waits for.
 
-    Frames of one kind are always ordered among themselves, so an edge from the last one of each kind is enough.
+    Frames of one kind always keep their order, so a frame needs to wait only for the last frame of each other kind.
     """
     after: list[list[int]] = [[] for _ in marks]
     waits = [0] * len(marks)

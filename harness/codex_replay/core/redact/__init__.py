@@ -1,1 +1,1 @@
-"""The redactor: finds secrets and replaces them."""
+"""The redactor: find secrets in texts and replace them by placeholders."""

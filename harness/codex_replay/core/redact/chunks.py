@@ -1,10 +1,13 @@
-"""Find and rewrite the chunks of longer texts in one frame.
+"""Find and rewrite, in one frame, the chunks of longer texts.
 
-A chunk is the "delta" of an rpc notification or of a server-sent event whose name ends in "delta", or the "chunk" (base64) of
-such a notification; the "deltaBase64" of any rpc message; each text in the "delta" of a choice (chat/completions) and its "text";
-each "token" of a list of logprobs, in an event or in a body; and a part of a body if the part alone is not JSON. Where such a
-body is an event stream (compressed, or under another type), its events are searched too. These rules apply to every known version
-of Codex. A missed chunk would leave a secret in the cassette, so this module does not depend on a version's tables."""
+The "delta" of an rpc notification or a server-sent event is a chunk if the name of the notification or event ends in "delta". The
+"chunk" (base64) of an rpc notification is a chunk if the notification's name ends in "delta". The "deltaBase64" of any rpc
+message is a chunk. In a choice of chat/completions, each text in the "delta" is a chunk, and so is the "text". In an event or a
+body, each "token" of a list of logprobs is a chunk. In a body, each part that alone is not JSON is a chunk. If a body is an event
+stream (compressed, or with another content type), the events of the body are searched, too. The rules of this module apply to
+every known version of Codex. This module uses no tables of a version, because a missed chunk would leave a secret in the
+cassette.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ _NAMES = ("role", "id", "type")  # members of a delta that are not part of a lon
 
 
 class Chunk(NamedTuple):
-    """A part of a longer text: the names of its stream, its place in the frame's JSON, and its content.
+    """A part of a longer text: the names of the text's stream, the place of the part in the frame's JSON, and the content of the
+    part.
 
     `form` names the encoding of the content. If a body is an event stream, the path in the JSON begins with the number of the
     event.
@@ -43,7 +47,7 @@ class Chunk(NamedTuple):
 
 
 def chunks_of(frame: Frame) -> list[Chunk]:
-    """Return the chunks in a frame; their order does not depend on their content."""
+    """Return the chunks in a frame. The order of the chunks does not depend on their content."""
     if frame.seam == "rpc":
         return _of_message(frame)
     if type(frame.payload) is not dict:
@@ -159,8 +163,10 @@ def _blocks_of(body: bytes) -> list[Block]:
 
 
 def _texts(value: Any, names: tuple[str, ...], at: Path) -> Iterator[Chunk]:
-    """Yield the texts of a delta, in their order. An item of a list is identified by its "index", because an event has only some
-    of the items."""
+    """Yield the texts of a delta, in order.
+
+    The "index" of a list item identifies the item, because one event has only some of the items.
+    """
     waiting: list[tuple[tuple[str, ...], Path, Any]] = [(names, at, value)]  # as below
     while waiting:
         stream, path, one = waiting.pop()
@@ -192,7 +198,7 @@ def _tokens(value: Any, names: tuple[str, ...], at: Path = ()) -> Iterator[Chunk
 
 
 def _json_of(frame: Frame) -> Any:
-    """Return the decoded JSON to which the paths of a frame's chunks refer."""
+    """Return the decoded JSON of a frame, in which the paths of the frame's chunks are valid."""
     if frame.seam == "rpc":
         return frame.value
     name = {"sse": "data", "ws": "json"}.get(frame.kind, "body")
@@ -200,7 +206,7 @@ def _json_of(frame: Frame) -> Any:
 
 
 def _others(members: dict[str, Any]) -> list[str]:
-    """Return the identity of a stream: its ids, its indexes and its kind."""
+    """Return the values that identify a stream: its ids, its indexes and its kind."""
     return [f"{key}={value}" for key, value in members.items() if type(value) in (str, int) and key not in _PASSING]
 
 

@@ -1,5 +1,5 @@
-"""Finders of secrets that a text around them marks: the rows of `forms.py`, JSON web keys, XML elements, values that replace a
-missing variable, data sources of Go.
+"""Find secrets that the text around them reveals: the rows of `forms.py`, JSON web keys, XML elements, default values for missing
+variables, and data sources of Go.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ def _is_harmless(value: bytes) -> bool:
 
 @cache
 def pattern(form: str) -> re.Pattern[bytes]:
-    """Return the pattern of a form, with its parts filled in. It is made at the first need: most forms are never met."""
+    """Return the regular expression of a form, with the form's parts filled in.
+
+    The expression is compiled at its first use, because most forms are never needed.
+    """
     while found := _PART.search(form):
         form = form.replace(found[0], PARTS[found[1]])
     return re.compile(form.encode("latin-1"))
@@ -48,7 +51,7 @@ _JWK_PART = re.compile(rb"\\{0,63}\"(?:d|k|p|q|dp|dq|qi)\\{0,63}\"\s{0,8}:\s{0,8
 
 
 def find_jwks(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the private members of JSON web keys: objects that have a `kty`."""
+    """Yield the values of the private members of JSON web keys (objects that have a `kty`)."""
     at = low.find(b"kty")
     while at >= 0:
         start, end = data.rfind(b"{", max(0, at - 8192), at), data.find(b"}", at, at + 8192)
@@ -68,7 +71,7 @@ _ELEMENT = re.compile(
 
 
 def find_elements(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the content of an element of XML whose name says that it is a password."""
+    """Yield the content of each XML element whose name marks a password."""
     for found in _ELEMENT.finditer(data):
         if not is_placeholder(found[1]) and not _is_harmless(found[1]):
             yield Span(*found.span(1), "password")
@@ -78,7 +81,7 @@ _TELLING_BEFORE = r"(?i)(?:password|passwd|passphrase|secret|token|api_?key)(?:{
 
 
 def find_fallbacks(sign: bytes, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the value that replaces a missing variable: `process.env.API_KEY || 'X'`."""
+    """Yield the default value that code uses if a variable is missing: X in `process.env.API_KEY || 'X'`."""
     at = data.find(sign)
     while at >= 0:
         found = pattern("[ ]?{string}").match(data, at + len(sign))
@@ -92,7 +95,7 @@ _DSN = re.compile(rb"(?<![\w.:/-])[\w.-]{1,64}:([^\s\"'\\:/]{1,128})\Z")
 
 
 def find_dsns(sign: bytes, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the password of a data source of Go: `ann:X@tcp(db:3306)/shop`."""
+    """Yield the password in the name of a Go data source: X in `ann:X@tcp(db:3306)/shop`."""
     at = low.find(sign)
     while at >= 0:
         found = _DSN.search(data, max(0, at - 200), at)

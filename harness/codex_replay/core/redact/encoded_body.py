@@ -1,8 +1,10 @@
-"""Search the base64 and compressed content of a frame, because a search of the frame's line misses secrets in such content.
+"""Find and replace secrets in the base64 and compressed content of a frame.
 
-A compressed body stays as it was recorded if nothing in it had to be redacted; otherwise it is decompressed and marked "packed"
-(see `http_frames`). Secrets that only the user knows, and secrets in chunks, are found later. A body with such a secret is
-decompressed, too. A body that cannot be decompressed cannot be searched: `Unseen` reports such a body.
+A search of the frame's line misses secrets in base64 and compressed content.
+
+A compressed body without secrets is stored as it was recorded. A compressed body with secrets is stored decompressed and marked
+"packed" (see `http_frames`). The secrets that only the user knows, and the secrets in chunks, are not found by this module, but
+by later searches. A body that cannot be decompressed cannot be searched: `Unseen` reports such a body.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _BODY = ("body", "text", "base64", "encoding", "view", "packed", "omitted")
 
 
 def redacted(frame: Frame, redactor: Redactor) -> Frame:
-    """Return the frame without its secrets; return the same object if the frame has no secrets."""
+    """Return the frame with its secrets replaced. If the frame has no secrets, return the same object."""
     if frame.seam == "rpc":
         raw = redactor.redact(frame.raw)
         if raw == frame.raw:
@@ -35,8 +37,9 @@ def redacted(frame: Frame, redactor: Redactor) -> Frame:
 
 
 def inside(frame: Frame) -> bytes | None:
-    """Return the decoded and decompressed base64 content of an http frame; None if it has no such content, or it is not
-    readable.
+    """Return the base64 content of an http frame, decoded and decompressed.
+
+    Return None if the frame has no such content, or if the content cannot be decoded.
     """
     payload = frame.payload
     if frame.seam != "http" or type(payload) is not dict or type(payload.get("base64")) is not str:
@@ -48,8 +51,9 @@ def inside(frame: Frame) -> bytes | None:
 
 
 def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
-    """Return the decompressed bytes of a body and its encoding (empty if it is not compressed); raises `ValueError` without a
-    body.
+    """Return the decompressed bytes of a body, and its encoding (empty if the body is not compressed).
+
+    Raises `ValueError` without a body.
     """
     from codex_replay.core.cassette import http_frames
 
@@ -64,10 +68,12 @@ def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
 
 
 def fields(raw: bytes, encoding: str) -> dict[str, Any]:
-    """Return BODY (see `http_frames`) for a frame that will be `redacted`: unchanged; a body that cannot be decoded is omitted.
+    """Return BODY (see `http_frames`) with its secrets, for a frame that `redacted` gets later.
 
-    One chunk of a secret may look like a whole secret. If that chunk were redacted before all chunks are joined, the other chunks
-    would keep their parts of the secret.
+    A body that cannot be decoded is omitted.
+
+    This function must not redact: if it redacted the first chunk of a secret, the rest of the secret would stay in the later
+    chunks.
     """
     from codex_replay.core.cassette.http_frames import body_fields
 
@@ -75,13 +81,13 @@ def fields(raw: bytes, encoding: str) -> dict[str, Any]:
 
 
 class Unseen:
-    """A search for the bodies of a recording that cannot be decompressed: call `encoding` with every frame."""
+    """Find the bodies of a recording that cannot be decompressed. Call `encoding` with every frame of the recording."""
 
     def __init__(self) -> None:
         self._encodings: dict[int | None, str] = {}
 
     def encoding(self, frame: Frame) -> str:
-        """Return why a frame's body cannot be searched, or ""."""
+        """Return the encoding of a frame's body if the body cannot be decoded and searched, otherwise ""."""
         payload = frame.payload
         if frame.seam != "http" or type(payload) is not dict:
             return ""
@@ -102,14 +108,17 @@ class Unseen:
 
 
 def left_out(frame: Frame) -> Frame:
-    """Return a frame without its body: only the length of the body stays."""
+    """Return a frame with the length of its body in place of the body."""
     kept = {key: value for key, value in frame.payload.items() if key not in _BODY}
     last = {"version": kept.pop("version")} if "version" in kept else {}
     return with_payload(frame, {**kept, "omitted": len(b64decode(frame.payload["base64"])), **last})
 
 
 def with_body(payload: dict[str, Any], plain: bytes, packed: str) -> dict[str, Any]:
-    """Return a request's or a chunk's payload with another body; `packed` names the encoding to send it in."""
+    """Return the payload of a request or a chunk with the body `plain`.
+
+    `packed` names the encoding in which a player must send the body.
+    """
     from codex_replay.core.cassette.http_frames import body_fields
 
     fields = body_fields(plain) | ({"packed": packed} if packed else {})
@@ -119,7 +128,7 @@ def with_body(payload: dict[str, Any], plain: bytes, packed: str) -> dict[str, A
 
 
 def with_exact(payload: dict[str, Any], raw: bytes) -> dict[str, Any]:
-    """Return an event's payload with new exact bytes, in the same form as before."""
+    """Return an event's payload with the bytes `raw`, in the same form as before ("text" or "base64")."""
     if "base64" in payload:
         return {**payload, "base64": b64encode(raw).decode()}
     return {**payload, "text": raw.decode()}

@@ -13,10 +13,10 @@ _IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s:/@]*:(?P<password>[^\s/@]+)@", r
 
 
 def environment_secrets(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield (name, secret) for each variable that holds a secret; the secret is stripped of surrounding white space.
+    """Yield (name, secret) for each variable that holds a secret, without white space around the secret.
 
-    A variable holds a secret if its name looks like one (`OPENAI_API_KEY`, `*_TOKEN`, `*SECRET*`, `DB_PASS`) and its value is not
-    a path, a number or words in lower case; or if its value is a URL with a password.
+    A variable holds a secret if its value is a URL with a password. A variable also holds a secret if its name looks like one
+    (`OPENAI_API_KEY`, `*_TOKEN`, `*SECRET*`, `DB_PASS`) and its value is not a path, a number or lower-case words.
     """
     for name, value in environ.items():
         secret = value.strip()

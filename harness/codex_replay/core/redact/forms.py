@@ -1,8 +1,9 @@
-"""The table of secrets in a command line, in code, in a form or an address: `curl -u ann:X`, `sshpass -p X`, `setPassword("X")`.
+"""The table of secrets in command lines, code, forms and addresses: X in `curl -u ann:X`, `sshpass -p X`, `setPassword("X")`.
 
-A row has the kind of the secret, the texts (in lower case) after which a form is tried, separated by `|`, and the form: a
-pattern with the group `secret`. `{name}` in a form is a part. All parts have a bounded length. `commands.py` makes finders of the
-rows."""
+Each row has three values: the kind of the secret, its triggers (lower-case texts, separated by `|`), and the form, which is a
+pattern with the group `secret`. A form is tried only in a text that contains one of its triggers. `{name}` in a form stands for a
+part, a pattern that several forms use. All parts have a bounded length. The module `commands` builds a finder from each row.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The caller's own secrets and directories, in every spelling that results from percent-encoding or JSON at any depth."""
+"""Find the caller's own secrets and directories in a text, in every spelling that percent-encoding or JSON escapes (at any depth)
+may give them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ _SEGMENT_END = rb"(?![A-Za-z0-9_~\x80-\xff-]|\.[A-Za-z0-9_]|%(?!2[Ff]|5[Cc]|2[02
 
 
 def own_finders(table: Mapping[str, str], kind: str) -> Iterator[Finder]:
-    """Make a finder for each literal or path, the longest first: if two begin at one place, the longer one wins."""
+    """Yield a finder for each literal or path, the longest first.
+
+    If two of them match at the same place, the longer one is replaced.
+    """
     for old, new in sorted(table.items(), key=lambda entry: -len(entry[0])):
         if not old.strip("/\\ "):
             raise ValueError(f"{kind} {old!r} is empty; give the text to redact")
@@ -70,7 +75,7 @@ def _literals_of(spelling: _Spelling, new: bytes) -> Callable[[bytes, bytes], It
 
 
 def _within_a_word(data: bytes, start: int, end: int) -> bool:
-    """Return True if the match is part of a longer word (an escape before it does not count)."""
+    """Return True if the match is part of a longer word. An escape before the match is not part of the word."""
     if data[start] in WORD and word_start(data, start) < start:
         return True
     return data[end - 1] in WORD and data[end : end + 1] != b"" and data[end] in WORD

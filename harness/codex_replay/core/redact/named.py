@@ -1,7 +1,8 @@
-"""Secrets that are marked by a name: JSON keys, form and query fields, NAME=value, header lines and pairs, flags in an argv.
+"""Find secrets by the name that is next to them: JSON keys, form and query fields, NAME=value, header lines and pairs, flags in
+an argv.
 
-The quoting of the name and of the value is measured by counting backslashes, so JSON nested in strings needs no decoding.
-Where a text may be prose or code (`password: string`), the value must also look like a secret.
+This module counts the backslashes before the quotes of the name and the value, and therefore need not decode JSON that is nested
+in strings. Where a text may be prose or code (`password: string`), the value must also look like a secret.
 """
 
 from __future__ import annotations
@@ -59,17 +60,18 @@ _HEADER_NAME = re.compile(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|[a-z]+-
 
 @cache
 def _pattern(word: str) -> re.Pattern[bytes]:
-    """Return the pattern of the names that contain a word; each word has its own pattern, because a literal beginning is fast.
+    """Return the regular expression for the names that contain a word.
 
-    The pattern is compiled when it is first needed, because compiling all patterns takes longer than the rest of the import
-    of the
-    redactor.
+    Each word has its own expression, because an expression that begins with plain text is fast.
+
+    The expression is compiled at its first use, because compiling all of them takes longer than the rest of the redactor's
+    import.
     """
     return re.compile((re.escape(word) + _AFTER_WORD).encode())
 
 
 def find_named(word: str, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the values under a name that marks a secret, for the names with a word of `NAME_WORDS` in them."""
+    """Yield the values of all names that contain `word` and mark a secret; `word` is one of `NAME_WORDS`."""
     pattern = _pattern(word)
     at = 0
     while True:
@@ -107,7 +109,7 @@ def _name_end(low: bytes, start: int) -> int:
 
 
 def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of the values under a name, if they count as secrets."""
+    """Yield the places of the values of one name, if these values count as secrets."""
     if found["quote"] is None:
         if found["bare_open"] and data.endswith(found["bare_open"], 0, start):
             return  # the string ends where it began: `expect "password:"`
@@ -135,8 +137,8 @@ def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: st
 def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bool:
     """Return True if the quote `after` the name at `start` does not open a value, but ends the string that contains the name.
 
-    A text may end in `password: ` (a prompt) or in `{"password":` (in the stream of a model): the text after the quote is then
-    not a value.
+    For example, a string may end in `password: ` (a prompt) or in `{"password":` (a chunk of a model's stream). If a string ends
+    directly after a name and its separator, the text after the closing quote is not a value.
     """
     if after.endswith(b'"'):  # the backslashes before it that are not its own belong to the text
         after = after[-(len(after) & -len(after)) :]
@@ -157,7 +159,10 @@ def _is_password(data: bytes, start: int, end: int) -> bool:
 
 
 def _quoted(data: bytes, start: int, quote: bytes) -> tuple[int, int]:
-    """Return the content of the string that starts after `quote`, which has the backslashes of its depth before it."""
+    """Return the content of the string that starts after `quote`.
+
+    The backslashes before the quote are part of `quote` and show the depth of nesting.
+    """
     if quote.endswith(b'"'):
         return start, string_end(data, start, len(quote) & -len(quote))
     end = _SINGLE.match(data, start)
@@ -166,7 +171,7 @@ def _quoted(data: bytes, start: int, quote: bytes) -> tuple[int, int]:
 
 
 def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
-    """Yield the place of a value without quotes if it counts as a secret.
+    """Yield the place of a value without quotes if the value counts as a secret.
 
     The value of a form field or an assignment always counts. In a text that may be prose or code, the value must also look like a
     secret.
@@ -195,7 +200,7 @@ def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: 
 
 
 def _is_reference(data: bytes, end: int) -> bool:
-    """Return True if a value without quotes ends where a reference in braces begins: `${X}`, `$(x)`."""
+    """Return True if the value without quotes that ends at `end` is the `$` of a reference, such as `${X}` or `$(x)`."""
     return data[end - 1 : end] == b"$" and data[end : end + 1] in (b"{", b"(")
 
 
@@ -208,7 +213,7 @@ def _bare_end(data: bytes, start: int) -> int:
 
 
 def _second_of_pair(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
-    """Yield the place of a value whose name is a separate string, as in `["--api-key","X"]`."""
+    """Yield the place of a value whose name is the string before it: X in `["--api-key","X"]`."""
     if not found["open"]:
         return
     value = _NEXT_VALUE.match(data, found.start("open"))
@@ -272,8 +277,9 @@ _IN_SINGLE = re.compile(rb"[^'\"\\\r\n]++(?=')")
 
 
 def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the value after a flag for a secret in a command line (`--api-key X`), if it looks like a secret, because prose also
-    contains flags.
+    """Yield the value after a flag for a secret in a command line: X in `--api-key X`.
+
+    The value must look like a secret, because prose also contains flags.
     """
     for found in _FLAG.finditer(low):
         name = found[1].decode()
@@ -286,7 +292,7 @@ def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
 def _flag_value(data: bytes, start: int, quote: bytes) -> re.Match[bytes] | None:
     """Return the match of the value after a flag, or None.
 
-    A quote may also end the string that contains the flag: then the text after the quote is not a value.
+    If a quote ends the string that contains the flag, the text after the quote is not a value.
     """
     if quote == b"'":
         return _IN_SINGLE.match(data, start)

@@ -1,7 +1,11 @@
-"""The placeholders of secrets: each has the form of its secret, so that a reader, a schema and a JWT parser accept it.
+"""The placeholders that replace secrets.
 
-Within one `Placeholders`, one secret has one placeholder, whatever its escaping and its name, so a reader can still distinguish
-secrets. A placeholder is never treated as a secret, even if another program made it."""
+Each placeholder has the form of its secret, so that a reader, a schema and a JWT parser accept the placeholder.
+
+One object of `Placeholders` always gives the same placeholder for the same secret, whatever the secret's escaping and name.
+Because of the different placeholders, a reader can still distinguish the secrets. A placeholder is never treated as a secret,
+even if another program wrote the placeholder.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,10 @@ def is_placeholder(text: bytes) -> bool:
 
 
 def placeholders_in(text: str) -> list[tuple[str, bytes]]:
-    """Return the placeholders in a text, in order, each with its series: the placeholder without its number; `jwt` for a JWT."""
+    """Return the placeholders in a text, in order, each with its series.
+
+    The series is the placeholder without its number, or `jwt` for a JWT.
+    """
     data = text.encode("utf-8", "replace")
     found = [(one.start(), one[0], one["word"]) for pattern in (_NUMBERED, _NUMBERED_MAIL) for one in pattern.finditer(data)]
     found += [(one.start(), one[0], b"jwt") for one in JWT.finditer(data) if is_redacted_jwt(one[0])]
@@ -56,7 +63,7 @@ def placeholders_in(text: str) -> list[tuple[str, bytes]]:
 
 
 def is_redacted_jwt(text: bytes) -> bool:
-    """Return True if a JWT carries the signature that a redaction gives it."""
+    """Return True if a JWT has the signature that a redaction puts in place of the original one."""
     sign = _NUMBERED_JWT.search(text)
     return sign is not None and sign.end() == len(text) and _number_of_signature(sign["sig"]) is not None
 
@@ -67,7 +74,10 @@ def is_home_placeholder(name: bytes) -> bool:
 
 
 def canonical(secret: bytes) -> bytes:
-    """Return a secret without JSON escapes (any depth) and percent escapes: all spellings of one secret give the same result."""
+    """Return a secret without JSON escapes (at any depth) and percent escapes.
+
+    All spellings of one secret give the same result.
+    """
     for _ in range(8):
         if b"\\" not in secret:
             break
@@ -87,7 +97,7 @@ class Placeholders:
         self._taken: dict[bytes, int] = {}
 
     def reserve(self, data: bytes) -> None:
-        """Reserve the placeholder numbers that `data`, redacted earlier by another program, already uses."""
+        """Reserve the placeholder numbers in `data`, which another program has redacted earlier."""
         if b"redacted" in data:
             for pattern in (_NUMBERED, _NUMBERED_MAIL):
                 for found in pattern.finditer(data):
@@ -150,7 +160,7 @@ class Placeholders:
         self._taken[series] = max(self._taken.get(series, 0), number)
 
     def _jwt(self, token: bytes) -> bytes:
-        """Return a JWT that parses: the same claims with harmless values, and a signature that numbers it."""
+        """Return a valid JWT with the same claims, harmless values, and a signature that contains the placeholder's number."""
         signature = _unpadded(b"redacted-%d" % self._next(_SIGNATURE_START))
         head, payload, *_ = token.split(b".")
         parts = [_decoded(head) or {"alg": "none", "typ": "JWT"}, _decoded(payload) or {}]

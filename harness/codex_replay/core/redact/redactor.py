@@ -1,11 +1,12 @@
-"""Cut secrets out of bytes and insert placeholders; leave every other byte unchanged.
+"""Replace the secrets in a text by placeholders, and leave every other byte unchanged.
 
-A redaction runs until the finders find no further secret, and they never see a placeholder. Redacting a text twice therefore
-gives the same result as redacting it once, with this Redactor or a new one. Placeholders are plain ASCII without quotes or
+A redaction repeats until the finders find no further secret, and the finders never treat a placeholder as a secret. Redacting a
+text a second time therefore changes nothing, even with a new Redactor. Placeholders are plain ASCII without quotes or
 backslashes, so a JSON text is still valid JSON after redaction, at any depth of nesting.
 
-A secret that is split over two chunks cannot be seen in either chunk, so give the redactor whole lines, events and bodies. When
-the recording is complete, `streamed` joins the chunks that a model streamed."""
+Give the redactor whole lines, events and bodies, because it cannot find a secret that is split over two chunks. At the end of a
+recording, the module `streamed` joins the chunks that a model streamed, and redacts them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class Redactor:
 
     `paths` maps directories to their replacements, `{"/tmp/case-x/home": "/home/user"}`; the longest path wins, and only whole
     path segments match. `literals` maps known secrets to their replacements; they match anywhere, escaped or not. If `homes` is
-    false, the names of home directories are not redacted. Raises `ValueError` for an entry that would match its own replacement.
+    false, the names of home directories are not redacted. Raises `ValueError` for a replacement in which something would be
+    replaced again.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Redactor:
         """Return any text (a JSON line, a body, an SSE event, other output) with its secrets replaced and all other bytes
         unchanged.
 
-        Returns the same object if it has no secrets.
+        Returns the same object if the text has no secrets.
         """
         reserved = False
         for _ in range(_ROUNDS):
@@ -79,7 +81,7 @@ class Redactor:
     def edits(self, data: bytes) -> list[tuple[int, int, bytes]]:
         """Return the edits that one pass of `redact` makes: (start, end, replacement), in order.
 
-        Callers use them to edit the text themselves.
+        Callers that edit the text themselves use these edits.
         """
         spans = self._find(data)
         if spans:
@@ -102,7 +104,7 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return a text with its secrets replaced.
 
-        Bytes that are not UTF-8 pass as surrogate escapes; other lone surrogates become their JSON escapes.
+        Surrogate escapes (bytes that are not UTF-8) stay unchanged. Any other lone surrogate becomes a JSON escape.
         """
         return self.redact(_bytes(text)).decode("utf-8", "surrogateescape")
 
@@ -141,7 +143,7 @@ class Redactor:
         return self.text(argument)
 
     def _named(self, name: str, value: str, *, strict: bool = False) -> str:
-        """Redact a value that stands alone under its name, as the finders would do if it stood in JSON."""
+        """Redact the value of a name in the same way as the finders redact such a value in JSON."""
         kind = kind_of_name(name) or (None if strict else weak_kind_of_name(name))
         if kind is not None:
             data = _bytes(value)
@@ -151,14 +153,14 @@ class Redactor:
         return self.text(value)
 
     def _find(self, data: bytes) -> list[Span]:
-        """Return all spans in order, without overlaps; offsets are into `data`."""
+        """Return the spans of all secrets in `data`, in order and without overlaps."""
         spans = self._find_all(data) if len(data) < LONG_WORD else self._find_around_words(data)
         return _merged(spans) if len(spans) > 1 else spans
 
     def _find_around_words(self, data: bytes) -> list[Span]:
         """Return all secrets in a text that may have very long words.
 
-        Within the very long words, only literals are searched for.
+        Inside a very long word, only the user's literals are searched for.
         """
         if not (left_out := middles(data)):
             return self._find_all(data)
@@ -174,7 +176,7 @@ class Redactor:
         return spans
 
     def _find_encoded(self, data: bytes, levels: int) -> list[Span]:
-        """Return the secrets that are visible only after percent escapes are decoded, in one value of a query or a form."""
+        """Return the secrets in one value of a query or a form that are visible only after its percent escapes are decoded."""
         if not Unquoted.ESCAPE.search(data):
             return []
         view = Unquoted(data)

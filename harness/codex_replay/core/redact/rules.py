@@ -1,6 +1,5 @@
-"""The rules for secrets: names that mark a value as secret, and forms of secrets.
-
-This module contains these rules as data, and two functions that use them.
+"""The rules for secrets as data (names that mark a value as secret, and forms of secrets), and the functions that apply these
+rules.
 
 Sources: auth.json and the token refresh in REAL-07 and REAL-15, the headers of REAL-24, and the published
 prefixes of the common key issuers.
@@ -108,7 +107,7 @@ def is_stand_in(value: bytes) -> bool:
 
 
 def is_same_name(name: str, value: bytes) -> bool:
-    """Return True for the value of `api_key=api_key` and of `api_key=settings.API_KEY` in code."""
+    """Return True if a value repeats its name and therefore is code, as in `api_key=api_key` and `api_key=settings.API_KEY`."""
     path = value.decode("ascii", "replace")
     last = path.rsplit(".", 1)[-1].strip("_")
     return last.lower() == name.rsplit(".", 1)[-1].strip("-_").lower() and path.replace(".", "_").isidentifier()
@@ -116,7 +115,7 @@ def is_same_name(name: str, value: bytes) -> bool:
 
 @lru_cache(maxsize=4096)
 def kind_of_name(name: str) -> str | None:
-    """Return the kind of the value under a name ("bearer", "token", "api-key", ...), or None for a harmless name.
+    """Return the kind of secret that a name marks ("bearer", "token", "api-key", ...), or None for a harmless name.
 
     Snake case, camel case, kebab case and environment-like names are understood; dots end a name (`a.b.api_key`).
     """
@@ -144,14 +143,17 @@ def is_short_name(name: str) -> bool:
 
 
 def is_like_password(text: bytes) -> bool:
-    """Return True if a text is not a path, a number or a plain word: it has a digit and a letter, or other signs."""
+    """Return True if a text may be a password: it is not a path, a number or a plain word."""
     if len(text) < 4 or text[:1] in b"/~.$%" or b"/" in text or b"\\" in text or _LETTER.search(text) is None:
         return False
     return _DIGIT.search(text) is not None or _SIGN.search(text) is not None
 
 
 def weak_kind_of_name(name: str) -> str | None:
-    """Return the kind for a name that marks a secret only if the value also looks like a secret (`slack_bot_token`)."""
+    """Return the kind of secret that a weak name marks.
+
+    A weak name (`slack_bot_token`) marks a secret only if its value also looks like a secret.
+    """
     last = name.rsplit(".", 1)[-1].strip("-_")
     words = _HUMP.sub(r"\1_\2", last).replace("-", "_").lower().split("_")
     weak = WEAK_NAMES.get(words[-1]) if len(words) == 1 or words[-1] == "token" else None
@@ -189,7 +191,7 @@ _SIGN = re.compile(rb"[!#@^*+?]")
 
 
 def is_sk_key(text: bytes) -> bool:
-    """Return True for a key of the form `sk-...`, False for a word with that beginning (`sk-learn-contrib`)."""
+    """Return True for a key of the form `sk-...`, and False for an ordinary word that begins with `sk-` (`sk-learn-contrib`)."""
     if _SK_FAMILY.match(text):
         return True
     return len(text) >= 24 or (len(text) >= 11 and _DIGIT.search(text) is not None)

@@ -1,6 +1,6 @@
 """Remove secrets and control characters from a sentence for a person.
 
-Such a sentence quotes texts of clients, servers, files and cassettes. Every message that codex-replay or its fakes write to
+Sentences for a person quote texts of clients, servers, files and cassettes. Every message that codex-replay or its fakes write to
 stderr passes through this module.
 """
 
@@ -13,13 +13,13 @@ _LINE = 4096  # bytes of a line that are looked at before it is cut
 
 
 def sentence(text: str) -> str:
-    """Return a sentence without secrets and controls.
+    """Return a sentence without secrets and control characters.
 
-    The user's home directory stays readable, so that the user can find the file that the sentence names.
+    The user's home directory stays readable, so that the user finds a file that the sentence names.
     """
     return visible(Redactor(homes=False).text(text))
 
 
 def shown_line(line: bytes, most: int = 200) -> str:
-    """Return the beginning of a received line, to quote it in a message: in quotes, without secrets, at most `most` bytes."""
+    """Return the beginning of a received line for an error message: at most `most` bytes, in quotes, without secrets."""
     return repr(Redactor().redact(line[:_LINE])[:most])

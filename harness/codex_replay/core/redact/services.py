@@ -1,9 +1,10 @@
-"""Keys of well-known services, recognised by their published prefix and length: a table, and the finders that are built from it.
+"""A table of the keys of well-known services, each with its published prefix and length, and the finders that are built from this
+table.
 
-Each row has the pattern of one kind of key, and the lower-case letters to search for first (in a word of at least `triggers.LONG`
-characters). The prefixes are those that each service documents for its secret scanning; gitleaks (MIT) and detect-secrets
-(Apache-2.0) served as checklists, and none of their code is copied. `(?<!x)` is not used, because an escape (`\\n`) may stand
-before a key.
+Each row has the pattern of one kind of key, and its trigger: lower-case letters that are searched for first, in words of at least
+`triggers.LONG` characters. The prefixes come from the documentation of the services. The lists of gitleaks (MIT) and
+detect-secrets (Apache-2.0) were used to find missing services; none of their code is copied. The patterns contain no look-behind
+`(?<!x)`, because an escape (`\\n`) may stand before a key.
 """
 
 from __future__ import annotations
@@ -204,14 +205,14 @@ _compiled = lru_cache(maxsize=None)(re.compile)
 
 
 def find_distinct(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys whose form alone identifies them, wherever they are."""
+    """Yield the keys that their form alone identifies, at any place in the text."""
     for found in _compiled(form).finditer(data):
         if not is_placeholder(found[0]) and len(set(found[0][-_FILLER:])) > 1:
             yield Span(*found.span(), "api-key")
 
 
 def find_words(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys with a short prefix: they must begin a word (after any escapes) and contain a digit."""
+    """Yield keys with a short prefix. A key with a short prefix must begin a word (after any escapes) and contain a digit."""
     for found in _compiled(form).finditer(data):
         alone = word_start(data, found.start(), _ALNUM) == found.start()
         if alone and _DIGIT.search(found[0]) and not is_placeholder(found[0]):
@@ -219,7 +220,11 @@ def find_words(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
 
 
 def _finder(find: Callable[[bytes, bytes, bytes], Iterator[Span]], word: str, form: str) -> Finder:
-    """Return the finder of a form. Characters such as `/` separate words: a key with such characters may contain no long word."""
+    """Return the finder of a form.
+
+    The finder searches all of a text if the key may contain a character such as `/`, because such a character splits the key into
+    short words.
+    """
     run = _RUN.search(form)
     parted = "+" in word or (run is not None and len(word) < LONG and any(sign in run[1] for sign in "/+,%"))
     return Finder(word, partial(find, form.encode()), long=not parted)

@@ -1,7 +1,7 @@
-"""Secrets that are recognised by their shape: keys, JWTs, bearer tokens, e-mails, PEM keys, home directories.
+"""Find secrets by their shape: keys, JWTs, bearer tokens, e-mail addresses, PEM keys, home directories.
 
-Each finder is a plain function from a text (and its lower-cased copy) to spans. All patterns are bounded or possessive, so
-that time is linear.
+Each finder gets a text and a lower-case copy of the text, and yields spans. All patterns are bounded or possessive, so that the
+time of a search grows linearly with the text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SK_IN_WORD = re.compile(
 
 
 def _is_key_in_word(before: bytes, run: bytes) -> bool:
-    """Return True for a key directly after other letters, but not inside one long encoded text."""
+    """Return True if a match directly after other letters is a key, and False if it is a part of a long encoded text."""
     encoded = before.startswith(b"gAAAA") or (len(before) > 40 and _MIXED.match(before) is not None)
     return not encoded and _SK_IN_WORD.match(run) is not None
 
@@ -70,7 +70,7 @@ _PLAIN_WORD = re.compile(rb"[A-Za-z]?[a-z]*[.]?")
 
 
 def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the token after `Bearer` anywhere in a text, but not a word in a sentence about bearer tokens."""
+    """Yield the token after `Bearer` anywhere in a text. An ordinary word after `Bearer` is not a token."""
     for found in _BEARER.finditer(low):
         start, end = found.span(1)
         end = start + len(data[start:end].rstrip(b"."))
@@ -113,7 +113,10 @@ _NO_DOMAIN = re.compile(
 
 
 def find_emails(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield email addresses, except `git@host`, which names no person, and the user information of a URL (another finder)."""
+    """Yield e-mail addresses.
+
+    Exceptions are `git@host`, which names no person, and the user part of a URL, which another finder handles.
+    """
     for found in pattern.finditer(data):
         start = word_start(data, found.start(), _LOCAL)
         while data[start : start + 1] and data[start : start + 1] in _CONTINUATION:
@@ -132,7 +135,10 @@ _URL_PASSWORD = re.compile(rb":/{1,2}[^\s/\"'@:\\]{0,64}+:([^\s/\"'@\\]{1,256}+)
 
 
 def find_url_passwords(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the password of `scheme://user:password@host`, also where a program took the address for a path (`scheme:/`)."""
+    """Yield the password in `scheme://user:password@host`.
+
+    Also accept one slash, because some programs shorten `//` in paths to `/`.
+    """
     for found in _URL_PASSWORD.finditer(data):
         if not is_placeholder(found[1]) and not is_stand_in(found[1]):
             yield Span(*found.span(1), "url-password")
@@ -165,7 +171,7 @@ _NOT_PERSONAL = (b"shared", b"public", b"default", b"linuxbrew")
 
 
 def _is_escape(data: bytes, found: re.Match[bytes]) -> bool:
-    """Return True if the backslashes after `home` begin an escape (`/home\\n`) and do not separate a name from it."""
+    """Return True if the backslashes after `home` begin an escape, such as `/home\\n`, and are not path separators."""
     before = data[max(0, found.start() - 64) : found.start()]
     slashes = len(before) - len(before.rstrip(b"\\"))
     if slashes:

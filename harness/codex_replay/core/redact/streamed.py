@@ -1,9 +1,9 @@
-"""Join texts that are streamed in chunks, to find secrets that no single frame contains as a whole.
+"""Join the chunks of streamed texts, to find secrets that no single frame contains completely.
 
-Strategy: `Streams` collects the chunks (`chunks_of`) of a whole recording; the names of a chunk identify its stream. `secrets`
-returns the secrets that only the whole text shows. `rewritten` returns the new chunks: the chunk in which a secret begins gets
-the placeholder, and later chunks lose their part of the secret. Chunks are joined before they are redacted: if the first chunk of
-a secret looks like a whole secret, its redaction would hide the rest.
+Strategy: `Streams` collects the chunks (`chunks_of`) of a whole recording by stream. The names in a chunk identify the stream of
+the chunk. `secrets` returns the secrets that only the joined text shows. `rewritten` returns the new chunks: the chunk in which a
+secret begins gets the placeholder, and the rest of the secret is removed from the later chunks. Chunks must be joined before they
+are redacted. If the first chunk of a secret were redacted alone, the rest of the secret in the later chunks would not be found.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Streams:
     def carry_on(self, line: bytes, place: int) -> bool:
         """Add a line of the rpc seam without decoding it, if the line differs from an earlier line only in the text of its delta.
 
-        Returns False if there was no such earlier line; the caller must then call `add`. A line that is added in this way is
-        canonical JSON, like the earlier line.
+        Returns False if there was no such earlier line; then the caller must call `add`. A line that `carry_on` adds is canonical
+        JSON, like the earlier line.
         """
         at = line.find(_DELTA) + len(_DELTA)
         known = self._known.get(line[:at])
@@ -82,7 +82,10 @@ class Streams:
         return True
 
     def add(self, frame: Frame, place: int) -> None:
-        """Add the chunks of a frame before they are redacted; `place` is the caller's number of the frame, and must increase."""
+        """Add the chunks of a frame that is not redacted yet.
+
+        `place` is the caller's number of the frame; it must increase with each call.
+        """
         alone: dict[tuple[str, ...], _Stream] = {}
         chunks = chunks_of(frame)
         for number, chunk in enumerate(chunks):
@@ -112,7 +115,7 @@ class Streams:
     def secrets(self, redactor: Redactor) -> Iterator[Secret]:
         """Yield the secrets that are visible only in joined chunks, and the secrets in base64.
 
-        All other secrets are found by searching single frames.
+        A search of single frames finds all other secrets.
         """
         report = set()
         for stream in self._all:
@@ -129,7 +132,9 @@ class Streams:
                     yield secret
 
     def rewritten(self, redactor: Redactor) -> dict[int, dict[int, bytes]]:
-        """Return the new content of the changed chunks: by the place of the frame, and by the place in it (`with_chunks`)."""
+        """Return the new content of the changed chunks: for each frame's place, the new content by the number of the chunk in the
+        frame (see `with_chunks`).
+        """
         changed: dict[int, dict[int, bytes]] = {}
         for stream in self._all:
             chunks = list(stream.chunks)
@@ -146,7 +151,7 @@ class Streams:
         return changed
 
     def _close(self, frame: Frame) -> None:
-        """End the streams that end with this frame, because the chunks of two messages must not be joined."""
+        """End the streams that end with this frame, so that chunks of different messages are not joined."""
         if frame.seam == "http":
             if frame.kind in ("request", "response", "close") or _is_next_request(frame):
                 conn = str(frame.conn)
@@ -162,7 +167,7 @@ class Streams:
 
 
 def clean(frames: Iterable[Frame], redactor: Redactor) -> list[Frame]:
-    """Return the frames of a whole recording without secrets, and without secrets that were streamed in chunks."""
+    """Return the frames of a whole recording with all secrets replaced, including the secrets that were streamed in chunks."""
     unseen = Unseen()
     streams, result = Streams(), [left_out(frame) if unseen.encoding(frame) else frame for frame in frames]
     for place, frame in enumerate(result):
@@ -173,12 +178,12 @@ def clean(frames: Iterable[Frame], redactor: Redactor) -> list[Frame]:
 
 
 def _is_next_request(frame: Frame) -> bool:
-    """Return True for a message of a WebSocket client; a ping or a pong may stand between the chunks of one answer."""
+    """Return True for a message of a WebSocket client that begins a new request, and False for a ping or a pong."""
     return (frame.kind, frame.sender) == ("ws", "client") and not frame.payload.keys() & {"ping", "pong"}
 
 
 def _is_plain(text: bytes) -> bool:
-    """Return True if JSON needs no escapes for a text: it is printable ASCII without quotes and backslashes."""
+    """Return True if a text needs no escapes in JSON: it is printable ASCII without quotes and backslashes."""
     return text.isascii() and b'"' not in text and b"\\" not in text and text.decode("ascii").isprintable()
 
 
@@ -191,7 +196,10 @@ def _starts(chunks: list[bytes]) -> list[int]:
 
 
 def _cut(chunks: list[bytes], starts: list[int], start: int, end: int, new: bytes) -> None:
-    """Put `new` where a span of the joined chunks begins, and remove the span; the spans must come in reverse order."""
+    """Replace a span of the joined chunks by `new`, in the chunk where the span begins.
+
+    The caller must begin with the last span.
+    """
     first = bisect_right(starts, start) - 1
     for at in range(bisect_right(starts, end - 1) - 1, first, -1):
         chunks[at] = chunks[at][end - starts[at] :]

@@ -1,5 +1,5 @@
-"""A text in the form that the finders search: with unusual escapes resolved, and with functions for the start of a word and the
-end of a nested string.
+"""The text that the finders search, with unusual escapes resolved, and functions that find the start of a word and the end of a
+nested string.
 
 The functions work on bytes, so the text may be JSON, a form, a header line, SSE or other output.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """The place of a secret: offsets into the text, the kind of secret, and the replacement if it is already fixed."""
+    """The place of a secret: its offsets in the text, its kind, and its replacement if the replacement is already known."""
 
     start: int
     end: int
@@ -23,9 +23,9 @@ class Span(NamedTuple):
 
 
 class Finder(NamedTuple):
-    """A finder, and a lower-case substring that every match contains.
+    """A finder, and its trigger: a lower-case text that every match contains.
 
-    If `long`, the substring must be in a word of at least `triggers.LONG` characters.
+    If `long` is true, the trigger must be in a word of at least `triggers.LONG` characters.
     """
 
     trigger: str
@@ -43,7 +43,7 @@ _PERCENT_REST = re.compile(rb"[0-9a-fA-F]{2}")
 def word_start(data: bytes, end: int, letters: bytes = WORD) -> int:
     """Return the start of the word that ends at `end`.
 
-    The letters of an escape before the word (`\\n`, `%3F`, a terminal's colour) do not belong to the word.
+    The letters of an escape before the word (`\\n`, `%3F`, a terminal's colour code) do not belong to the word.
     """
     window = data[max(0, end - 64) : end]
     start = end - len(window) + len(window.rstrip(letters))
@@ -62,9 +62,9 @@ def word_start(data: bytes, end: int, letters: bytes = WORD) -> int:
 def string_end(data: bytes, start: int, unit: int) -> int:
     """Return the offset at which the content of a JSON string ends; `start` is the offset at which it starts.
 
-    `unit` shows the depth of nesting: 1 for a string in the text, 2 for a string inside a string, 4 at the third level. The
-    closing quote of the string has unit - 1 backslashes; a quote with fewer backslashes ends an outer string and this string.
-    Without a closing quote, the content ends at the end of the line.
+    `unit` shows the depth of nesting: 1 for a string in the text, 2 for a string inside a string, 4 for the third level. The
+    closing quote of the string has unit - 1 backslashes before it. A quote with fewer backslashes ends an outer string, and
+    therefore also this string. Without a closing quote, the content ends at the end of the line.
     """
     at = start
     while True:
@@ -83,7 +83,7 @@ def string_end(data: bytes, start: int, unit: int) -> int:
 
 
 class Shadow:
-    """A text with its odd JSON escapes resolved for the finders (`\\u0040`, `\\/`, `\\u0022` at any depth), and the mapping of
+    """A text with its unusual JSON escapes decoded for the finders (`\\u0040`, `\\/`, `\\u0022` at any depth), and the mapping of
     its offsets to the original text.
     """
 
@@ -106,7 +106,7 @@ class Shadow:
         self.text = bytes(text)
 
     def raw(self, offset: int) -> int:
-        """Return the offset in the original text for an offset in the resolved text.
+        """Return the offset in the original text for an offset in the decoded text.
 
         For an offset inside an escape, return the offset where the escape begins.
         """
@@ -120,8 +120,9 @@ class Shadow:
 
     @staticmethod
     def _resolved(found: re.Match[bytes]) -> tuple[int, bytes]:
-        """Return the offset at which the JSON escape begins, and the character that it encodes; the last 2**depth backslashes of
-        a run belong to it.
+        """Return the offset at which a JSON escape begins, and the character that it encodes.
+
+        Of several backslashes in a row, only the last 2**depth belong to the escape.
         """
         run = len(found[1])
         own = run & -run
@@ -134,7 +135,7 @@ class Shadow:
 
 
 class Unquoted(Shadow):
-    """A text with its percent escapes resolved (`%3A`), and the mapping of its offsets to the original text."""
+    """A text with its percent escapes (`%3A`) decoded, and the mapping of its offsets to the original text."""
 
     ESCAPE = re.compile(rb"%(0[9aAdD]|[2-7][0-9a-fA-F])")
 
@@ -144,12 +145,10 @@ class Unquoted(Shadow):
 
 
 class Shortened(Shadow):
-    """A text without the middle of its longest words, and the mapping of its offsets to the original text.
+    """A text without the middles of its very long words, and the mapping of its offsets to the original text.
 
-    `middles` are the omitted places.
-
-    Such a word is encoded data, and no part of it is a separate key. A secret that begins in such a word and continues to its end
-    is found by the two ends of the word; it includes the middle.
+    `middles` are the places of the omitted middles. A very long word is encoded data: no part of the word is a separate key. If a
+    secret consists of a very long word, the finders find the secret by the two ends of the word.
     """
 
     def __init__(self, data: bytes, middles: Iterable[tuple[int, int]]) -> None:
@@ -172,7 +171,10 @@ _ENCODED = WORD + b"+/"
 
 
 def middles(data: bytes) -> list[tuple[int, int]]:
-    """Return the places of the middles of all words of two blocks or more: each has a whole block at a multiple of `BLOCK`."""
+    """Return the places of the middles of all words with at least two blocks.
+
+    A word of at least two blocks contains a whole block that begins at a multiple of `BLOCK`.
+    """
     words: list[tuple[int, int]] = []
     for at in range(0, len(data) - BLOCK + 1, BLOCK):
         if not data[at : at + BLOCK].translate(None, _ENCODED):

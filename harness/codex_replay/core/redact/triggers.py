@@ -1,13 +1,14 @@
-"""Select the finders that can match a text: those whose trigger is in the text.
+"""Select the finders that can match a text: a finder can match only if its trigger is in the text.
 
 A redactor spends most of its time in this module.
 
-Strategy. There are some 370 triggers, and a frame contains hardly any of them. Most parts of a frame also occurred in earlier
-frames: the names of its members, its method, its kinds. Therefore a text is split at its quotes (no trigger contains a quote),
-and the triggers found in each part are cached. Only new parts are searched. Most triggers are the beginning of a key, and a key
-is a long word. These triggers are searched for only in the long words of a text, which are a small part of the text. All other
-triggers are grouped by a common substring: a text without that substring contains no trigger of the group. Most new parts are
-numbers and ids; for these parts, few groups are searched."""
+Strategy. There are some 370 triggers, and a frame contains hardly any of them. Most parts of a frame (the names of its members,
+its method, its kinds) already occurred in earlier frames. Therefore a text is split at its quotes (no trigger contains a quote),
+and the triggers of each part are cached. Only parts that are not in the cache are searched. Most triggers are the beginning of a
+key, and a key is a long word. The triggers of keys are searched for only in the long words of a text. All other triggers are
+grouped by a common substring: a text without this substring contains no trigger of the group. Most parts that are not in the
+cache are numbers and ids, which need a search for few groups.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ MOST = 1 << 21  # characters of parts that are remembered; when there would be m
 
 
 class Triggers:
-    """The finders in their order, those of `own` first, and a cache of the triggers in earlier texts."""
+    """The finders in their order, with the finders of `own` first, and a cache of the triggers in earlier texts."""
 
     def __init__(self, finders: tuple[Finder, ...], own: tuple[Finder, ...] = ()) -> None:
         self._finders = finders + own
@@ -50,7 +51,7 @@ class Triggers:
         self._size = 0
 
     def finds(self, low: bytes) -> list[Callable[[bytes, bytes], Iterator[Span]]]:
-        """Return, in order, the finders with a trigger in the text; `low` is the text in lower case."""
+        """Return, in order, the finders whose trigger is in the text. `low` is the text in lower case."""
         if len(low) > _CONTROLS_FROM and b"u00" in low:
             low = _CONTROLS.sub(b"", low)
         # A str is searched and parted, because that is twice as fast as bytes.
@@ -117,8 +118,9 @@ _Groups = list[tuple[str, list[tuple[int, str]]]]
 
 @lru_cache(maxsize=1)  # all redactors have the same finders
 def _indexed(finders: tuple[Finder, ...]) -> tuple[_Groups, _Groups, dict[int, bytes], dict[bytes, list[int]]]:
-    """Return the groups for any text, those for texts with a letter, the triggers of keys, and the finders of keys by the first
-    letters of their trigger."""
+    """Return the groups for any text, the groups for texts with a letter, the triggers of keys, and the finders of keys by the
+    first letters of their trigger.
+    """
     long = {i: finder.trigger.encode() for i, finder in enumerate(finders) if finder.long}
     starts: dict[bytes, list[int]] = {}
     for i, trigger in long.items():
@@ -144,7 +146,10 @@ def _grouped(triggers: list[tuple[int, str]]) -> tuple[_Groups, _Groups]:
 
 
 def keys(text: str) -> bytes:
-    """Return the words of a text that may be keys: long words that are not a uuid, hash or date; with a digit, or very long."""
+    """Return the words of a text that may be keys.
+
+    A word that may be a key is long, is not a uuid, hash or date, and either has a digit or is very long.
+    """
     data = text.encode("latin-1").translate(_WORDS)
     long: list[bytes] = []
     at = 0

@@ -1,1 +1,1 @@
-"""Replay: the matching of client frames, the causes of server frames, and the choice of a recording."""
+"""Replay a recording: match the client's frames, find the causes of the server's frames, and choose among several recordings."""

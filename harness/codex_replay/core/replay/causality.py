@@ -1,6 +1,6 @@
-"""The conditions that each server frame of a recording waits for in a replay.
+"""Find the client frames that each server frame of a recording waits for in a replay.
 
-A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising"):
+A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising").
 
 - A response waits for its request.
 - A frame of a turn waits for the request that opened the turn. A frame of a thread waits for the request that opened the thread.
@@ -25,13 +25,47 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
 - A frame that names no thread waits for the last request if it is of a kind that only follows requests. Otherwise it is sent
   with the frame before it, as the real server writes the two together.
 
-A server frame never waits for a client frame only because that frame came earlier. Frames of one thread keep their order
-among themselves: they form a lane. A frame therefore names only the causes that are new since the last frame of its lane.
+A frame of a turn waits for the request that opened the turn. A frame of a thread waits for the request that opened the thread. A
+frame of a turn or a thread also waits for the earlier replies to server requests in the same thread.
+
+The frame that reports an interrupted turn waits for the interrupting request. While a request of an interrupted thread has no
+result, the thread's frames before the report of the interrupt wait for the interrupting request, too.
+
+The frame that reports a replaced turn waits for the request that opened the new turn.
+
+A frame that names a thread and no turn waits for the request that opened the thread. A frame of a kind that only follows requests
+(the thread's status, its name) waits for the last request in the thread.
+
+While no turn runs, a frame of a thread waits for the request that opens the next turn, if this request has no response yet. If no
+request opens the next turn, a frame of a thread without a running turn waits for the last request in the thread that the server
+has answered. The first frame of a thread, and a frame of a kind that the thread sent before any request named the thread, do not
+wait for such a request.
+
+If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for this request.
+
+A frame that names a process, a watch or a search of the client waits for the last request that named the same object. The
+response to the request that started a process, a watch or a search waits in the same way.
+
+A frame of a thread that no request opened (the thread of a sub-agent) waits for the same client frame as the frame before it.
+
+After the response to a request that steers the running turn, the next frame of the thread waits for that request.
+
+After the response to a request that opened a turn (a review), the thread's first frame that names no turn (a warning) waits for
+that request. This does not apply to the first frame of a thread, and to a frame of a kind that the thread sent before any request
+named the thread.
+
+A frame that names no thread waits for the last request if the frame is of a kind that only follows requests. A frame of any other
+kind that names no thread is sent together with the frame before it, because the real server writes the two together.
+
+A server frame never waits for a client frame only because that client frame came earlier. The frames of one thread form a lane:
+they keep their order. A frame therefore names only the causes that are new since the last frame of its lane.
 
 A version without a table has no causes: `recorded_order` takes the place of this module.
 
-The table of the methods that open and interrupt turns is `protocol/data/<version>/causality.json`. fake-codex loads this module
-at start-up; the table is read at the first frame of a thread, so that the client's first answer need not wait for it."""
+The table of the methods that open and interrupt turns is `protocol/data/<version>/causality.json`. The program fake-codex loads
+this module at start-up. The table of methods is read only at the first frame of a thread, so that it does not delay the client's
+first answer.
+"""
 
 from __future__ import annotations
 
@@ -78,19 +112,19 @@ class _Thread:
         self.said = False  # a frame of the thread has come
 
     def begin(self, turn: str, opener: int) -> None:
-        """Note the request that opened a turn, which runs from now on."""
+        """Note that a turn has begun, and the request that opened it."""
         if turn not in self.turns:
             self.running.add(turn)
             self.answered = None
         self.turns[turn] = opener
 
     def end(self, turn: str) -> None:
-        """Note the end of a turn, and of the turns within it: a review is one turn outside and another one inside."""
+        """Note the end of a turn and of the turns inside it. A review is a turn that contains another turn."""
         opener = self.turns.get(turn)
         self.running = {each for each in self.running if each != turn and self.turns.get(each) != opener}
 
     def reopen(self, opener: int) -> None:
-        """Reset the state of a thread that is loaded a second time: its turns are numbered from 0 again."""
+        """Reset the state of a thread that is loaded a second time, because its turns are then numbered from 0 again."""
         self.opener = opener
         self.turns = {}
         self.running = set()
@@ -99,9 +133,12 @@ class _Thread:
 
 
 class Methods:
-    """The methods that start or interrupt turns and threads: the table of a version, loaded at the first call.
+    """The table of a version's methods that start or interrupt turns and threads.
 
-    For a version without a table (`load` is None), no method starts or interrupts anything, and the recorded order is kept.
+    The table of methods is loaded at the first call.
+
+    For a version without a table, `load` is None, no method starts or interrupts anything, and the server frames keep their
+    recorded order.
     """
 
     def __init__(self, load: Callable[[], dict[str, list[str]]] | None) -> None:
@@ -110,7 +147,7 @@ class Methods:
 
     @property
     def known(self) -> bool:
-        """True if there is a table."""
+        """True if the version has a table of methods."""
         return self._load is not None
 
     def does(self, what: str, method: Any) -> bool:
@@ -123,7 +160,7 @@ class Methods:
 
 
 class Causality:
-    """Reads every frame of a recording in order, and returns the lane and the causes of each server frame."""
+    """Find the lane and the causes of each server frame of a recording. The caller passes every frame, in order."""
 
     def __init__(self, methods: Methods) -> None:
         self._does = methods.does
@@ -137,7 +174,7 @@ class Causality:
         self._open = 0  # requests without a response
 
     def opener(self, lane: Lane) -> int | None:
-        """Return the client frame that opened the lane's thread, or None if it is not known yet."""
+        """Return the client frame that opened the thread of a lane, or None if this frame is not known yet."""
         thread = self._threads.get(lane[1])
         return thread.opener if thread is not None else None
 
@@ -186,7 +223,7 @@ class Causality:
             thread.submissions.append((n, False))
 
     def server(self, frame: Frame) -> tuple[Lane, tuple[int, ...]]:
-        """Return the lane of a server frame and the client frames (by number) that the frame waits for."""
+        """Return the lane of a server frame, and the numbers of the client frames that it waits for."""
         value = frame.value
         sort = kind(value)
         if sort in ("response", "error"):
@@ -238,9 +275,9 @@ class Causality:
 
     @staticmethod
     def _place(thread: _Thread, n: int, turn: str) -> None:
-        """Correct the list of a thread's submissions by a turn id.
+        """Correct the list of a thread's submissions with the turn id in a result.
 
-        The server numbers submissions, overrides included, and a turn id in a result shows the current number.
+        The server numbers all submissions (overrides, too), and the turn id is the number of the current submission.
         """
         if _is_number(turn) and (n, True) in thread.submissions:
             at, place = thread.submissions.index((n, True)), int(turn)
@@ -278,9 +315,9 @@ class Causality:
         return ("thread", name), tuple(waits)
 
     def _opener_by_server(self) -> int | None:
-        """Return the client frame that a thread which no request opened waits for.
+        """Return the client frame that the first frame of a thread waits for if no request opened this thread.
 
-        If no request is open, this is the client frame of the previous server frame.
+        If all requests have a response, return the client frame that the previous server frame waited for.
         """
         return (self._previous_waits[0] or None) if self._previous_waits and not self._open else None
 
@@ -346,7 +383,7 @@ def request_key(request_id: Any) -> Any:
 
 
 def thread_of(params: Any) -> str | None:
-    """Return the id of the thread or v1 conversation that params or a result name."""
+    """Return the id of the thread (or v1 conversation) that the params or the result of a message contain."""
     if type(params) is not dict:
         return None
     for key in ("threadId", "conversationId", "reviewThreadId"):
@@ -378,6 +415,6 @@ def _turn_of(method: Any, params: Any) -> str | None:
 def _is_number(turn: str) -> bool:
     """Return True if a turn id is the number of a submission.
 
-    This function does not use `whole_number`, because the first answer must not wait for that import.
+    This function does not import `whole_number`, because the import would delay the first answer.
     """
     return turn.isascii() and turn.isdecimal() and len(turn) < 20

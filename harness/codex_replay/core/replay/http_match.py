@@ -2,16 +2,17 @@
 
 If no exchange matches, find the most similar exchange and the difference.
 
-A request is compared over the parts that a case names (`http_over`). `match` masks the values that change from run to run, by the
-rules of `normalise`, and binds uuids. Secrets of the live request are redacted in the same way as those of the recording.
+A test case names the parts of a request that are compared (`http_over`). The module `match` masks the values that change from run
+to run, by the rules of `normalise`, and binds uuids. Secrets of the live request are redacted by the same rules as the secrets of
+the recording.
 
-With `content`, the answer is that of the first unused exchange that matches, on any recorded connection. With `connection`, a
-live connection gets the answers of one recorded connection, in order. After the end of that connection, it gets the answers of
-the next unused connection. With `conversation`, a live conversation (a value of `prompt_cache_key`) gets the answers of the
-recorded conversation whose first input is most similar. Each exchange is played once.
+With `content`, a live request gets the answer of the first unused recorded exchange that matches, on any recorded connection.
+With `connection`, a live connection gets the answers of one recorded connection, in order. When the recorded connection is used
+up, the live connection gets the answers of the next unused connection. With `conversation`, a live conversation (a value of
+`prompt_cache_key`) gets the answers of the recorded conversation whose first input is most similar. Each exchange is played once.
 
-The handshake of a WebSocket is an exchange, and so is each `response.create` after it: its request has the method
-"WEBSOCKET", and the full request as its body (`increments`).
+The handshake of a WebSocket is an exchange. Each later `response.create` message is an exchange, too. The exchange of a
+`response.create` message has the method "WEBSOCKET" and the full request as its body (see `increments`).
 
 Source: DESIGN.md, "Matching, replaying, normalising".
 """
@@ -46,7 +47,7 @@ BEFORE = 30
 
 
 class HttpTrack:
-    """The exchanges of one cassette, in the order of their requests; `matcher` binds recorded ids to live ids."""
+    """The exchanges of one cassette, in the order of their requests. `matcher` binds recorded ids to live ids."""
 
     def __init__(self, name: str, frames: Iterable[Frame], rules: Callable[[], Rules]) -> None:
         self.name = name
@@ -57,7 +58,9 @@ class HttpTrack:
 
 
 class Recorded:
-    """One recorded request, the frames of its answer (1xx heads, a head, a body), and how the answer ended (None: not known)."""
+    """One recorded request, the frames of its answer (1xx heads, a head, a body), and the end of the answer (None if the end is
+    not known).
+    """
 
     __slots__ = ("answer", "close", "conn", "request", "track", "used", "views")
 
@@ -75,7 +78,7 @@ class Recorded:
 
 
 def _exchanges(track: HttpTrack, frames: Iterable[Frame]) -> Iterator[Recorded]:
-    """Group frames into exchanges: on each connection, answers come in the order of the requests (RFC 9112, section 9.3.2)."""
+    """Group frames into exchanges. On each connection, answers come in the order of the requests (RFC 9112, section 9.3.2)."""
     waiting: dict[int | None, deque[Recorded]] = {}
     found = []
     sockets: dict[int | None, _Socket] = {}
@@ -109,7 +112,7 @@ def _granted(one: Recorded) -> bool:
 
 
 class _Socket:
-    """The messages of one recorded connection after its handshake; `current` is the exchange in progress."""
+    """The WebSocket messages of one recorded connection after the handshake. `current` is the exchange in progress."""
 
     def __init__(self, track: HttpTrack, handshake: Recorded) -> None:
         self._track = track
@@ -119,7 +122,7 @@ class _Socket:
         self.left = False  # True once the client has sent a close frame: what follows is the server's reply to it
 
     def add(self, frame: Frame) -> Recorded | None:
-        """Take one frame; return the exchange that it begins."""
+        """Take one frame. If the frame begins an exchange, return that exchange."""
         value = ws_frames.value_of(frame.payload)
         self.left = self.left or (frame.sender == "client" and "close" in frame.payload)
         if self.left:
@@ -139,13 +142,16 @@ class _Socket:
 
 
 def message_payload(path: str, headers: list[list[str]], body: dict[str, Any], method: str = MESSAGE) -> dict[str, Any]:
-    """Return a WebSocket message as the payload of a request, so that it can be searched for in recordings."""
+    """Return a WebSocket message in the form of a request's payload, so that `HttpPlayer.find` can find a recorded exchange for
+    it.
+    """
     return {"method": method, "path": path, "headers": headers, "body": body}
 
 
 class HttpMiss:
-    """A live request that no recording answers: the nearest unused recorded request, if any, and the difference between the
-    two."""
+    """The report of a live request that no recording answers: the most similar unused recorded request, if any, and the
+    difference between the two requests.
+    """
 
     __slots__ = ("differences", "nearest", "said", "total")
 
@@ -157,7 +163,7 @@ class HttpMiss:
 
     @property
     def path(self) -> str | None:
-        """The path of the smallest difference."""
+        """The path of the smallest difference between the two requests."""
         return _shown(self.differences[0].path) if self.differences else None
 
     def __str__(self) -> str:
@@ -176,7 +182,10 @@ class HttpMiss:
 
 
 class HttpPlayer:
-    """Recorded exchanges that answer live requests, from one or more tracks; `find` searches, `use` marks as played."""
+    """Recorded exchanges that answer live requests, from one or more tracks.
+
+    `find` searches for an exchange, and `use` marks an exchange as played.
+    """
 
     def __init__(self, tracks: Sequence[HttpTrack], by: str = "content", over: Sequence[str] | None = None) -> None:
         if by not in WAYS:
@@ -192,7 +201,7 @@ class HttpPlayer:
         return [one for one in self.exchanges if not one.used]
 
     def find(self, conn: int, payload: dict[str, Any]) -> Recorded | HttpMiss:
-        """Return the exchange that answers a live request on connection `conn`, or the miss; no exchange is consumed."""
+        """Return the exchange that answers a live request on connection `conn`, or an `HttpMiss`. The exchange stays unused."""
         live = _Live(self.over.view(payload), self._redactor)
         candidates = list(self._next(conn)) if self.by == "connection" else self.unused()
         agreeing = (one for one in candidates if not self._differences(one, live))
@@ -200,8 +209,10 @@ class HttpPlayer:
         return self._miss(payload, live, candidates) if found is None else found
 
     def _of_conversation(self, agreeing: Iterator[Recorded], payload: dict[str, Any]) -> Recorded | None:
-        """Return the next exchange of the recorded conversation that the live conversation follows, or of the most similar
-        conversation."""
+        """Return the next exchange of the recorded conversation that is bound to the live conversation.
+
+        If no recorded conversation is bound to the live one, return the next exchange of the most similar conversation.
+        """
         live = body_of(payload)
         heads: dict[str | None, Recorded] = {}
         for one in agreeing:
@@ -234,7 +245,7 @@ class HttpPlayer:
     def _follow(self, one: Recorded, live: Any) -> None:
         """Bind the values that the server generated and sent to the model.
 
-        These are the key of the conversation and the numbers of terminals.
+        The bound values are the key of the conversation and the numbers of terminals.
         """
         recorded, bindings = body_of(one.request.payload), one.track.matcher.bindings
         ours, theirs = _conversation(recorded), _conversation(live)
@@ -246,20 +257,25 @@ class HttpPlayer:
     def convert(self, conn: int, payload: dict[str, Any]) -> Recorded | None:
         """Return the exchange of the other transport (HTTP or WebSocket) that answers a request, or None.
 
-        No exchange is consumed.
+        The exchange stays unused.
         """
         other = "POST" if payload["method"] == MESSAGE else MESSAGE
         found = self.find(conn, {**payload, "method": other})
         return found if isinstance(found, Recorded) else None
 
     def converted(self, one: Recorded) -> None:
-        """Remove the parts that have no counterpart over HTTP: the handshake and the prewarm request of a recorded WebSocket."""
+        """Mark the exchanges of a recorded WebSocket that have no counterpart over HTTP as used: the handshake and the prewarm
+        request.
+        """
         for other in self.exchanges if one.request.payload["method"] == MESSAGE else ():
             if other.track is one.track and other.conn == one.conn and (_granted(other) or _is_prewarm(other)):
                 other.used = True
 
     def _next(self, conn: int) -> Iterator[Recorded]:
-        """Yield the next exchange of the current connection, otherwise the first one of each unused connection."""
+        """Yield the next exchange of the recorded connection that `conn` follows.
+
+        If `conn` follows no connection yet, yield the first exchange of each unused connection.
+        """
         followed = self._follows.get(conn)
         firsts: dict[tuple[HttpTrack, int | None], Recorded] = {}
         for one in self.unused():
@@ -298,7 +314,7 @@ class HttpPlayer:
 
 
 class _Live:
-    """The parts of a live request to compare; the request is redacted only if necessary."""
+    """The parts of a live request that are compared. The request is redacted only if necessary."""
 
     def __init__(self, view: dict[str, Any], redactor: Redactor) -> None:
         self.view = view

@@ -1,8 +1,9 @@
 """Build the full request that is equivalent to a WebSocket message.
 
-A `response.create` may continue the last response of its connection (`previous_response_id`): then its input has only the new
-items. The full input is the input of the last request, the model's answer, and the new items. A response that failed, or
-that belongs to another connection, cannot be continued.
+A `response.create` message may continue the last response of its connection, which it names by `previous_response_id`. The input
+of a message that continues a response has only the new items. The input of the equivalent full request is the input of the last
+request, the model's answer, and the new items. A response that failed, or that belongs to another connection, cannot be
+continued.
 
 Source: DESIGN.md, "Matching, replaying, normalising": a request with `previous_response_id` and new input equals the full one.
 """
@@ -19,7 +20,7 @@ _START = "x-codex-ws-stream-request-start-ms"
 
 
 class Increments:
-    """The requests and answers of one connection, in order."""
+    """The requests and answers of one WebSocket connection, in order."""
 
     def __init__(self) -> None:
         self._body: Mapping[str, Any] = {}
@@ -29,7 +30,7 @@ class Increments:
 
     @property
     def id(self) -> str | None:
-        """The response that the client may continue; None before the first response."""
+        """The id of the response that the client may continue, or None before the first response."""
         if self._later is not None:
             later, self._later = self._later, None
             for event in later():
@@ -48,9 +49,10 @@ class Increments:
         return {**body, "previous_response_id": previous}
 
     def begin(self, body: Mapping[str, Any] | None) -> None:
-        """Note the full form of a request; no response can be continued until its answer is complete.
+        """Note the full form of a request.
 
-        None removes all earlier requests and answers.
+        Until the answer to this request is complete, the client cannot continue any response. The argument None removes all
+        earlier requests and answers.
         """
         self._body, self._items, self._id, self._later = body or {}, [], None, None
 
@@ -63,12 +65,15 @@ class Increments:
             self._id = event["response"].get("id")
 
     def take_later(self, events: Callable[[], Iterable[Any]]) -> None:
-        """Keep the events of an answer unread: they are made only if the client continues that answer."""
+        """Keep a function that yields the events of an answer.
+
+        The function is called only if the client continues that answer.
+        """
         self._later = events
 
 
 def items(body: Mapping[str, Any]) -> list[Any]:
-    """Return the input of a request as items."""
+    """Return the input of a request as a list of items."""
     given = body.get("input")
     if type(given) is str:
         return [{"type": "message", "role": "user", "content": given}]
@@ -76,9 +81,9 @@ def items(body: Mapping[str, Any]) -> list[Any]:
 
 
 def comparable(body: dict[str, Any], message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a full body in the form to compare with recordings.
+    """Return the body of a full request in the form that is compared with recordings.
 
-    The time is left out, and a request that generates no answer gets a mark.
+    The start time is removed, and a request that generates no answer gets "generate": false.
     """
     metadata = body.get("client_metadata")
     if type(metadata) is dict and _START in metadata:

@@ -1,11 +1,11 @@
 """Compare a live client frame with the recorded frame, and bind live values to recorded values.
 
-Two levels, like vcrpy's match_on: `method` (same kind of message, same method) and `exact` (the same content, after values that
-change from run to run are masked; two uuids are paired at their first occurrence, and must stay paired). Replies to server
-requests are always compared by content (DESIGN.md, "Matching, replaying, normalising").
+A match has one of two levels, as in vcrpy's match_on. The level `method` requires the same kind of message and the same method.
+The level `exact` requires the same content, after values that change from run to run are masked. Two uuids are paired at their
+first occurrence, and must stay paired. Replies to server requests are always compared by content (DESIGN.md, "Matching,
+replaying, normalising").
 
-The masking rules are those of `masking`; they are loaded only when two values really differ, because fake-codex loads this module
-at start-up."""
+The masking rules (module `masking`) are loaded only when two values differ, because fake-codex loads this module at start-up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         """The interface of `masking.Rules`: which keys and which parts of strings change from run to run."""
 
         def mask(self, key: str, value: Any) -> Any:
-            """Return a leaf with all volatile parts masked except uuids."""
+            """Return a leaf value with all parts masked that change from run to run, except uuids."""
 
         def uuids(self, text: str) -> list[str]:
             """Return the uuids in the text, in order."""
@@ -56,7 +56,7 @@ def first_few(differences: Sequence[object]) -> str:
 
 
 class Bindings:
-    """Bindings of recorded values to live values: uuids and paths, each bound permanently at its first occurrence."""
+    """Bindings of recorded values (uuids and paths) to live values. A value is bound at its first occurrence, and stays bound."""
 
     def __init__(self) -> None:
         self._live: dict[str, str] = {}
@@ -70,17 +70,22 @@ class Bindings:
         return self._differs
 
     def give(self, value: str) -> None:
-        """Note that a recorded id was sent to the client unchanged: the client must send the same id back."""
+        """Bind a recorded id to itself, because it was sent to the client unchanged and the client must send the same id back."""
         self.pair(value, value)
 
     def agrees(self, recorded: str, live: str) -> bool | None:
-        """Return True if two ids are bound to each other, False if either is bound to a third id, None if both are free."""
+        """Return True if two ids are bound to each other, False if one of them is bound to a third id, and None if neither is
+        bound.
+        """
         if recorded in self._live or live in self._recorded:
             return self._live.get(recorded) == live and self._recorded.get(live) == recorded
         return None
 
     def pair(self, recorded: str, live: str) -> bool:
-        """Bind a recorded id to a live id at its first occurrence; return False if one of them is bound to another id."""
+        """Bind a recorded id to a live id at the first occurrence of both.
+
+        Return False if one of them is already bound to another id.
+        """
         agrees = self.agrees(recorded, live)
         if agrees is not None:
             return agrees
@@ -92,7 +97,7 @@ class Bindings:
         return True
 
     def pair_path(self, recorded: str, live: str) -> None:
-        """Bind a recorded directory to a live directory at its first occurrence.
+        """Bind a recorded directory to a live directory at the first occurrence of the recorded one.
 
         Two recorded directories may be bound to the same live directory.
         """
@@ -123,13 +128,15 @@ def splice_id(raw: bytes, recorded: Any, live: Any) -> bytes:
 
 
 class Matcher:
-    """Compare live client frames with those of one recording; `rules` is called once, when two values first differ.
+    """Compare live client frames with the client frames of one recording.
 
-    With `every`, all texts are searched for ids when values are bound, not only texts that may contain a uuid.
+    The function `rules` is called once, when two values first differ.
 
-    A live frame is redacted by another redactor than the recording, so the same secret may have another number. Placeholders of
-    one series are paired at their first occurrence, as uuids are, and must stay paired. Placeholders are never inserted into a
-    recorded frame.
+    When values are bound, only texts that may contain a uuid are searched for ids. With `every`, all texts are searched.
+
+    The live frame and the recording were redacted by different redactors, so the same secret may have different placeholder
+    numbers. Two placeholders of one series are paired at their first occurrence, as uuids are, and must stay paired. Placeholders
+    are never inserted into a recorded frame.
     """
 
     def __init__(self, rules: Callable[[], Rules], every: bool = False) -> None:
@@ -141,16 +148,13 @@ class Matcher:
         self._rules: Rules | None = None
 
     def differences(self, recorded: Any, live: Any) -> list[Difference]:
-        """Return the places where two messages differ after masking.
-
-        The request id is left out, because it is bound. This method binds no values.
-        """
+        """Return the places where two messages differ after masking. Request ids are not compared. No values are bound."""
         found: list[Difference] = []
         self._walk("", "", _without_id(recorded), _without_id(live), found, {})
         return found
 
     def bind(self, recorded: Any, live: Any) -> None:
-        """Bind the uuids and paths that are at the same places of two matched messages."""
+        """Bind the uuids and paths at the same places of two matched messages to each other."""
         pairs: dict[str, str] = {}
         self._walk("", "", _without_id(recorded), _without_id(live), None, pairs)
         for ours, theirs in pairs.items():
@@ -160,7 +164,10 @@ class Matcher:
                 self._bindings_of(ours).pair(ours, theirs)
 
     def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference] | None, pairs: dict[str, str]) -> None:
-        """Collect the places where two values differ (None: do not collect), and the parts of the values that correspond."""
+        """Collect in `found` the places where two values differ, and in `pairs` the parts that correspond to each other.
+
+        The argument None means: do not collect.
+        """
         if _identical(a, b):
             if self.redacted and found is None:
                 for secret in _all_secrets(b):
@@ -211,7 +218,7 @@ class Matcher:
         return numbers and bool(rules.mask(key, a) == rules.mask(key, b))
 
     def _applied(self, text: str) -> str:
-        """Return a recorded text with its bound parts replaced by the live values."""
+        """Return a recorded text with each bound value replaced by its live value."""
         return str(loads(self.bindings.apply(dumps(text)))) if self.bindings else text
 
     def _pairs_up(self, recorded: str, live: str, pairs: dict[str, str]) -> bool:
@@ -238,7 +245,7 @@ def _may_hold_secret(text: str) -> bool:
 
 
 def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
-    """Return the placeholders of two texts; empty lists if they do not have the same series of placeholders."""
+    """Return the placeholders of two texts. Return empty lists if the two texts do not have the same series of placeholders."""
     if not _may_hold_secret(recorded) or not _may_hold_secret(live):
         return [], []
     from codex_replay.core.redact.placeholders import placeholders_in  # not on fake-codex's start-up path
@@ -252,8 +259,8 @@ def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
 def _literals(recorded: str, live: str) -> list[tuple[str, str]]:
     """Return the live texts at the places where the recording has a secret that the user named (`--literal`, `--env-secrets`).
 
-    No rule finds such secrets in the live text, so the text around them must equal the recorded text. If it does not, the list is
-    empty.
+    No rule finds a secret that the user named in the live text. Therefore the live text around the secrets must equal the
+    recorded text; otherwise the list is empty.
     """
     if LITERAL not in recorded:
         return []
@@ -286,7 +293,7 @@ def _all_secrets(value: Any) -> Iterator[str]:
 
 
 def _may_bind(a: Any, b: Any) -> bool:
-    """Return True if two leaves may contain uuids or placeholders, or may be paths; the rules then decide."""
+    """Return True if two leaf values may contain uuids or placeholders, or may be paths. The rules then decide."""
     if type(a) is not str or type(b) is not str:
         return False
     if _may_hold_secret(a) and (LITERAL in a or _may_hold_secret(b)):

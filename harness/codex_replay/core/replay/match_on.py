@@ -1,8 +1,9 @@
 """Decide which parts of two requests are compared, and which parts are left out.
 
-A case names the parts: `method`, `path` (with its query), `body`, one key of it (`body.model`), `headers.NAME`; a part with a `-`
-in front is left out (`-body.prompt_cache_key`). Bodies are compared by their decoded values, so spacing, compression and escapes
-do not matter. Placeholders of a redaction are equal even if their numbers differ."""
+A test case names the parts: `method`, `path` (with its query), `body`, one key of the body (`body.model`), `headers.NAME`. A part
+with a `-` in front (`-body.prompt_cache_key`) is left out. Bodies are compared by their decoded values, so spacing, compression
+and escapes do not matter. Two placeholders of redacted secrets are equal even if their numbers differ.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _TERMINAL = re.compile(r"\bsession ID (\d+)")
 
 
 class BadMatchOn(ValueError):
-    """The parts of a request to compare are invalid; the text is a sentence."""
+    """The list of the parts of a request to compare is invalid; the error message is a sentence."""
 
 
 class MatchOn:
@@ -44,7 +45,7 @@ class MatchOn:
             raise BadMatchOn("No part of a request is compared: every named part is also excluded.")
 
     def view(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the parts of a request's payload that are compared, by name."""
+        """Return a dictionary of the compared parts of a request's payload."""
         view: dict[str, Any] = {}
         for word in self._in:
             head, dot, rest = word.partition(".")
@@ -71,7 +72,7 @@ def _put_headers(view: dict[str, Any], headers: list[list[str]], name: str) -> N
 
 
 def body_of(payload: dict[str, Any]) -> Any:
-    """Return a body in the form to compare: its JSON value, else its exact text, None for no body."""
+    """Return a body in the form that is compared: its JSON value, otherwise its exact text, or None for no body."""
     if "body" in payload or "view" in payload:
         return http_frames.body_value(payload)
     if "omitted" in payload:
@@ -86,7 +87,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def _without(view: dict[str, Any], word: str) -> dict[str, Any]:
-    """Return the compared parts of a request without the part `word`; changed containers are copied."""
+    """Return the compared parts of a request without the part `word`. The original objects are not changed."""
     head, dot, _ = word.partition(".")
     if head == "headers":
         return {key: value for key, value in view.items() if key != word.lower() and (dot or not key.startswith("headers."))}
@@ -113,7 +114,7 @@ def _dropped(value: dict[str, Any], keys: list[str]) -> dict[str, Any]:
 
 
 def without_numbers(value: Any) -> Any:
-    """Return a value with the numbers removed from its placeholders, because the number of a placeholder differs between runs."""
+    """Return a value without the numbers of its placeholders, because the number of a placeholder differs between runs."""
     if type(value) is dict:
         return {key: without_numbers(inner) for key, inner in value.items()}
     if type(value) is list:
@@ -127,7 +128,7 @@ def without_numbers(value: Any) -> Any:
 
 
 def placeholders(recorded: Any, live: Any) -> Iterator[tuple[str, str]]:
-    """Yield each placeholder of the recording with the live secret in the same place."""
+    """Yield each placeholder of the recording together with the live secret at the same place."""
     if type(recorded) is dict and type(live) is dict:
         for key, inner in recorded.items():
             if key in live:
@@ -140,10 +141,10 @@ def placeholders(recorded: Any, live: Any) -> Iterator[tuple[str, str]]:
 
 
 def terminals(recorded: Any, live: Any) -> Iterator[tuple[str, str]]:
-    """Yield the member of a call that names a recorded terminal, with the member that names the live terminal in the same place.
+    """Yield pairs of JSON members that name corresponding terminals: the recorded member (`"session_id":1`) and the live member.
 
-    `recorded` and `live` are the bodies of two requests. The server chose the numbers of the terminals, and sent them to the
-    model in a tool's output.
+    `recorded` and `live` are the bodies of two requests. The server chose the number of each terminal, and sent this number to
+    the model in the output of a tool.
     """
     ours, theirs = _outputs(recorded), _outputs(live)
     for call, output in ours.items():
@@ -153,7 +154,7 @@ def terminals(recorded: Any, live: Any) -> Iterator[tuple[str, str]]:
 
 
 def _outputs(body: Any) -> dict[str, str]:
-    """Return the text outputs of the calls in a request, by call id."""
+    """Return a dictionary from the id of each call in a request to the text output of the call."""
     items = body.get("input") if type(body) is dict else None
     calls = [item for item in (items if type(items) is list else []) if type(item) is dict and type(item.get("call_id")) is str]
     return {item["call_id"]: item["output"] for item in calls if type(item.get("output")) is str}

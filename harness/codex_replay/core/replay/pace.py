@@ -1,4 +1,4 @@
-"""Parse the pace of a replay, which has the same form in all options and settings: fast or burst, recorded, or Nx."""
+"""Parse the pace of a replay. All options and settings write the pace in the same form: fast, burst, recorded, or Nx."""
 
 from __future__ import annotations
 

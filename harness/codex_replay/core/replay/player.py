@@ -1,8 +1,10 @@
-"""Play one recording, or several with a common opening, to a live client: decide which client frame is expected next, and which
-server frame is sent next.
+"""Play one recording, or several with a common opening, to a live client.
 
-The client's own frames choose among the recordings (accept, decline). When a recording is chosen, the ids in its opening are
-bound to the ids that were already sent, so that both name the same threads. fake-codex loads this module at start-up."""
+Decide which client frame is expected next, and which server frame is sent next.
+
+The client's own frames choose among the recordings (accept, decline). The ids in the opening of the chosen recording are bound to
+the ids that were already sent, so that both ids name the same thread. The program fake-codex loads this module at start-up.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 
 class Miss:
-    """A live frame that is not next in any recording: the nearest recorded frame, if any, and the difference between the two."""
+    """The report of a live frame that no recording expects next: the most similar recorded frame, if any, and the difference
+    between the two frames.
+    """
 
     __slots__ = ("differences", "live", "nearest", "track")
 
@@ -54,7 +58,7 @@ class Player:
 
     @property
     def lead(self) -> Track:
-        """The leading track, whose frames are sent."""
+        """The leading track: the recording whose frames are sent to the client."""
         return self.tracks[0]
 
     @property
@@ -65,7 +69,7 @@ class Player:
     def advance(self, most: int, raw: bool = True) -> list[Frame | bytes]:
         """Return the frames that may be sent now, with live values inserted.
 
-        With `raw`, a frame may be given as bytes, if that is faster.
+        With `raw`, some frames are returned as undecoded bytes, which is faster.
         """
         out, self._late = self._late, []
         if len(self.tracks) == 1:
@@ -89,9 +93,10 @@ class Player:
         return out
 
     def receive(self, live: Frame) -> Miss | None:
-        """Take a live client frame: keep the recordings that expect this frame next, and drop the others.
+        """Take a live client frame.
 
-        Returns None if the frame matches a recording, otherwise a description of the miss; a miss changes no state.
+        Keep the recordings that expect this frame next, and drop the others. Return None if the frame matches a recording,
+        otherwise a `Miss`. A miss changes no state.
         """
         same: list[tuple[Track, Frame]] = []
         alike: list[tuple[Track, Frame]] = []
@@ -115,9 +120,9 @@ class Player:
         return None
 
     def _is_alike(self, recorded: Frame, live: Frame) -> bool:
-        """At the level `method`, a request or notification of the same method matches.
+        """Return True if the level is `method`, and both frames are requests or notifications of the same method.
 
-        A reply never matches by its method alone.
+        Return False for a reply at any level.
         """
         if self.level != "method" or kind(live.value) not in ("request", "notification"):
             return False
@@ -134,8 +139,9 @@ class Player:
         return Miss(live, *nearest[1:]) if nearest else Miss(live, None, None, [])
 
     def _choose(self, tracks: list[Track]) -> None:
-        """Continue with these tracks; bind the ids in the recorded opening of a new leading track to the ids that were already
-        sent.
+        """Continue with these tracks.
+
+        If the leading track changes, bind the ids in its recorded opening to the ids that were already sent.
         """
         old, new = self.lead, tracks[0]
         if new is not old:
@@ -147,9 +153,9 @@ class Player:
 
     @staticmethod
     def _tie(sent: list[Frame], recorded: list[Frame], old: Track, new: Track) -> list[Frame]:
-        """Bind the values of the new leading track to the values that were sent.
+        """Bind the values of the new leading track to the values that were already sent.
 
-        Return the frames of that track that were not sent yet.
+        Return the frames of the new track that have no counterpart among the sent frames.
         """
         waiting = list(sent)
         unsent = []
@@ -182,7 +188,7 @@ def _differences(matcher: Matcher, recorded: Frame, live: Frame) -> list[Differe
 
 
 def _same_message(recorded: Any, live: Any) -> bool:
-    """Return True if both messages have the same kind and the same method (responses have no method)."""
+    """Return True if both messages have the same kind and the same method. Two responses have no method and count as equal."""
     sort = kind(recorded)
     if sort != kind(live):
         return False
@@ -196,7 +202,7 @@ def _same_place(a: Any, b: Any) -> bool:
 
 
 def _give(response: dict[str, Any], bindings: Bindings) -> None:
-    """Note the thread id in a response: the client must send this id back unchanged."""
+    """Note the thread id in a response, because the client must send this id back unchanged."""
     result = response.get("result")
     if type(result) is dict:
         thread = result.get("thread")

@@ -1,10 +1,11 @@
-"""Replay one recording as a stream: decide which server frames may be sent now, and which client frame is expected next.
+"""Replay one recording as a stream: decide which server frames may be sent now, and which client frame must come next.
 
-A `Track` reads ahead only as far as necessary, releases each server frame once its causes (`causality`) have arrived, and takes
-the client's frames in order, except replies. `player` plays one track or several to a live client.
+A `Track` reads ahead only as far as necessary. The track releases a server frame when all client frames that the server frame
+waits for (`causality`) have arrived. The client's requests and notifications must come in the recorded order; replies may come in
+any order. The module `player` plays one track or several to a live client.
 
-This module opens no files: a track reads lines from a `Source`, such as `shell.cassettes.file.CassetteReader`. fake-codex loads
-this module at start-up.
+This module opens no files: a track reads lines from a `Source`, such as `shell.cassettes.file.CassetteReader`. The program
+fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from codex_replay.core.replay.recorded_order import RecordedOrder
 
     class Source(Protocol):
-        """The source of a track's lines."""
+        """The interface of a recording from which a track reads lines."""
 
         def read_line(self) -> bytes:
             """Return the next line, b"" at the end."""
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
             """Return the frame of a line, or None at the end of the recording."""
 
         def place(self, line: bytes) -> int | None:
-            """Return the offset of the line that was read last; None if it cannot be read a second time."""
+            """Return the offset of the last line that was read, or None if this line cannot be read a second time."""
 
         def lines_at(self, place: int, end: int, most: int) -> list[bytes]:
-            """Return lines a second time, from a place up to `end` or up to about `most` bytes; the reading position does not
-            change."""
+            """Return lines a second time: from offset `place` up to `end`, or up to about `most` bytes.
+
+            The reading position does not change.
+            """
 
 
 # How many held frames, and bytes of them, a track keeps for a client frame that may come early, when nothing that has begun needs
@@ -48,7 +51,7 @@ RELEASE_BYTES = 1 << 20
 
 
 class Run:
-    """Neighbouring lines of the file with the same causes: from `place` to `end`, in bytes."""
+    """Neighbouring lines of a recording that wait for the same client frames: from offset `place` to offset `end`, in bytes."""
 
     __slots__ = ("end", "place")
 
@@ -60,7 +63,7 @@ class Run:
 class Track:
     """The replay of one recording.
 
-    `awaited` are the client frames that were read from the recording, but that the client has not sent yet.
+    `awaited` contains the client frames that were read from the recording, but that the live client has not sent yet.
     """
 
     def __init__(self, name: str, source: Source, methods: Methods, matcher: Matcher) -> None:
@@ -86,7 +89,7 @@ class Track:
     def advance(self, most: int, raw: bool = False) -> list[Frame | bytes]:
         """Return the server frames that may be sent now, in the recorded order; read at most `most` further lines.
 
-        With `raw`, frames that continue a running stream are returned as bytes, undecoded.
+        With `raw`, a frame that continues a running stream is returned as undecoded bytes.
         """
         out: list[Frame | bytes] = []
         if self._stale or self._ready:
@@ -114,7 +117,7 @@ class Track:
         return out
 
     def _enough(self) -> bool:
-        """Return True if reading further cannot release a frame of a started turn."""
+        """Return True if no frame of a started turn can be released by reading further lines."""
         if self.ended:
             return True
         if not self.awaited:
@@ -199,7 +202,7 @@ class Track:
         return out
 
     def _read_again(self, one: Frame | Run, most: int) -> tuple[list[Frame], bool]:
-        """Read stored frames a second time, about `most` bytes of them at most; return them, and True if more frames remain."""
+        """Read stored frames a second time, at most about `most` bytes. Return these frames, and True if more frames remain."""
         if most <= 0:
             return [], True
         if isinstance(one, Frame):
@@ -224,10 +227,10 @@ class Track:
         return frame
 
     def _remember(self, frame: Frame, value: dict[str, Any], lane: Lane) -> None:
-        """Keep the beginning and the end of a frame, so that `advance` recognises the frames that continue it without decoding
-        them.
+        """Keep the beginning and the end of a frame, so that `advance` recognises the next frames of the same stream without
+        decoding them.
 
-        A quote inside a JSON string is escaped, so these bytes cannot stand inside a string.
+        The kept bytes contain quotes, which are escaped inside a JSON string, so the bytes cannot match inside a string.
         """
         params, thread, does = value.get("params"), dumps(lane[1]), self._does
         if type(params) is not dict or does("ends_turn", value["method"]) or does("interrupted_by_request", value["method"]):
@@ -250,7 +253,8 @@ class Track:
     def candidate(self, live: Frame) -> Frame | None:
         """Return the recorded frame that the live frame must match.
 
-        For a reply, this is the recorded reply with the same id, otherwise the next frame in order.
+        A reply must match the recorded reply with the same id. Any other frame must match the next recorded frame that is not a
+        reply.
         """
         value = live.value
         reply = is_reply(value)
@@ -265,7 +269,7 @@ class Track:
                 return None
 
     def _read_to_client_frame(self) -> bool:
-        """Read until one more client frame is found; store the server frames that were read before it."""
+        """Read lines until one more client frame is found. Store the server frames that come before this client frame."""
         count = len(self.awaited)
         while not self.ended and len(self.awaited) == count:
             frame = self._take(self._source.read_line())
@@ -274,7 +278,7 @@ class Track:
         return len(self.awaited) > count
 
     def consume(self, frame: Frame, live: Frame) -> None:
-        """Note that the client has sent the recorded `frame`, as the frame `live`."""
+        """Note that the live client has sent the frame `live`, which matches the recorded client frame `frame`."""
         del self.awaited[frame.n]
         self._stale = True
         self.matcher.bind(frame.value, live.value)
@@ -285,7 +289,7 @@ class Track:
                 self._open_turns[name] = self._open_turns.get(name, 0) + 1
 
     def upcoming(self, most: int = 1000) -> list[Frame]:
-        """Return up to `most` client frames that the client has not sent; read ahead if necessary."""
+        """Return up to `most` recorded client frames that the live client has not sent yet. Read ahead if necessary."""
         while len(self.awaited) < most and self._read_to_client_frame():
             pass
         return list(self.awaited.values())
@@ -302,7 +306,7 @@ _OTHER_SEAM = b'"seam":"http"'
 
 
 def with_bytes(frame: Frame, raw: bytes) -> Frame:
-    """Return the frame with other bytes and the same decoded value."""
+    """Return a copy of the frame with the bytes `raw` and the same decoded value."""
     if raw == frame.raw:
         return frame
     return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, raw, value=frame.value, extra=frame.extra)

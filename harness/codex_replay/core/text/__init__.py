@@ -1,1 +1,1 @@
-"""Text for people: truncated, escaped, counted, and errors and durations in words."""
+"""Functions for the texts that people read: truncate, escape, form plurals, and describe errors and values."""

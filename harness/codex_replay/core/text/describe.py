@@ -1,4 +1,4 @@
-"""Values of other people's code as text."""
+"""Describe any value of a user's code as text, even if the value's own methods raise errors."""
 
 from __future__ import annotations
 

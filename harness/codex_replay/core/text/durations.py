@@ -1,4 +1,4 @@
-"""Parse the waiting times that options give."""
+"""Parse the waiting times in command-line options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ MOST = 1_000_000.0
 
 
 def parse_seconds(text: object) -> float:
-    """Return a number of seconds above 0; for any other text (nan, inf, -1) raises `ValueError` with the end of a sentence."""
+    """Return a number of seconds above 0.
+
+    For any other text (nan, inf, -1), raises `ValueError` with a text for the end of an error message.
+    """
     try:
         value = float(str(text))
     except ValueError:

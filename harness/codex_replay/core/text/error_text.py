@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 def error_text(error: BaseException) -> str:
-    """Return the message of an error; for an `OSError` the system's text with the file, without Python's `[Errno N]`."""
+    """Return the message of an error.
+
+    For an `OSError`, return the message of the operating system and the file name, without Python's `[Errno N]`.
+    """
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
     name = error.filename

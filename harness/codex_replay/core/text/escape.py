@@ -4,14 +4,17 @@ from __future__ import annotations
 
 
 def escape(text: str, keep: str = "") -> str:
-    """Return `text` with every character that a terminal might act on escaped (`\\x1b`), except for those of `keep`."""
+    """Return `text` with every character that may control a terminal escaped (`\\x1b`), except for the characters in `keep`."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
 def escape_json(text: str) -> str:
-    """Return a JSON text of the same value in which each character that a terminal might act on is an escape (`\\u001b`)."""
+    """Return a JSON text with every character that may control a terminal as a JSON escape (`\\u001b`).
+
+    The JSON value stays the same.
+    """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else _units(c) for c in text)

@@ -11,10 +11,11 @@ LONG = 200
 
 
 def last_words(lines: Sequence[str]) -> str:
-    """Return the end of a sentence about a program that ended: the line after ": ", or the statement that stderr is empty.
+    """Return a text for the end of a sentence about a program that has ended: a line of its stderr, or that stderr is empty.
 
-    The result is the last line that is not indented and has a letter or digit. Python writes the error below its traceback.
-    Node.js writes the error above its traceback, and then a closing brace and its version.
+    The quoted line of stderr is the last one that is not indented and has a letter or digit. The last such line is the error of
+    Python, which is below the traceback, and the error of Node.js, which is above the stack trace. The version that Node.js
+    writes at the end of its stderr is left out.
     """
     kept = [line for line in lines if line.strip() and not line.startswith("Node.js v")]
     outer = [line for line in kept if not line[0].isspace() and any(map(str.isalnum, line))]

@@ -1,8 +1,11 @@
-"""Replace paths and ids inside text: all in one pass, the longest first, and a path only if it covers whole path segments.
+"""Replace paths and ids inside a text in one pass.
 
-`/tmp` is in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`; not in `/var/tmp/x`, `/tmpfile` or `/tmp.old`. The inserted text
-is not searched again. The data is text or bytes, plain or inside JSON at any depth (`\\n/tmp`).
-fake-codex loads this module at start-up, so it does not import `re`."""
+If two paths or ids begin at the same place, the longer one is replaced. Only whole segments of a path are replaced.
+
+For example, the path `/tmp` is replaced in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`, but not in `/var/tmp/x`,
+`/tmpfile` or `/tmp.old`. The inserted text is not searched. The text may be a string or bytes, plain or inside JSON at any depth
+(`\\n/tmp`). This module does not import `re`, because fake-codex loads this module at start-up.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ _WINDOW = 24  # characters on either side of a path that decide whether it is on
 
 
 def substitute(data: AnyStr, new: Callable[[AnyStr], AnyStr], paths: Iterable[AnyStr], ids: Iterable[AnyStr] = ()) -> AnyStr:
-    """Return `data` with each old path and id replaced by `new(old)`; return the same object if none occurs.
+    """Return `data` with each old path and id replaced by `new(old)`. Return the same object if nothing is replaced.
 
-    Paths have no trailing slash, except a new path that is the root. An id ends at a word boundary: `redacted-1` does not match
-    in `redacted-12`.
+    Paths must have no trailing slash; only the root directory as a new path is `/`. An id must end at a word boundary:
+    `redacted-1` does not match in `redacted-12`.
     """
     found = [(at, -len(old), old) for old in paths for at in _find(data, old) if _is_path(data, at, at + len(old))]
     found += [(at, -len(old), old) for old in ids for at in _find(data, old) if not _goes_on(_after(data, at + len(old)))]
@@ -45,7 +48,7 @@ def _find(data: AnyStr, old: AnyStr) -> Iterator[int]:
 
 
 def _is_path(data: AnyStr, start: int, end: int) -> bool:
-    """Return True if a path begins at `start` and one of its segments ends at `end`."""
+    """Return True if `start` is the beginning of a path, and `end` is the end of one of the path's segments."""
     after = _after(data, end)
     if _in_segment(after) or (after[:1] == "." and _is_word(after[1:])):
         return False
@@ -56,7 +59,10 @@ def _is_path(data: AnyStr, start: int, end: int) -> bool:
 
 
 def _is_border(before: str) -> bool:
-    """Return True if a path can begin after a text: after an escape or a flag (`-I/x`), but not inside a segment or after `.`."""
+    """Return True if a path can begin after the text `before`.
+
+    A path can begin after an escape or a flag (`-I/x`), but not inside a path segment or after `.`.
+    """
     last = _unescaped(before[-6:]) or before[-1:]
     if not _in_segment(last) and last not in (".", "/"):
         return True
@@ -65,7 +71,7 @@ def _is_border(before: str) -> bool:
 
 
 def _after(data: AnyStr, end: int) -> str:
-    """Return the character after a place (decoded if it is escaped, at any depth) and a few characters after it."""
+    """Return the character after a place and a few more characters. An escaped character is decoded, at any depth."""
     after = _text(data[end : end + _WINDOW])
     if after[:2] == "\\\\":
         after = "\\" + after.lstrip("\\")

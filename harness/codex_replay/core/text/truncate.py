@@ -10,7 +10,7 @@ CUT = "..."
 
 
 def truncate(text: str, most: int) -> str:
-    """Return `text`, or its beginning of at most `most` characters with a mark that it was cut."""
+    """Return `text`, or its beginning of at most `most` characters with a mark at the end."""
     return text if len(text) <= most else text[: max(0, most - len(CUT))] + CUT
 
 
@@ -20,11 +20,10 @@ def shortened(text: str, most: int) -> str:
 
 
 def excerpts(texts: Sequence[str], most: int, before: int) -> list[str]:
-    """Shorten texts for a side-by-side view: if one has more than `most` characters, each text begins `before` characters before
-    the first difference.
+    """Shorten texts for a side-by-side view, if one of them has more than `most` characters.
 
-    Each text then has at most `most` characters; dots mark omitted characters, and the dots are never longer than the omitted
-    text.
+    Each shortened text begins `before` characters before the first difference, and has at most `most` characters. Dots mark
+    omitted characters. The dots are never longer than the omitted text.
     """
     if all(len(text) <= most for text in texts):
         return list(texts)

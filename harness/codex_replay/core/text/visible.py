@@ -1,4 +1,4 @@
-"""Text for a terminal without control characters; JSON text stays valid JSON."""
+"""Remove control characters from a text for a terminal. A JSON text stays valid JSON."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _OWN = re.compile("(\x1b\\[[0-9;]*m|\\A\r)")
 
 
 def visible(text: str, *, terminal: bool = False) -> str:
-    """Return `text` in which each character that a terminal acts on is a JSON escape (`\\u001b`).
+    """Return `text` with each character that may control a terminal as a JSON escape (`\\u001b`).
 
-    For a `terminal`, colours and a carriage return at the beginning are kept.
+    With `terminal`, colours and a carriage return at the beginning stay unchanged.
     """
     if not _ACTIVE.search(text):
         return text

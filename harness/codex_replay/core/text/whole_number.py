@@ -1,4 +1,4 @@
-"""Whole numbers in text that someone else wrote: a query, an option, an environment variable, a recording."""
+"""Parse a whole number in a text from outside the program: a query, an option, an environment variable, a recording."""
 
 from __future__ import annotations
 

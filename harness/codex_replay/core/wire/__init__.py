@@ -1,1 +1,1 @@
-"""The forms on the wire: JSON text, JSON-RPC messages, NDJSON lines, server-sent events."""
+"""Read and write the formats of the wire: JSON text, JSON-RPC messages, NDJSON lines, server-sent events, WebSocket messages."""

@@ -1,12 +1,14 @@
-"""Decode JSON from a client within limits; servers decode such JSON only with this module.
+"""Decode JSON from a client within limits.
 
-A text is refused (`NotJson`) if reading or writing it could end or stall the process: it is nested too deeply for a recursive
-reader, has too many tokens or escapes, contains a number with too many digits or out of the range of a float, or contains half a
-surrogate pair, which has no UTF-8 form. Sources: `MAX_DEPTH` is the limit of serde_json, which Codex reads with; this project
-chose the other limits.
+All servers of this project decode the JSON of clients with this module. A JSON text is refused (`NotJson`) if reading or writing
+it could end or block the process. A text is refused if it is nested too deeply for a recursive reader. A text is refused if it
+has too many tokens or escapes. A text is refused if a number has too many digits, or is out of the range of a float. A text is
+refused if it contains half a surrogate pair, which has no UTF-8 form. Sources: `MAX_DEPTH` is the limit of serde_json, which
+Codex reads with; this project chose the other limits.
 
-A long text is read with jiter, in less than half the time of Python's reader. A text that jiter refuses is read again by Python's
-reader, so that both have the same limits and the same refusals."""
+A long text is read with jiter, in less than half the time of Python's reader. If jiter refuses a text, Python's reader reads the
+text again. The limits and the refusals therefore do not depend on which of the two readers is used.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read(data: bytes) -> Any:
-    """Return the value of one JSON text; raises `NotJson` with part of a sentence."""
+    """Return the value of one JSON text. Raises `NotJson` with the reason as part of a sentence."""
     if len(data) > MAX_ESCAPES and data.count(b"\\") - data.count(b"\\\\") > MAX_ESCAPES:
         raise OutOfBounds(f"it has more than {MAX_ESCAPES:,} escapes")
     if len(data) > MAX_TOKENS and _tokens(data) > MAX_TOKENS:
@@ -49,7 +51,7 @@ def read(data: bytes) -> Any:
 
 
 def _fast(data: bytes) -> Any:
-    """Return the value of a text; None if jiter refuses the text, also for an unpaired surrogate."""
+    """Return the value of a JSON text, or None if jiter refuses the text. An unpaired surrogate is also refused."""
     from jiter import from_json  # most programs read no long text: it would slow every start
 
     try:
@@ -59,7 +61,7 @@ def _fast(data: bytes) -> Any:
 
 
 def out_of_bounds(data: bytes) -> str | None:
-    """Return why a text is too deep or too large to be read, or None; the text need not be JSON."""
+    """Return the reason why a text is nested too deeply or is too large, or None. The text need not be valid JSON."""
     try:
         read(data)
     except OutOfBounds as error:
@@ -70,9 +72,9 @@ def out_of_bounds(data: bytes) -> str | None:
 
 
 def check_size(value: Any) -> None:
-    """Raise `NotJson` for a decoded value that is nested too deeply or too large, or that has a number out of range.
+    """Raise `NotJson` for a decoded value that is nested too deeply, is too large, or has a number out of range.
 
-    A YAML alias counts at each use.
+    The value of a YAML alias counts once for each use of the alias.
     """
     level: list[Any] = [[value]]
     depth, total = -1, 0
@@ -98,7 +100,10 @@ def _is_out_of_range(number: float) -> bool:
 
 
 def _tokens(data: bytes) -> int:
-    """Return the number of JSON tokens; the number is exact only if it may exceed the limit."""
+    """Return the number of JSON tokens in a text.
+
+    If the number of tokens is surely below the limit, the result is only an estimate.
+    """
     most = data.count(b'"') // 2 + data.count(b",") + data.count(b"[") + data.count(b"{")
     if most <= MAX_TOKENS:
         return most

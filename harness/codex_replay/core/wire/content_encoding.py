@@ -1,6 +1,6 @@
-"""The content-encodings of HTTP bodies: identity, gzip, deflate (a zlib stream), zstd and br, and nested encodings.
+"""Decode and encode HTTP bodies by content-encoding: identity, gzip, deflate (a zlib stream), zstd and br, also nested.
 
-A few bytes can decode to gigabytes, so a body is decoded in pieces, up to a limit.
+A body is decoded in pieces up to a limit, because a few bytes can decode to gigabytes.
 
 Source: RFC 9110, section 8.4.1, RFC 8878 for zstd and RFC 7932 for br. The libraries are imported when a body needs them, because
 fake-codex loads this module at start-up."""
@@ -23,15 +23,15 @@ MAX_STREAMS = 10_000  # an event stream that is flushed at each event has one an
 
 
 class BadEncoding(ValueError):
-    """An unknown content-encoding, or a body that does not decode; the text is a sentence."""
+    """An unknown content-encoding, or a body that cannot be decoded. The error message is a sentence."""
 
 
 class TooLarge(BadEncoding):
-    """A body whose decoded form would be longer than the limit; decoding stops at the limit."""
+    """The decoded form of a body is longer than the limit. Decoding of a body stops at the limit."""
 
 
 def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
-    """Return a whole body without its content-encoding (None: identity); raises `BadEncoding`, or `TooLarge`."""
+    """Return a whole body decoded from its content-encoding (None means identity). Raises `BadEncoding` or `TooLarge`."""
     plain, whole = _decode(raw, encoding, limit)
     if not whole:
         raise BadEncoding(f"The body does not decode as {_name(encoding)}: it ends before its last block.")
@@ -39,9 +39,9 @@ def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
 
 
 def decode_partial(raw: bytes, encoding: str | None) -> bytes | None:
-    """Return the decodable part of a body, which may be truncated.
+    """Return the decodable part of a body that may be incomplete.
 
-    Returns None for an unknown encoding, for invalid bytes, and for a body of more than `MAX_DECODED` decoded bytes.
+    Returns None for an unknown encoding, for invalid bytes, and if the decoded body is longer than `MAX_DECODED` bytes.
     """
     try:
         return _decode(raw, encoding, MAX_DECODED)[0]
@@ -74,13 +74,19 @@ def _apply(plain: bytes, name: str) -> bytes:
 
 
 def detect(raw: bytes) -> str:
-    """Return the content-encoding that the first bytes of a body show; "" if they show no encoding, as with br."""
+    """Return the content-encoding that the first bytes of a body show, or "" if they show none.
+
+    The first bytes never show the encoding br.
+    """
     found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
     return found or ("deflate" if _is_zlib(raw) else "")
 
 
 def starts_as(raw: bytes, encoding: str) -> bool:
-    """Return False if the first bytes of a body rule out an encoding; an encoding without magic bytes is always possible."""
+    """Return False if a body cannot have an encoding, according to its first bytes.
+
+    An encoding without magic bytes is always possible.
+    """
     return raw.startswith(_MAGIC.get(encoding, b""))
 
 
@@ -97,7 +103,10 @@ def _wbits(name: str) -> int:
 
 
 def _decode(raw: bytes, encoding: str | None, limit: int) -> tuple[bytes, bool]:
-    """Return the decoded bytes, and whether the last compressed stream is complete; encodings are removed in reverse order."""
+    """Return the decoded bytes, and True if the last compressed stream is complete.
+
+    Nested encodings are decoded in reverse order.
+    """
     names = [name for name in _name(encoding).replace(" ", "").split(",") if name not in IDENTITY]
     if len(names) > MAX_LAYERS:
         raise BadEncoding(f"The body has {len(names)} nested content-encodings. Send at most {MAX_LAYERS}.")
@@ -134,9 +143,9 @@ def _undo(raw: bytes, name: str, limit: int) -> tuple[bytes, bool]:
 
 
 class _Brotli:
-    """A br stream: a few bytes can decode to very many, so the decoded bytes are returned in pieces.
+    """A br stream.
 
-    No bytes may follow the stream.
+    The decoded bytes are returned in pieces, because a few bytes can decode to very many. No bytes may follow a br stream.
     """
 
     unused_data = b""
@@ -156,9 +165,9 @@ class _Brotli:
 
 
 def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: int) -> tuple[bytes, bool]:
-    """Decompress several streams in a row, because a server may end a stream at each event.
+    """Decompress several streams in a row, because a server may end a stream after each event.
 
-    `size` is the number of bytes per step: beyond the limit, at most the output of one step is decoded.
+    `size` is the number of input bytes per step. At most the output of one step is decoded beyond the limit.
     """
     plain: list[bytes] = []
     view = memoryview(raw)
@@ -185,8 +194,10 @@ def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: 
 
 
 def _is_zlib(raw: bytes) -> bool:
-    """Return True if bytes begin as RFC 1950, section 2.2, requires; with an unusual window size the stream must be complete,
-    because the bytes may be text."""
+    """Return True if the bytes begin as a zlib stream (RFC 1950, section 2.2).
+
+    If the window size is unusual, the stream must also be complete, because such bytes may be plain text.
+    """
     if raw[:1] == b"" or raw[0] & 15 != 8 or raw[0] >> 4 > 7 or int.from_bytes(raw[:2]) % 31:
         return False
     if raw[0] == 0x78:

@@ -13,7 +13,10 @@ _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 
 
 def edited(raw: bytes, value: Any, edits: Iterable[tuple[Path, Any]]) -> bytes | None:
-    """Return an event with the values of `edits` in its JSON, or None if its lines do not contain the JSON `value`."""
+    """Return an event with the values of `edits` in its JSON.
+
+    Return None if the event's lines do not contain the JSON `value`.
+    """
     if value_of(_data_of(raw)[0]) != value:
         return None
     for path, new in edits:

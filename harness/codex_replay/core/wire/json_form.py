@@ -1,8 +1,9 @@
-"""The form of a JSON text: how it is written, without its content.
+"""Return the form of a JSON text: its spacing and notation, without its content.
 
-A recording keeps the value of a text, and the exact text too if that is not the compact JSON of the value (`http_frames`).
-Values are compared with ids bound and times masked. The form of the texts is compared separately: spacing, line ends,
-comments, and strings and numbers that are written in an unusual way.
+A recording keeps the value of a JSON text. If the text is not the compact JSON of its value, the recording also keeps the exact
+text (`http_frames`). A comparison of two recordings compares the values with ids bound and times masked, and compares the forms
+of the exact texts separately. The form contains spacing, line ends, comments, and marks for strings and numbers in an unusual
+notation.
 """
 
 from __future__ import annotations
@@ -16,12 +17,18 @@ _TOKEN = re.compile(r'"(?:[^"\\\r\n]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-
 
 
 def text_form(text: str) -> str:
-    """Return a JSON text in which each string is `"` and each number is `0`, with a `~` if it is written unusually."""
+    """Return a JSON text with each string replaced by `"` and each number by `0`.
+
+    A `~` marks a string or number whose notation is unusual.
+    """
     return _TOKEN.sub(_blank, text)
 
 
 def event_form(text: str, other: Callable[[str], str]) -> str:
-    """Return the block of an event with its JSON data normalised; `other` returns the replacement for each other line."""
+    """Return the text of a server-sent event with the form of its JSON data in place of the data.
+
+    The function `other` returns the replacement for any other line.
+    """
     # Not splitlines: U+2028 ends no line of an event stream.
     return "\n".join(text_form(line) if line.startswith("data:") else other(line) for line in text.split("\n"))
 

@@ -1,6 +1,6 @@
 """Find the position of a value in a JSON text, so that this value alone can be rewritten.
 
-The texts come from a recording and were decoded before, so the value always exists.
+The JSON texts come from a recording and were decoded before, so the path always leads to a value.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ def span(data: bytes, path: Path) -> tuple[int, int]:
 def spliced(data: bytes, path: Path, value: Any) -> bytes:
     """Return a JSON text with one value replaced.
 
-    The new value is written in the style of the old one, and all other bytes are unchanged.
+    The new value is written in the style of the old value. All other bytes stay unchanged.
     """
     start, end = span(data, path)
     return data[:start] + written(data[start:end], value) + data[end:]
 
 
 def written(old: bytes, value: Any) -> bytes:
-    """Return a value as JSON in the style of the value that it replaces: compact, and escaped to ASCII if the old value was."""
+    """Return a value as compact JSON.
+
+    If the text of the replaced value is escaped to ASCII, the new text is escaped to ASCII, too.
+    """
     try:
         if b"\\u" in old and ascii_dumps(loads(old)) == old:
             return ascii_dumps(value)
@@ -49,8 +52,10 @@ def written(old: bytes, value: Any) -> bytes:
 
 
 def _inner(text: str, at: int, step: str | int) -> int:
-    """Return where the member or item `step` of the value at `at` begins; if several members have one name, the last one
-    counts."""
+    """Return the position of the member or item `step` in the value that begins at `at`.
+
+    If several members have this name, return the last one.
+    """
     found, number = -1, 0
     end = {"{": "}", "[": "]"}.get(text[at], "")
     at = skip(text, at + 1)

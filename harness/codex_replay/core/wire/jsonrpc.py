@@ -1,4 +1,4 @@
-"""The kind of a JSON-RPC message, by its keys alone, in both directions.
+"""Determine the kind of a JSON-RPC message of either direction by its keys.
 
 Frames of the real app-server have no `jsonrpc` key and clients may leave it out (REAL-35, REAL-37), so this key is ignored."""
 
@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
 
 def kind(value: Any) -> Kind:
-    """Return the kind of a message: a request has method and id, a notification only method, a reply an id and result or
-    error."""
+    """Return the kind of a JSON-RPC message.
+
+    A request has `method` and `id`, a notification has only `method`, and a reply has `id` and `result` or `error`.
+    """
     if type(value) is not dict:
         return "other"
     if "method" in value:
@@ -32,7 +34,9 @@ def is_reply(value: Any) -> bool:
 
 
 def label(value: Any) -> str:
-    """Return a short name for people: the method, or `result of request 3`, or `error for request 3`, or `no message`."""
+    """Return a short name of a message for reports: the method, or `result of request 3`, or `error for request 3`, or `no
+    message`.
+    """
     sort = kind(value)
     if sort in ("request", "notification"):
         method = value["method"]

@@ -1,4 +1,7 @@
-"""The hosts that are this machine. A request to any other host may cost money, so the user must be warned first."""
+"""Recognise the host names of this machine.
+
+A request to any other host may cost money, so the user must be warned before it is sent.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Decode the percent-encoding of paths and queries. Few texts need this, and the standard `urllib.parse` is slow to import.
+"""Decode the percent-encoding of paths and queries.
+
+The standard module `urllib.parse` is slow to import, so it is imported only for a text that needs it.
 
 Source: RFC 3986, section 2.1, and the URL standard for the form of a query."""
 
@@ -6,7 +8,7 @@ from __future__ import annotations
 
 
 def unquoted(text: str) -> str:
-    """Return a part of a path without its percent-encoding."""
+    """Return a part of a path with its percent-encoding decoded."""
     if "%" not in text:
         return text
     from urllib.parse import unquote
@@ -15,7 +17,7 @@ def unquoted(text: str) -> str:
 
 
 def query_values(query: str) -> dict[str, list[str]]:
-    """Return the values of a query, or of a form, by their names."""
+    """Return a dictionary of the values in a query or in the body of a form."""
     if not query:
         return {}
     from urllib.parse import parse_qs

@@ -2,11 +2,12 @@
 
 This module handles the cases in which Python's reader gives a different result.
 
-serde_json refuses a whole line for a lone surrogate and for values nested more than 127 deep, at any place. serde_json refuses a
-message that has the same member twice. serde_json reads a list of a request's members, in their order, as a request. Numbers
-depend on the version of Codex (`read`). Sources: the real 0.92.0 (tests/data/bad_lines.ndjson), the real 0.169.0
-(tests/data/numbers.ndjson). fake-codex loads this module at start-up: `read` decides by substrings whether a line needs a closer
-look."""
+The server refuses a whole line if it contains a lone surrogate or more than 127 nested values at any place. The server refuses a
+message that has the same member twice. The server accepts a request in the form of a list that contains the request's members in
+order. The reading of numbers depends on the version of Codex (see `read`). Sources: the real 0.92.0
+(tests/data/bad_lines.ndjson), the real 0.169.0 (tests/data/numbers.ndjson). The program fake-codex loads this module at start-up.
+To save time, `read` examines a line in detail only if the line contains certain substrings.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +29,13 @@ _NUMBER = "$serde_json::private::Number"
 
 
 class Named(float):
-    """A float that the real server calls `named` in its error messages."""
+    """A float; `named` is the text for this number in the real server's error messages."""
 
     named = "map"
 
 
 def float_text(value: float, plus: str = "") -> str:
-    """Return a float as serde_json writes it; newer versions of it write `e+16` for `e16` (`plus`)."""
+    """Return a float as serde_json writes it. With `plus`, write `e+16` in place of `e16`, as newer versions of serde_json do."""
     text = repr(value)
     mantissa, found, exponent = text.partition("e")
     if not found:
@@ -61,14 +62,17 @@ def _double(text: str) -> float:
 
 
 def _integer(text: str) -> int | float:
-    """Read an integer; an integer that does not fit, and `-0`, becomes a double."""
+    """Read an integer. The integer `-0`, or one that does not fit into 64 bits, becomes a double."""
     if len(text) < 21 and text != "-0" and (value := int(text)) in _INTEGERS:
         return value
     return _double(text)
 
 
 def _number(text: str) -> Any:
-    """Read a number whose text is kept: it becomes a float if that float is written as the same text, otherwise a map."""
+    """Read a number whose text must not change.
+
+    If a float has exactly the text of the number, the number becomes that float; otherwise it becomes a map with the text.
+    """
     value = float(text)
     mantissa, found, exponent = text.lower().partition("e")
     if value - value:
@@ -87,7 +91,7 @@ def _number(text: str) -> Any:
 
 
 def _wide_integer(text: str) -> Any:
-    """Read an integer whose text is kept if the integer does not fit 128 bits."""
+    """Read an integer. An integer that does not fit into 128 bits is kept as a text."""
     if len(text) <= _DIGITS + 1 and (value := int(text)) in _WIDE_INTEGERS:
         return value
     return _number(text)
@@ -97,12 +101,12 @@ _scan_doubles, _scan_texts = scanner(_double, _integer), scanner(_number, _wide_
 
 
 def read(line: bytes, texts: bool = False) -> Any:
-    """Return the message that the real server reads from a client's line; None if the server reads no message and sends no
-    answer.
+    """Return the message that the real server reads from a client's line.
 
-    A number that does not fit an integer of 64 bits is a double, and the line is refused if it is out of range. With `texts`,
-    such a number is kept as a text, as in newer versions of Codex: no number is out of range, but some of these texts become maps
-    where the server needs a value.
+    Return None if the server reads no message and sends no answer. A number that does not fit into an integer of 64 bits becomes
+    a double; if it is out of the range of a double, the line is refused. With `texts`, the text of a number that does not fit is
+    kept, as in newer versions of Codex, and no number is out of range. With `texts`, some numbers become maps, which the server
+    does not accept in place of a number.
     """
     try:
         value = loads(line, _scan_texts if texts else _scan_doubles)
@@ -133,7 +137,7 @@ def wide_integer(value: Any) -> str | None:
 
 
 def _of_members(values: list[Any]) -> dict[str, Any] | None:
-    """Return the request that an array of its members represents; None if the array does not represent a request."""
+    """Return the request that a list of its members represents, or None if the list does not represent a request."""
     return dict(zip(_MEMBERS, values, strict=False)) if 2 <= len(values) <= 3 else None
 
 
@@ -155,7 +159,7 @@ def _depth(value: Any) -> int:
 
 
 def _is_plain(line: bytes, value: dict[str, Any]) -> bool:
-    """Return True if no member of the message's type is duplicated."""
+    """Return True if the line has none of the members of a JSON-RPC message twice."""
     names = [name for name, _, _ in members(str(line, "utf-8"))]
     counted = ["id", "method", "params"] if "method" in value else ["id", "result" if "result" in value else "error"]
     return all(names.count(name) < 2 for name in counted)

@@ -1,9 +1,9 @@
 """Encode and decode server-sent events as bytes.
 
-The decoder is a plain state machine: bytes go in, blocks come out, and it does no input or output. The joined `raw` of all blocks
-is exactly the input, comments and unusual line ends included. A recorder can therefore store a stream, and a replayer can send
-the same bytes. Line ends may be LF, CRLF or CR; they may be mixed, or split between two calls. Events are interpreted by the
-rules of the HTML standard, section 9.2 (server-sent events).
+The decoder is a plain state machine without input or output: it takes bytes and returns blocks. The joined `raw` bytes of all
+blocks equal the input, with comments and unusual line ends. Therefore a recorder can store a stream, and a player can send the
+same bytes. A line may end with LF, CRLF or CR. A CRLF may be split between two calls. Events are interpreted by the rules of the
+HTML standard, section 9.2 (server-sent events).
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Block(Value):
-    """The lines between two blank lines: one event, only comments, or (at the end of a stream) an incomplete event.
+    """One block of an event stream: the lines between two blank lines.
 
-    `event` is the event's name ("" if none is given: a browser would use "message"), `data` the joined data lines or None without
-    data lines (then nothing is dispatched), `id` and `retry` as sent or None, `comments` without their colon, `raw` the exact
-    bytes, including the blank line at the end. `complete` is False for a last block without a blank line at its end.
+    A block is an event, only comments, or (at the end of a stream) an incomplete event.
+
+    `event` is the event's name, or "" if the block names no event (a browser then uses the name "message"). `data` are the joined
+    data lines, or None without data lines. A block without data lines is not dispatched. `id` and `retry` have the values as
+    sent, or None. `comments` are the comments without their colon. `raw` are the exact bytes, including the blank line at the
+    end. `complete` is False for a last block without a blank line at its end.
     """
 
     raw: bytes
@@ -36,10 +39,10 @@ class Block(Value):
 
 
 def encode(data: bytes, event: bytes = b"", *, newline: bytes = b"\n") -> bytes:
-    """Write one event: `event:`, a `data:` line for each line of `data`, and a blank line.
+    """Return the bytes of one event: `event:`, a `data:` line for each line of `data`, and a blank line.
 
-    `data` is split only at LF, as the standard requires; a CR in `data` would end a line for the reader, so it raises ValueError.
-    `newline` is the line end to write: LF as all known servers do, or CRLF.
+    `data` is split only at LF, as the standard requires. A CR in `data` raises ValueError, because a reader would treat it as a
+    line end. `newline` is the line end to write: LF, which all known servers use, or CRLF.
     """
     if b"\r" in data or b"\n" in event or b"\r" in event:
         raise ValueError("the data of an SSE event must not contain CR, and its name must not contain a line end")
@@ -52,9 +55,10 @@ def encode(data: bytes, event: bytes = b"", *, newline: bytes = b"\n") -> bytes:
 
 
 class Decoder:
-    """Turn a byte stream into `Block`s; the bytes may be cut anywhere.
+    """Convert a byte stream to `Block`s.
 
-    A CR at the end of the input is kept back until the next byte shows whether a LF follows.
+    The bytes may come in chunks of any size. A CR at the end of a chunk is buffered until the next byte shows whether a LF
+    follows.
     """
 
     def __init__(self) -> None:
@@ -65,7 +69,7 @@ class Decoder:
         self._first = True
 
     def feed(self, data: bytes) -> list[Block]:
-        """Take the next bytes; return the blocks that are now complete."""
+        """Take the next bytes of the stream. Return the blocks that are now complete."""
         self._buffer += data
         return self._take(final=False)
 

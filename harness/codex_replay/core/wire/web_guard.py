@@ -1,9 +1,9 @@
 """Detect requests to a local server that come from a web page of another site, by the headers that browsers add.
 
-A page can make any browser on this machine send requests here. Two headers identify such requests, and a page cannot forge them:
-the name that the page used for the server (`Host`; a name that an attacker's DNS resolves to 127.0.0.1 is still that name), and
-the origin of the page (`Origin`, or `Sec-Fetch-Site` if there is no origin). Programs other than browsers do not send `Origin`
-and `Sec-Fetch-Site`.
+A page can make any browser on this machine send requests here. Two headers identify such requests, and a page cannot forge them.
+`Host` has the name that the page used for the server, even if an attacker's DNS resolves this name to 127.0.0.1. `Origin`, or
+`Sec-Fetch-Site` if there is no `Origin`, shows the origin of the page. Programs other than browsers do not send `Origin` and
+`Sec-Fetch-Site`.
 
 Sources: RFC 9112, section 3.2, for Host; the Fetch standard for Origin; the Fetch Metadata specification for Sec-Fetch-Site.
 """
@@ -30,7 +30,7 @@ class WebGuard:
         self._good: set[str] = set()  # Host headers that were already judged
 
     def refusal(self, headers: Iterable[tuple[str, str]], target: str = "/") -> str | None:
-        """Return why a request is refused; None if it is allowed."""
+        """Return the reason why a request is refused, or None if the request is allowed."""
         hosts, origin, site = [], None, None
         for name, value in headers:
             if len(name) == 4 and name.lower() == "host":
@@ -68,7 +68,7 @@ class WebGuard:
 
 
 def from_page(headers: Iterable[tuple[str, str]]) -> bool:
-    """Return True if a web page of any origin has made the request."""
+    """Return True if a web page has sent the request, whatever the origin of the page."""
     for name, value in headers:
         low = name.lower()
         if low == "origin" or (low == "sec-fetch-site" and value.lower() != "none"):

@@ -1,8 +1,8 @@
 """Convert WebSocket messages from and to bytes, without I/O: RFC 6455 with permessage-deflate (RFC 7692).
 
-The `websockets` library does the framing. This module joins frames to messages, keeps unusual facts of the wire (fragments,
-compression), and stays within limits. If a message is too long or cannot be decompressed, only its size is kept, and reading
-continues.
+The `websockets` library does the framing. This module joins frames to messages, notes unusual properties of a message (fragments,
+compression), and limits the size of messages. If a message is too long or cannot be decompressed, only its size is kept, and the
+reader continues with the next message.
 
 Source: RFC 6455, RFC 7692. fake-codex does not load this module at start-up, because `websockets` takes 30 ms to import."""
 
@@ -39,8 +39,8 @@ _FLUSHED = b"\x00\x00\xff\xff"  # how a compressed message ends; it is not sent 
 class Message(NamedTuple):
     """One message or control frame: `kind` is "text", "binary", "ping", "pong", "close" or "lost".
 
-    If the message had several frames, `fragments` are their sizes. A "lost" message could not be kept: it was too long, or its
-    compression is broken (`why`); `size` is its number of bytes as sent.
+    If the message had several frames, `fragments` are the sizes of the frames. A "lost" message was too long, or its compression
+    is invalid; `why` is the reason, and `size` is the number of bytes as sent.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Message(NamedTuple):
 
     @property
     def code(self) -> int | None:
-        """The code of a close frame, None if it has none or is invalid."""
+        """The code of a close frame, or None if the frame has no code or is invalid."""
         return int.from_bytes(self.data[:2], "big") if self.kind == "close" and len(self.data) >= 2 else None
 
     @property
@@ -66,9 +66,8 @@ def _values(headers: Headers, name: str) -> str:
 
 
 def compression(headers: Headers) -> tuple[PerMessageDeflate | None, PerMessageDeflate | None]:
-    """Return the compression of the client's messages and of the server's messages, as the headers of a 101 answer state it.
-
-    Use each result for only one side (a `Decoder` or an `Encoder`). Raises ValueError for another extension.
+    """Return the compression of the client's messages and the compression of the server's messages, from the headers of a 101
+    response. Use each of the two returned objects in only one `Decoder` or `Encoder`. Raises ValueError for another extension.
     """
     given = _values(headers, "sec-websocket-extensions")
     if not given:
@@ -92,9 +91,9 @@ def compression(headers: Headers) -> tuple[PerMessageDeflate | None, PerMessageD
 
 
 def offer_accepted(headers: Headers) -> tuple[str, PerMessageDeflate] | None:
-    """Return the answer to a client's offer of permessage-deflate, and the compression for the server's side.
+    """Return the header value that accepts a client's offer of permessage-deflate, and the compression for the server's side.
 
-    Returns None if there is no offer.
+    Returns None if the client makes no offer.
     """
     given = _values(headers, "sec-websocket-extensions")
     if not given:
@@ -150,9 +149,9 @@ class _Inflate(Extension):
         return Frame(frame.opcode, data, frame.fin, False, frame.rsv2, frame.rsv3)
 
     def _inflated(self, data: bytes) -> bytes:
-        """Return the content, or b"" for a message that is too long.
+        """Return the decompressed content, or b"" for a message that is too long.
 
-        The rest of a long message is also decompressed, because the next message refers to it.
+        A message that is too long is decompressed completely, because the compression of the next message depends on it.
         """
         decoder = self._decoder
         try:
@@ -170,7 +169,10 @@ class _Inflate(Extension):
         return b""
 
     def skipped(self, head: int, size: int) -> None:
-        """Take note of a frame of `size` bytes that was dropped undecoded; `head` is its first byte."""
+        """Take note of a frame that was dropped undecoded.
+
+        `head` is the first byte of the frame, and `size` is its length in bytes.
+        """
         if head & 15 != Opcode.CONT:
             self.compressed = bool(head & 64)
         self.size, self.why = size, "it is too long"
@@ -184,9 +186,9 @@ class _Inflate(Extension):
 class Decoder:
     """A reader of the messages of one direction; `masked` is True for the direction of the client.
 
-    A message of more than `limit` bytes (decompressed) is "lost". A message with a frame of more than `limit` bytes is also
-    "lost", and such a frame is not buffered. If the peer breaks the protocol, `broken` is a sentence with the error, and nothing
-    more is read; otherwise `broken` is None. `pending` is True while a message is incomplete.
+    A message of more than `limit` decompressed bytes becomes a "lost" message. A message with a frame of more than `limit` bytes
+    also becomes a "lost" message; such a frame is not buffered. If the peer violates the protocol, `broken` is a sentence with
+    the error, and the decoder reads nothing more. Otherwise `broken` is None. `pending` is True while a message is incomplete.
     """
 
     def __init__(self, masked: bool, deflate: PerMessageDeflate | None = None, limit: int = 64 << 20) -> None:
@@ -220,7 +222,10 @@ class Decoder:
         return ready
 
     def close(self) -> None:
-        """Release the state immediately, because the parser refers to itself and compression takes much memory."""
+        """Release the memory of the decoder immediately.
+
+        Without a call of `close`, Python would release the decoder's memory late, because the parser refers to itself.
+        """
         self._frames.close()
         self._inflate = _Inflate(None, 0)
         self._stream = StreamReader()
@@ -303,7 +308,7 @@ class Decoder:
 
 
 class _Raw(Extension):
-    """Marks a frame as compressed and leaves its bytes as they are."""
+    """Mark a frame as compressed, and leave the bytes of the frame unchanged."""
 
     name = ExtensionName("permessage-deflate")
 
@@ -325,8 +330,11 @@ class Encoder:
         self.deflate = deflate
 
     def message(self, kind: str, data: bytes, *, compressed: bool = True, fragments: Sequence[int] = ()) -> bytes:
-        """Return the bytes of a message or control frame; compressed with `compressed` if possible, and split as `fragments`
-        states."""
+        """Return the bytes of a message or control frame.
+
+        With `compressed`, the message is compressed if possible. `fragments` are the sizes of the frames into which the message
+        is split.
+        """
         used: list[Any] = [self.deflate] if compressed and self.deflate is not None else []
         opcode = _OPCODES[kind]
         if not fragments:
@@ -344,7 +352,10 @@ class Encoder:
         return self.message("close", b"" if code is None else code.to_bytes(2, "big") + reason[:123])
 
     def broken_deflate(self, data: bytes = b"\xff\xff\xff\xff\xff") -> bytes:
-        """Return a text message that is marked as compressed but is not compressed: a receiver must report an error."""
+        """Return a text message that is marked as compressed but is not compressed.
+
+        A receiver must report an error for this message.
+        """
         return Frame(Opcode.TEXT, data).serialize(mask=self._masked, extensions=[_Raw()])
 
 

@@ -2,10 +2,10 @@
 
     python -m codex_replay.reference.editor_client CODEX
 
-The client starts `CODEX app-server`, speaks JSON-RPC with it as docs/contract/editor.md describes, and is controlled by the
-NDJSON lines of docs/editor-client.md on its own stdin and stdout. The editor client uses only the standard library; at its start,
-it imports only the modules that every turn needs. The name `TYPE_CHECKING` is defined without `typing`, because type checkers
-know the name itself.
+The client starts `CODEX app-server` and speaks JSON-RPC with it, as docs/contract/editor.md describes. A test controls the client
+by NDJSON lines on the client's stdin and stdout, as docs/editor-client.md describes. The editor client uses only the standard
+library, and at its start imports only the modules that every turn needs. The modules define `TYPE_CHECKING` without importing
+`typing`, because type checkers recognise the name.
 
     __main__     one loop over the two inputs, the driver's and the server's
     connection   JSON-RPC with the server: lines, ids, pending requests (connection.lua)

@@ -1,5 +1,7 @@
-"""Run the client: `python -m codex_replay.reference.editor_client CODEX`; docs/editor-client.md describes its input and
-output."""
+"""Run the editor client: `python -m codex_replay.reference.editor_client CODEX`.
+
+The page docs/editor-client.md describes the client's input and output.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class NoCommand(ValueError):
-    """The driver's line is not a command of docs/editor-client.md."""
+    """A line of the driver is not a command that docs/editor-client.md lists."""
 
 
 def report(what: str, **fields: Any) -> None:
-    """Send the driver a report on the visible output."""
+    """Send the driver a report of a text that an editor would show."""
     os.write(1, dumps({"report": what, **fields}).encode() + b"\n")
 
 
@@ -44,7 +46,7 @@ def obey(session: Session, line: bytes) -> bool:
 
 
 def run(session: Session) -> None:
-    """Serve the driver and the server until the driver sends shutdown or closes its side."""
+    """Process the lines of the driver and of the server until the driver sends shutdown or closes the client's stdin."""
     rest = b""
     while True:
         inputs: list[Any] = [0] if session.connection is None else [0, session.connection]

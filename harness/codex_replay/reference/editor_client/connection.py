@@ -1,8 +1,9 @@
-"""Start and stop the server process, encode and decode JSON-RPC, and pass incoming messages on.
+"""Start and stop the server process, encode and decode JSON-RPC, and pass the server's messages to the session.
 
-Strategy: only `write` and `stop` block; the loop in `__main__` calls `receive` when the server's stdout is readable. Lines end
-only at b"\\n" and are decoded as a whole, so that neither a chunk border nor an unusual character in a string can split a
-line."""
+Strategy: only `write` and `stop` block; the loop in `__main__` calls `receive` when the server's stdout is readable. Only b"\\n"
+ends a line, and a line is decoded only when it is complete. As a result, neither a chunk border nor an unusual character in a
+string splits a line.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +27,11 @@ GRACE = 5.0
 
 
 class Disconnected(Exception):
-    """The server has exited, or could not be started; the text has the reason."""
+    """The server has exited, or could not be started. The error message has the reason."""
 
 
 class Connection:
-    """One run of the server.
+    """A connection to one process of the server.
 
     `on_message` gets the notifications and requests of the server. Raises `Disconnected` if the server cannot be started.
     """
@@ -46,13 +47,16 @@ class Connection:
             raise Disconnected(f"{command[0]} cannot be started ({error.strerror}).") from None
 
     def fileno(self) -> int:
-        """The descriptor to wait on for output of the server."""
+        """The file descriptor of the server's output, on which the caller waits."""
         return self._process.stdout
 
     # -- out -------------------------------------------------------------------------------------------------------------
 
     def request(self, method: str, params: Any, then: Then, failed: Failed) -> None:
-        """Send a request; `then` is called with the result, or `failed` with the error message. Raises `Disconnected`."""
+        """Send a request.
+
+        When the reply comes, `then` is called with the result, or `failed` with the error message. Raises `Disconnected`.
+        """
         asked = self._next_id
         self._next_id += 1
         self._waiting[asked] = (then, failed)
@@ -87,7 +91,10 @@ class Connection:
     # -- in --------------------------------------------------------------------------------------------------------------
 
     def receive(self) -> None:
-        """Read once, and pass on each complete message. Raises `Disconnected` at the end of the server's stdout."""
+        """Read from the server once, and process each complete message.
+
+        Raises `Disconnected` at the end of the server's stdout.
+        """
         data = os.read(self._process.stdout, 1 << 16)
         if not data:
             raise Disconnected(self._epitaph())
@@ -113,7 +120,7 @@ class Connection:
             self.answered(message)
 
     def decode(self, line: bytes) -> Message | None:
-        """Return the message of a line, or None for an invalid line, which is ignored."""
+        """Return the message in a line, or None for an invalid line. The client ignores invalid lines."""
         try:
             message = loads(line)
         except ValueError:
@@ -121,7 +128,7 @@ class Connection:
         return message if isinstance(message, dict) else None
 
     def answered(self, reply: Message) -> None:
-        """Pass a reply to the caller that waits for it."""
+        """Call the function that waits for this reply."""
         asked = reply["id"]
         if isinstance(asked, bool) or not isinstance(asked, int) or asked not in self._waiting:
             return
@@ -141,10 +148,10 @@ class Connection:
         return f"codex has ended (exit status {status})." if status >= 0 else f"codex was killed (signal {-status})."
 
     def stop(self, *, patient: bool) -> None:
-        """End the server: close its stdin and, if that is not enough, terminate it; no child process is left.
+        """End the server: close its stdin and, if that is not enough, terminate the server.
 
-        A server that waits for an approval does not end when its stdin is closed. Such a server is terminated, whatever the value
-        of `patient`.
+        No child process is left. A server that waits for an approval does not end when its stdin is closed, and is therefore
+        terminated, whatever the value of `patient`.
         """
         self._process.close()
         for end in (None, self._process.terminate, self._process.kill)[not patient :]:

@@ -1,7 +1,8 @@
-"""A running server program: started with pipes for its stdin and stdout, waited for, signalled.
+"""Start a server program with pipes for its stdin and stdout, wait for its end, and send it signals.
 
-This is the small part of `subprocess` that an editor client needs. Loading `subprocess` takes longer than a short turn, and a
-suite starts an editor for every case."""
+This module contains the small part of `subprocess` that an editor client needs. Loading `subprocess` takes longer than a short
+turn, and a suite starts an editor client for every case.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ PAUSE = 0.002
 
 
 class Process:
-    """A started program: `stdin` and `stdout` are our ends of its pipes. Raises OSError if it cannot be started."""
+    """A started program.
+
+    `stdin` and `stdout` are the client's ends of the program's pipes. Raises OSError if it cannot be started.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
         theirs_in, self.stdin = os.pipe()
@@ -38,13 +42,15 @@ class Process:
             os.close(theirs_out)
 
     def close(self) -> None:
-        """Close our ends of the pipes, so that the program's stdin ends."""
+        """Close the client's ends of the pipes, so that the program reads the end of its stdin."""
         os.close(self.stdin)
         os.close(self.stdout)
 
     def wait(self, seconds: float) -> int | None:
-        """Return the exit status (negative: the signal that killed it), or None if the program is still running after this many
-        seconds."""
+        """Return the exit status, or None if the program still runs after this many seconds.
+
+        A negative status is the number of the signal that killed the program.
+        """
         deadline = time.monotonic() + seconds
         while self._status is None:
             ended, status = os.waitpid(self._pid, os.WNOHANG)
@@ -57,7 +63,7 @@ class Process:
         return self._status
 
     def terminate(self) -> None:
-        """Ask the program to end."""
+        """Send the program SIGTERM, so that it ends."""
         self._signal(SIGTERM)
 
     def kill(self) -> None:

@@ -1,9 +1,9 @@
 """One thread and its turns: prompts in, text out, and approvals during the turn.
 
-Strategy: prompts wait in a queue; `_advance` takes the next possible step: start the server, shake hands, start the thread, start
-the turn. If the server exits, all of this is reset, so that the next prompt begins with a new server. Fields are read in both
-spellings: the document uses `thread_id`, the real server uses `threadId`. The codex/event/* notifications are ignored, because
-item/* and turn/* have the same content.
+Strategy: prompts wait in a queue. `_advance` takes the next possible step: start the server, initialize the connection, start the
+thread, start the turn. If the server exits, the session forgets all steps, and the next prompt starts a new server. The fields of
+messages are read in two spellings: the document uses `thread_id`, the real server uses `threadId`. The codex/event/*
+notifications are ignored, because item/* and turn/* have the same content.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
 
 
 def field(value: Any, name: str) -> Any:
-    """Return a field of an object by its camelCase name, even if the object spells the name in snake_case.
+    """Return the field of an object that has the camelCase name `name`, or the same name in snake_case.
 
     Returns None if the field is missing.
     """
@@ -38,7 +38,7 @@ def field(value: Any, name: str) -> Any:
 
 
 class Session:
-    """The state of the editor. `report(kind, **fields)` shows a report to the user."""
+    """The state of the editor client. The function `report(kind, **fields)` shows a report to the user."""
 
     def __init__(self, codex: str, report: Report) -> None:
         self.connection: Connection | None = None
@@ -65,7 +65,7 @@ class Session:
     # -- what the user does ------------------------------------------------------------------------------------------------
 
     def prompt(self, text: str) -> None:
-        """Send a prompt; if a turn is running, send it after the turn."""
+        """Send a prompt. If a turn is running, send the prompt after the turn."""
         self._prompts.append(text)
         self._guarded(self._advance)
 
@@ -104,7 +104,7 @@ class Session:
             self._guarded(self.connection.receive)
 
     def disconnected(self, why: str) -> None:
-        """The server has exited: report it, end the open turn, and start the server again at the next prompt."""
+        """Report that the server has exited, and end the open turn. The next prompt starts the server again."""
         self.close()
         waiting = len(self._prompts) + self._running
         self._prompts.clear()
@@ -207,7 +207,7 @@ class Session:
             handler(params)
 
     def requested(self, message: Message, params: Message) -> None:
-        """Handle a request of the server: an approval, or a request that this client does not know."""
+        """Handle a request of the server for an approval, or an unknown request of the server."""
         assert self.connection is not None
         kind = APPROVALS.get(message["method"])
         if kind is None:
@@ -219,7 +219,7 @@ class Session:
         self._report("approval", id=self._approvals, kind=kind, **report)
 
     def on_turn_started(self, params: Message) -> None:
-        """Handle turn/started, which may come before the response."""
+        """Handle turn/started, which may come before the response to turn/start."""
         self._know_turn(field(field(params, "turn"), "id"))
 
     def on_item_agentMessage_delta(self, params: Message) -> None:  # noqa: N802 - the method's name
@@ -227,7 +227,7 @@ class Session:
         self.show(str(field(params, "itemId")), str(params.get("delta", "")))
 
     def show(self, item: str, text: str) -> None:
-        """Append a text to the answer; each message of a turn is a separate paragraph."""
+        """Append a text to the displayed answer. Each message of a turn is a separate paragraph."""
         if item not in self._shown and self._spoke:
             self._report("text", text="\n\n")
         self._shown.add(item)
@@ -235,7 +235,7 @@ class Session:
         self._report("text", text=text)
 
     def on_item_completed(self, params: Message) -> None:
-        """Show a completed item that had no deltas: an answer, or the output of a command."""
+        """Show a completed item (an answer, or the output of a command) that had no deltas."""
         item = field(params, "item")
         printed = field(item, "aggregatedOutput")
         if field(item, "type") == "commandExecution" and printed and str(item.get("id")) not in self._shown:
@@ -271,7 +271,7 @@ class Session:
         self._report("error", message=self._complaint)
 
     def on_turn_completed(self, params: Message) -> None:
-        """End the turn. Ignore a repeated end of an earlier turn, which the server may send while the next turn starts."""
+        """End the turn. Ignore the repeated end of an earlier turn, which may come while the next turn starts."""
         turn = field(params, "turn")
         name = field(turn, "id")
         if isinstance(name, str) and name in self._ended:

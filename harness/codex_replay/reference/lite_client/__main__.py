@@ -1,4 +1,7 @@
-"""Run the client with the prompt in argv. Print the model's last text on stdout, or an error on stderr with exit status 1."""
+"""Run the client with the prompt in argv.
+
+Print the model's last text on stdout. After an error, print the error message on stderr and exit with status 1.
+"""
 
 from __future__ import annotations
 

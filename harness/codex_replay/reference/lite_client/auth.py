@@ -57,7 +57,10 @@ class Auth:
         return found
 
     def store(self, answer: dict[str, Any]) -> None:
-        """Store the tokens of a refresh and write them to the file, and keep all other members of the file. Raises `Problem`."""
+        """Store the tokens of a refresh, and write them to the file.
+
+        All other members of the file stay unchanged. Raises `Problem`.
+        """
         tokens = {**self.tokens, "access_token": answer["access_token"]}
         if answer.get("refresh_token"):
             tokens["refresh_token"] = answer["refresh_token"]
@@ -68,10 +71,10 @@ class Auth:
 
 
 def uses_chatgpt(document: dict[str, Any]) -> bool:
-    """Return True if the file has a ChatGPT login.
+    """Return True if auth.json has a ChatGPT login.
 
-    `auth_mode` names the kind of login. In a file without `auth_mode` (Codex 0.92 writes such files), an API key takes
-    precedence.
+    `auth_mode` names the kind of login. Codex 0.92 writes files without `auth_mode`; in such a file, an API key has priority over
+    a ChatGPT login.
     """
     mode = document.get("auth_mode")
     if mode in ("chatgpt", "api_key"):
@@ -94,7 +97,7 @@ def account_of(id_token: object) -> str | None:
 
 
 def jwt_claims(token: str) -> dict[str, Any]:
-    """Return the claims of a JWT, without a check of its signature; empty if the text is not a JWT."""
+    """Return the claims of a JWT, without checking its signature. Return an empty dictionary if the text is not a JWT."""
     import base64  # late: few logins need to be asked for their account
 
     parts = token.split(".")
@@ -114,7 +117,10 @@ def _in_form_of(old: object, jwt: str) -> object:
 
 
 def write(path: str, document: dict[str, Any]) -> None:
-    """Replace the file atomically, so that a reader sees the old or the new file, and keep it private. Raises `Problem`."""
+    """Replace auth.json atomically, so that a reader sees the old or the new file, and make the file readable only for its owner.
+
+    Raises `Problem`.
+    """
     import contextlib  # late: they are slow to load, and few runs have tokens to write
     import json
 

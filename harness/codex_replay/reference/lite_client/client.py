@@ -1,4 +1,6 @@
-"""One conversation: send the input, answer the calls, send everything again, until the model sends only text."""
+"""A conversation with the backend: send the input, answer the model's calls, and send everything again, until the model sends
+only text.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ MOST_REQUESTS = 100
 
 
 class FallBack(Exception):
-    """The backend has no WebSocket: use HTTP."""
+    """The backend does not support WebSockets. The client must use HTTP."""
 
 
 class Client:
@@ -42,14 +44,14 @@ class Client:
         self.over_http = settings.transport != "websocket"
 
     def run(self, prompt: str) -> str:
-        """Return the model's last words on a prompt; raises `Problem`."""
+        """Send a prompt and return the last text of the model. Raises `Problem`."""
         try:
             return self.converse(prompt)
         finally:
             self.leave()
 
     def converse(self, prompt: str) -> str:
-        """Ask and answer calls until the model sends only text."""
+        """Send requests and answer the model's calls until the model sends only text."""
         input_ = [user_message(prompt)]
         for _ in range(MOST_REQUESTS):
             answer = self.ask(input_)
@@ -64,7 +66,7 @@ class Client:
         return [*input_, *message, *self.tools.outputs(answer.calls)]
 
     def ask(self, input_: list[Item]) -> Reply:
-        """Send one request; on a 401, refresh the tokens once and send it again."""
+        """Send one request. After a 401, refresh the tokens once and send the request again."""
         body = self.body(input_)
         try:
             return self.send(body)
@@ -75,7 +77,7 @@ class Client:
             return self.send(body)
 
     def may_refresh(self) -> bool:
-        """Return True for a ChatGPT login: only it has tokens to refresh."""
+        """Return True for a ChatGPT login, because only a ChatGPT login has tokens that can be refreshed."""
         return self.auth.chatgpt
 
     def refresh(self) -> None:
@@ -83,7 +85,7 @@ class Client:
         self.auth.store(tokens.refresh(self.settings.token_url, self.auth.refresh_token(), self.settings.timeout))
 
     def send(self, body: Item) -> Reply:
-        """Send one request and read its stream to the end."""
+        """Send one request and read the stream of its response to the end."""
         if not self.over_http:
             try:
                 return self.send_message(body)
@@ -125,7 +127,7 @@ class Client:
             self.socket = None
 
     def events(self, answer: transport.Answer) -> Iterator[tuple[str, str]]:
-        """Yield the events of an answer; subclasses can observe them here."""
+        """Yield the events of an answer. A subclass may override this method to observe the events."""
         return sse.events(answer.chunks())
 
     def url(self) -> str:
@@ -146,7 +148,7 @@ class Client:
         return {**found, "chatgpt-account-id": account} if account else found
 
     def body(self, input_: list[Item]) -> Item:
-        """Return the request's body, in the order of the specification."""
+        """Return the body of a request, with its members in the order of the specification."""
         found: Item = {
             "model": self.settings.model,
             "instructions": self.settings.instructions,
@@ -165,12 +167,15 @@ class Client:
 
 
 def read_events(events: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the events that have a type; the others are ignored, as Codex ignores them."""
+    """Yield the events that have a type. The client ignores all other events, as Codex does."""
     return (event for event in events if event[0] != "None")
 
 
 def new_id() -> str:
-    """Return a random uuid (version 4), which has 122 random bits; importing the module `uuid` takes longer than this."""
+    """Return a random uuid (version 4) with 122 random bits.
+
+    This function does not use the module `uuid`, because its import is slow.
+    """
     digits = os.urandom(16).hex()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[int(digits[16], 16) % 4]}{digits[17:20]}-{digits[20:]}"
 
@@ -190,7 +195,7 @@ def user_message(prompt: str) -> Item:
 def sent_back(item: Item) -> Item | None:
     """Return a finished item in the form for the next input.
 
-    The item has no id, because the backend stores no items and cannot resolve ids.
+    The `id` is removed, because the backend stores no items and cannot resolve ids.
     """
     kind = item.get("type")
     if kind == "function_call":
@@ -205,7 +210,7 @@ def sent_back(item: Item) -> Item | None:
 
 
 def refusal(status: int, reason: str, body: bytes) -> Problem:
-    """Return the message of an error answer."""
+    """Return the error message in an error response."""
     try:
         error = loads(body).get("error")
     except (ValueError, AttributeError):

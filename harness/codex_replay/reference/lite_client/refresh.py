@@ -1,4 +1,7 @@
-"""The token refresh (LITE-10 to LITE-23; its error messages: REAL-17 to REAL-20)."""
+"""Refresh the tokens of a ChatGPT login (LITE-10 to LITE-23).
+
+The error messages are those of the real Codex (REAL-17 to REAL-20).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def request_headers() -> dict[str, str]:
 
 
 def refresh(url: str, refresh_token: str, timeout: float) -> dict[str, Any]:
-    """Exchange a refresh token for new tokens; raises `Problem`, which asks for a new login."""
+    """Exchange a refresh token for new tokens. If the exchange fails, raise a `Problem` that asks the user to log in again."""
     try:
         answer = transport.post(url, request_headers(), request_body(refresh_token), timeout)
         try:
@@ -50,12 +53,12 @@ def refresh(url: str, refresh_token: str, timeout: float) -> dict[str, Any]:
 
 
 def log_in() -> str:
-    """Return the problem that asks for a new login."""
-    return "Log in again (codex login), which makes a new auth.json."
+    """Return the sentence that asks the user to log in again."""
+    return "To make a new auth.json, log in again (codex login)."
 
 
 def complaint(status: int, reason: str, body: bytes) -> str:
-    """Return the reason why a refresh was refused."""
+    """Return the reason why the server refused a token refresh."""
     if status == 401:
         why = REASONS.get(code_of(_object(body)), "")
         return f"Your access token could not be refreshed{why}. Please log out and sign in again."
@@ -63,7 +66,7 @@ def complaint(status: int, reason: str, body: bytes) -> str:
 
 
 def code_of(fields: dict[str, Any]) -> str:
-    """Find the code of an error: `error.code`, `error` as a string, or `code`."""
+    """Return the code of an error: the value of `error.code`, of `error` (a string), or of `code`."""
     error = fields.get("error")
     found = error.get("code") if isinstance(error, dict) else error
     return str(found or fields.get("code") or "")

@@ -1,6 +1,7 @@
-"""One streamed response: join deltas, and distinguish its end from an interruption.
+"""Read one streamed response: join its deltas, and detect whether the response is complete or was interrupted.
 
-Deltas belong to an item by its id, even if other events come between them, so that two calls may stream at the same time."""
+Each delta contains the id of its item, so the deltas of two calls may be mixed.
+"""
 
 from __future__ import annotations
 
@@ -37,16 +38,19 @@ class Reply:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """The items for which the client must send an output. A web search is not among them, because the backend runs it."""
+        """The finished items that are calls and need an output from the client.
+
+        A web search needs no output, because the backend runs it.
+        """
         return [item for item in self.items if item.get("type") in CALLS]
 
     @property
     def text(self) -> str:
-        """The text of all messages."""
+        """The joined text of all messages in the response."""
         return "".join(map(text_of, self.items))
 
     def feed(self, name: str, data: str) -> None:
-        """Process one event; raises `Problem` if it cannot be read or reports a failed response."""
+        """Process one event. Raises `Problem` if the event cannot be read or reports a failed response."""
         event = decode(data)
         kind = event.get("type") or name
         if kind in DELTAS:
@@ -63,11 +67,11 @@ class Reply:
             raise Problem(f"The backend reports an error: {error_text(event.get('error') or event)}.")
 
     def delta(self, event: dict[str, Any]) -> None:
-        """Keep a part of a text, of arguments or of an input."""
+        """Store a delta, which is a part of a text, of a call's arguments or of a call's input."""
         self._pieces.setdefault(_key(event), []).append(str(event.get("delta", "")))
 
     def done(self, event: dict[str, Any]) -> None:
-        """Keep a finished item; its joined deltas must equal its text."""
+        """Store a finished item. The joined deltas of the item must equal its text."""
         item = event.get("item")
         if not isinstance(item, dict):
             return
@@ -94,7 +98,7 @@ class Reply:
 
 
 def read(events: Iterable[tuple[str, str]]) -> Reply:
-    """Read one response to its end; raises `Problem` if it does not complete."""
+    """Read one response to its end. Raises `Problem` if the response does not complete."""
     reply = Reply()
     for name, data in events:
         reply.feed(name, data)
@@ -109,7 +113,10 @@ def unfinished() -> Problem:
 
 
 def decode(data: str) -> dict[str, Any]:
-    """Decode the data of an event; an unreadable event is a problem, because it may contain a part of the answer."""
+    """Decode the data of an event.
+
+    Raises `Problem` for an unreadable event, because the event may contain a part of the answer.
+    """
     try:
         event = loads(data)
     except ValueError as error:
@@ -118,7 +125,7 @@ def decode(data: str) -> dict[str, Any]:
 
 
 def content(item: dict[str, Any]) -> str:
-    """Return the complete text of an item, which its joined deltas must equal."""
+    """Return the complete text of an item. The joined deltas of the item must equal this text."""
     field = CALLS.get(str(item.get("type")))
     return str(item.get(field, "")) if field else message_text(item)
 
@@ -130,7 +137,7 @@ def message_text(item: dict[str, Any]) -> str:
 
 
 def text_of(item: dict[str, Any]) -> str:
-    """Return the text of a message, including refusals; "" for other items."""
+    """Return the text of a message, including refusals. Return "" for any other item."""
     parts = item.get("content") or [] if item.get("type") == "message" else []
     return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts if isinstance(part, dict))
 

@@ -20,8 +20,9 @@ TIMEOUT = 300.0
 
 
 class Settings:
-    """The server, the identity and the request: `timeout` is the limit in seconds for silence, `schema` is the schema of
-    the answer.
+    """The settings of the server, the login and the request.
+
+    `timeout` is the longest time in seconds without a received byte. `schema` is the JSON Schema of the answer.
 
     `transport` is "http" or "websocket".
     """
@@ -40,7 +41,7 @@ class Settings:
 
 
 def from_env(env: Mapping[str, str]) -> Settings:
-    """Read the settings; an empty variable counts as unset. Raises `Problem`."""
+    """Read the settings from environment variables. An empty variable counts as unset. Raises `Problem`."""
     return Settings({name: value for name, value in env.items() if name.startswith("LITE_") and value})
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events: bytes in chunks of any size become pairs of a name and its data."""
+"""Decode server-sent events: convert bytes, in chunks of any size, to pairs of an event's name and data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield whole lines without their end, which is LF or CRLF; an unfinished last line is not a line."""
+    """Yield complete lines without their line end (LF or CRLF). Bytes after the last line end are dropped."""
     pieces: list[bytes] = []
     for chunk in chunks:
         head, *rest = chunk.split(b"\n")
@@ -19,7 +19,7 @@ def lines(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str]]:
-    """Yield (name, data) of each event; comments and other fields are skipped."""
+    """Yield (name, data) of each event. Comments and all other fields are ignored."""
     name = ""
     data: list[str] = []
     for line in lines(chunks):

@@ -1,9 +1,9 @@
-"""The tools that a prompt may use, from a file: their declarations, and the result of each call.
+"""Read the tools that a prompt may use from a file: their declarations, and the result of each call.
+
+The page docs/lite-client.md describes the whole format. An example of the file:
 
     {"tools": [...],
      "results": [{"name": "add", "arguments": {"a": 2, "b": 3}, "output": "5"}, {"name": "mul", "error": "mul failed"}]}
-
-See docs/lite-client.md for the whole format.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_
 
 
 class Tools:
-    """Tool specs, sent as they are in the file, and canned results."""
+    """The declarations of tools, which are sent as they are in the file, and the prepared results of calls."""
 
     def __init__(self, path: str | None) -> None:
         document = {} if path is None else read_json(path, "The tools file")
@@ -35,7 +35,7 @@ class Tools:
         self.results: list[Item] = document.get("results", [])
 
     def outputs(self, calls: list[Item]) -> list[Item]:
-        """Run the calls in parallel; return an output item for each, in the order in which they finish."""
+        """Run the calls in parallel. Return an output item for each call, in the order in which the calls finish."""
         if len(calls) == 1:
             return [output_item(calls[0], self.call(calls[0]))]
         from concurrent.futures import ThreadPoolExecutor, as_completed  # late: most prompts need no threads
@@ -45,7 +45,7 @@ class Tools:
             return [output_item(running[done], done.result()) for done in as_completed(running)]
 
     def call(self, call: Item) -> str:
-        """Return the output of a call: plain text, which begins with `err: ` if the call failed."""
+        """Return the output of a call as plain text. If the call failed, the text begins with `err: `."""
         given: Any = call.get("input")
         if call.get("type") == "function_call":
             try:
@@ -59,7 +59,7 @@ class Tools:
         return failure(str(result["error"])) if "error" in result else str(result.get("output", ""))
 
     def find(self, name: str, given: object) -> Item | None:
-        """Return the first result for this tool name whose arguments (or input) match the call.
+        """Return the first prepared result that has this tool name and the arguments (or input) of the call.
 
         A result without arguments matches every call of the tool.
         """
@@ -70,10 +70,10 @@ class Tools:
 
 
 def failure(what: str) -> str:
-    """Format an error as the output of a tool."""
+    """Return the output of a tool that failed."""
     return f"err: {what}"
 
 
 def output_item(call: Item, output: str) -> Item:
-    """Return the item that answers a call."""
+    """Return the input item that contains the output of a call."""
     return {"type": OUTPUTS[call["type"]], "call_id": call.get("call_id"), "output": output}

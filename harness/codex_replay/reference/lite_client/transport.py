@@ -1,7 +1,7 @@
-"""HTTP/1.1: send one POST on a new connection, and read its status and its body in chunks.
+"""Send one HTTP/1.1 POST on a new connection, and read the status and the body (in chunks) of the response.
 
-The client uses a bare socket, because it is started for one prompt: loading an HTTP library would take most of its time.
-Loading `urllib.parse` and `socket` takes time too; without TLS the C module `_socket` is enough.
+The client uses a bare socket, because loading an HTTP library would take most of the time of a client that runs for one prompt.
+Loading `urllib.parse` and `socket` also takes time. Without TLS, the client therefore uses only the C module `_socket`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ LONGEST_LINE = 1 << 16
 
 
 class Broken(Exception):
-    """The answer is not HTTP, or ends too early; the text is the end of a sentence."""
+    """The response is not HTTP, or ends too early. The error message is the end of a sentence."""
 
 
 class Address:
-    """The parts of a URL that a request needs; raises ValueError if it is not an HTTP URL."""
+    """The parts of a URL that a request needs. Raises ValueError if the URL is not an HTTP URL."""
 
     def __init__(self, url: str) -> None:
         self.scheme, _, rest = url.partition("#")[0].partition("://")
@@ -44,14 +44,14 @@ class Address:
 
 
 class Reader:
-    """A reader of a connection, by lines or by numbers of bytes."""
+    """Reads from a connection, by lines or by numbers of bytes."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._rest = b""
 
     def some(self, most: int = PIECE) -> bytes:
-        """Wait for data and return at most `most` bytes; b"" at the end of the connection."""
+        """Wait for data and return at most `most` bytes. Return b"" at the end of the connection."""
         found = self._rest or self._connection.recv(PIECE)
         self._rest = found[most:]
         return found[:most]
@@ -67,7 +67,7 @@ class Reader:
         return found.removesuffix(b"\r")
 
     def exactly(self, length: int) -> Iterator[bytes]:
-        """Yield the next bytes, as many as requested, as they come; raises `Broken` if the connection ends first."""
+        """Yield the next `length` bytes, in pieces as they arrive. Raises `Broken` if the connection ends first."""
         while length:
             piece = self.some(length)
             if not piece:
@@ -76,12 +76,12 @@ class Reader:
             yield piece
 
     def until_the_end(self) -> Iterator[bytes]:
-        """Yield the rest of the connection's bytes."""
+        """Yield all bytes until the end of the connection."""
         while piece := self.some():
             yield piece
 
     def chunked(self) -> Iterator[bytes]:
-        """Yield the content of chunks, up to the empty chunk at the end."""
+        """Yield the content of the HTTP chunks, up to the empty chunk at the end."""
         while length := _number(self.line().partition(b";")[0], 16):
             yield from self.exactly(length)
             self.line()
@@ -90,7 +90,10 @@ class Reader:
 
 
 class Answer:
-    """The answer to a POST. `chunks` or `read` returns the body, but only once. The caller must close the answer."""
+    """The response to a POST.
+
+    Only one call of `chunks` or `read` is allowed, and it returns the body. The caller must close the response.
+    """
 
     def __init__(self, url: str, connection: socket.socket) -> None:
         self._url = url
@@ -124,7 +127,10 @@ class Answer:
         return self._reader.until_the_end()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the body as it arrives; raises `Problem` if it ends too early or pauses for too long."""
+        """Yield the parts of the body as they arrive.
+
+        Raises `Problem` if the body ends too early, or if no byte arrives for too long.
+        """
         try:
             yield from self._body()
         except (OSError, Broken) as error:
@@ -140,7 +146,7 @@ class Answer:
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer:
-    """Send a POST and wait for the head of its answer; `timeout` is the limit in seconds without a received byte.
+    """Send a POST and wait for the head of the response. `timeout` is the longest time in seconds without a received byte.
 
     Raises `Problem`.
     """
@@ -161,7 +167,7 @@ def post(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> A
 
 
 def request_head(address: Address, headers: Mapping[str, str], length: int) -> bytes:
-    """Write the head of a POST; raises ValueError if the target or a header contains a line end."""
+    """Return the bytes of the head of a POST. Raises ValueError if the target or a header contains a line end."""
     lines = [f"POST {address.target} HTTP/1.1", f"Host: {address.host}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     lines += [f"Content-Length: {length}", "Connection: close", "", ""]
@@ -171,7 +177,7 @@ def request_head(address: Address, headers: Mapping[str, str], length: int) -> b
 
 
 def connect(address: Address, timeout: float) -> socket.socket:
-    """Open a connection, encrypted for https."""
+    """Open a connection. For https, the connection is encrypted."""
     if address.scheme == "https":
         return encrypted(address, timeout)
     failed: OSError | None = None
@@ -202,7 +208,7 @@ def encrypted(address: Address, timeout: float) -> socket.socket:
 
 
 def broken(url: str, error: Exception) -> Problem:
-    """Return a sentence on how a connection failed."""
+    """Return a `Problem` that describes how a connection failed."""
     if isinstance(error, TimeoutError):
         return Problem(f"Nothing came from {url} for too long (LITE_TIMEOUT). Try again.")
     if isinstance(error, Broken):
@@ -211,12 +217,12 @@ def broken(url: str, error: Exception) -> Problem:
 
 
 def cause(error: Exception) -> str:
-    """Return why a connection failed, as the system or its library describes the error."""
+    """Return the reason why a connection failed, in the words of the operating system or of the TLS library."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _number(text: bytes, base: int) -> int:
-    """Read a length or a status; raises `Broken`."""
+    """Parse a length or a status. Raises `Broken` if the text is not a number."""
     text = text.strip()
     if not text.isalnum() or len(text) > 16:
         raise Broken("it is not HTTP")

@@ -1,7 +1,7 @@
-"""The requests of a conversation as messages of one WebSocket, with the client of the `websockets` package.
+"""Send the requests of a conversation as messages on one WebSocket, with the client of the `websockets` package.
 
-Each message of the client contains the whole input. With `previous_response_id`, a message could leave out the items of the last
-response, but the conversation of one prompt is short.
+Each message contains the whole input. The client does not use `previous_response_id` to shorten its messages, because the
+conversation of one prompt is short.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ NOT_SENT = ("Content-Type", "Accept", "User-Agent")
 
 
 class Refused(Exception):
-    """The backend did not grant the WebSocket, or answered a message with an error: its status, reason and body."""
+    """The backend refused the WebSocket, or answered a message with an error.
+
+    The exception has the status, reason and body of the answer.
+    """
 
     def __init__(self, status: int, reason: str, body: bytes) -> None:
         super().__init__(status)
@@ -86,7 +89,7 @@ class Socket:
 
 
 def event_of(message: str) -> dict[str, Any]:
-    """Return the event of a message; an unreadable message gives an event without a type, which is ignored."""
+    """Return the event in a message. For an unreadable message, return an event without a type, which the client ignores."""
     try:
         found = loads(message)
     except ValueError:

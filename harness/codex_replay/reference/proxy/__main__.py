@@ -1,4 +1,4 @@
-"""`python -m codex_replay.reference.proxy`: listen, print the address in one line of JSON, serve until SIGTERM or SIGINT."""
+"""Run the reference proxy: listen, print the address as one line of JSON, and serve until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codex_replay.reference.proxy.wire.pool import Pool
 
 
 async def serve(settings: Settings) -> int:
-    """Serve until a signal arrives; then end all child processes."""
+    """Serve until a signal arrives, and then end all child processes."""
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end.set)

@@ -1,4 +1,4 @@
-"""The routes: access control, the request, and the form of the answer. This module uses only HTTP and the other modules."""
+"""The routes of the proxy: check the access, read the request, and choose the form of the answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class App:
         self._routes |= {("GET", path): self._health for path in HEALTH}
 
     async def handle(self, request: Request, answer: Answer) -> None:
-        """Answer one request; every error becomes an error object."""
+        """Answer one request. Every error is answered with an error object of the API."""
         try:
             if request.fault:
                 raise ProxyError(
@@ -74,7 +74,10 @@ class App:
         return found
 
     def _authorise(self, request: Request) -> None:
-        """Check the bearer token: it must be present and, if keys are set, be one of them. Raises `ProxyError` (401)."""
+        """Check the bearer token of a request.
+
+        The token must be present and, if the proxy has keys, must be one of these keys. Raises `ProxyError` (401).
+        """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         token = token.strip()
         known = [hmac.compare_digest(token.encode(), key.encode()) for key in self._settings.keys]
@@ -120,8 +123,9 @@ class App:
 
 
 async def _carry(source: AsyncIterator[Piece], asked: Asked, shape: ChatAnswer | ResponsesAnswer, answer: Answer) -> None:
-    """Send the parts of an answer to the client. A stream starts with its first part, so an earlier failure can still set the
-    status.
+    """Send the parts of an answer to the client.
+
+    A stream starts only when the first part is there, so an earlier failure can still set the HTTP status.
     """
     async with aclosing(source) as found:  # type: ignore[type-var]
         if not asked.stream:
@@ -144,7 +148,7 @@ async def _carry(source: AsyncIterator[Piece], asked: Asked, shape: ChatAnswer |
 
 
 async def _local(said: str) -> AsyncIterator[Piece]:
-    """Return an answer that the proxy makes itself."""
+    """Return an answer with a text that the proxy itself has written, without the app-server."""
     yield Text(said)
     yield Done(None)
 
@@ -160,7 +164,7 @@ def _body(request: Request) -> dict[str, Any]:
 
 
 def _mode(request: Request, usual: str) -> str:
-    """Return the mode in the header; the environment has the default."""
+    """Return the output mode in the request's header. Without this header, return the default from the environment."""
     mode = request.headers.get("x-proxy-output-mode", "").strip().lower() or usual
     if mode not in MODES:
         raise bad_request(f"x-proxy-output-mode is {mode!r}; it may be {' or '.join(MODES)}.", "x-proxy-output-mode")

@@ -1,4 +1,4 @@
-"""The errors for the HTTP client: a status, a type, a code and a sentence in OpenAI's error object."""
+"""The errors that the proxy sends to its HTTP client: a status, and OpenAI's error object with a type, a code and a message."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class ProxyError(Exception):
 
 
 def bad_request(message: str, param: str | None = None, code: str | None = None) -> ProxyError:
-    """Return the error for a request that cannot be served; `param` names the field."""
+    """Return the error for an invalid request. `param` names the invalid field."""
     return ProxyError(400, message, code=code, param=param)
 
 
 def app_server_ended(message: str) -> ProxyError:
-    """Return the error for an app-server that does not run, or ended during a turn."""
+    """Return the error for a request whose app-server does not run, or has ended during the turn."""
     return ProxyError(502, message, code="app_server_gone")
 
 
 def too_slow(message: str) -> ProxyError:
-    """Return the error for an app-server that did not answer in time."""
+    """Return the error for a request that the app-server did not answer in time."""
     return ProxyError(504, message, code="app_server_timeout")
 
 
@@ -53,7 +53,10 @@ RATE_LIMIT = re.compile(r"rate.?limit", re.I)
 
 
 def from_codex(message: str, info: Any) -> ProxyError:
-    """Return the error of a failed turn, from its message and its `codexErrorInfo` (v2's camelCase or v1's snake_case)."""
+    """Return the HTTP error for a failed turn.
+
+    `message` and `info` come from the turn's error; `info` is its `codexErrorInfo` (camelCase in v2, snake_case in v1).
+    """
     name, status = _info(info)
     if name in KNOWN:
         known, kind, code = KNOWN[name]
@@ -72,7 +75,7 @@ def from_codex(message: str, info: Any) -> ProxyError:
 
 
 def _info(info: Any) -> tuple[str, int | None]:
-    """Return the name of the error without case and underscores, and the HTTP status that came with it."""
+    """Return the name of an error in lower case without underscores, and the HTTP status in its `codexErrorInfo`."""
     if isinstance(info, dict) and len(info) == 1:
         name, inner = next(iter(info.items()))
         inner = inner if isinstance(inner, dict) else {}
@@ -86,7 +89,10 @@ def _flat(name: str) -> str:
 
 
 def _upstream_words(message: str) -> str | None:
-    """Return the message in the raw body of a 400, which Codex passes on, if the body is an error object; otherwise None."""
+    """Return the message of an error object that is the raw body of an HTTP 400, or None for any other body.
+
+    Codex passes on such a body as text.
+    """
     try:
         found = json.loads(message)["error"]["message"]
     except (ValueError, TypeError, KeyError):

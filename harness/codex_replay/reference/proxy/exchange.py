@@ -1,11 +1,16 @@
-"""The conversation with the app-server for one request.
+"""One client request: a conversation with the app-server, from its opening to the end of the turn.
 
-The conversation is opened, gets the prompt, and is followed to the end of the turn. No turn is left running.
+The proxy opens a conversation, sends the prompt, and reads all messages until the turn ends. The proxy ends every turn that it
+has started.
 
-as-specified newConversation, addConversationListener, sendUserTurn and sendUserMessage together. Both calls contain the same
-items, so the server may make one or two model calls; all its text is passed on. works-on-0.92 thread/start, turn/start. If the
-model calls the client's tools, the turn is ended: the client runs them and sends a new request. The calls are read from raw
-items, because the server asks for their outputs one after the other."""
+In the profile `as-specified`, the proxy sends newConversation and addConversationListener, and then sendUserTurn and
+sendUserMessage together. The last two calls contain the same items, so the server may make one or two model calls. The proxy
+passes on the text of all model calls.
+
+In the profile `works-on-0.92`, the proxy sends thread/start and turn/start. If the model calls the client's tools, the proxy ends
+the turn: the client runs the tools and sends a new request. The proxy reads the calls from raw items, because the server asks for
+the outputs of the calls one after the other.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +36,9 @@ NOT_RUN = "The client runs this tool itself."
 
 
 class Exchange:
-    """The conversation for one request.
+    """The conversation with the app-server for one client request.
 
-    `events` yields its events and ends with the turn. Callers must always `aclose` the generator.
+    `events` yields the events until the turn ends. A caller must always `aclose` this generator.
     """
 
     def __init__(self, asked: Asked, settings: Settings, pool: Pool) -> None:
@@ -48,7 +53,7 @@ class Exchange:
 
     @property
     def markup(self) -> Mapping[str, str] | None:
-        """The markup of calls in a text; None is the markup of the specification."""
+        """The markup of calls in the model's text; None means the markup of the specification."""
         return self._settings.tool_calls
 
     async def events(self) -> AsyncIterator[Event]:
@@ -104,9 +109,9 @@ class Exchange:
             yield call
 
     def _take(self, event: Native, calls: dict[str, Native]) -> bool:
-        """Note a call of a client's tool; return True if the call is new.
+        """Note the model's call of a client tool.
 
-        Calls with invalid arguments are left to Codex, which reports the error to the model.
+        Return True if the call is new. Ignore a call with invalid arguments, because Codex reports that error to the model.
         """
         if event.request is not None:
             self._open.append(event.request)
@@ -120,7 +125,7 @@ class Exchange:
         return True
 
     async def _next(self, seconds: float, silence_is_the_end: object) -> Message | None:
-        """Return the next message; None if the server was silent too long. Raises `ProxyError`."""
+        """Return the next message, or None if the server sent nothing for too long. Raises `ProxyError`."""
         assert self._inbox is not None
         assert self._server is not None
         try:
@@ -141,7 +146,10 @@ class Exchange:
         return self._asked.endpoint == "responses" and self._settings.skip_turn
 
     def _opened(self, thread: Any) -> None:
-        """Open the inbox of the thread; this function is called before the next line is read, so that no notification is lost."""
+        """Open the inbox of the thread.
+
+        This function must be called before the next line of the server is read, so that no notification is lost.
+        """
         assert self._server is not None
         self._thread = str(thread)
         self._inbox = self._server.open_inbox(self._thread)
@@ -193,7 +201,7 @@ class Exchange:
     # -- the end ---------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End the conversation: a running turn is interrupted, and open requests of the server are answered."""
+        """End the conversation. Interrupt a running turn, and answer the open requests of the server."""
         if self._server is not None:
             self._pool.in_background(self._leave(self._server))
 

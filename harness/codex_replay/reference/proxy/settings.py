@@ -14,11 +14,14 @@ SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 
 
 class BadSetting(ValueError):
-    """A variable has an invalid value; the text has its name, and the valid values."""
+    """An environment variable has an invalid value. The message contains the name of the variable and its valid values."""
 
 
 class Settings(NamedTuple):
-    """The settings from the environment. Times are in seconds; `idle` is the longest silence of the app-server within a turn."""
+    """The settings from the environment.
+
+    Times are in seconds. `idle` is the longest time within a turn in which the app-server may send nothing.
+    """
 
     codex: str = "codex"
     profile: str = WORKS
@@ -44,12 +47,12 @@ class Settings(NamedTuple):
 
     @property
     def as_specified(self) -> bool:
-        """Return True if the payloads follow the specification, False if they follow the behaviour of 0.92."""
+        """Return True if the payloads follow the specification, and False if they follow the behaviour of Codex 0.92."""
         return self.profile == AS_SPECIFIED
 
 
 def from_env(env: Mapping[str, str]) -> Settings:
-    """Read the settings; an empty variable counts as unset. Raises `BadSetting`."""
+    """Read the settings from environment variables. An empty variable counts as unset. Raises `BadSetting`."""
     given = {name: value.strip() for name, value in env.items() if value.strip()}
     usual = Settings()
     keys = f"{given.get('PROXY_API_KEYS', '')},{given.get('PROXY_API_KEY', '')}".split(",")

@@ -1,1 +1,1 @@
-"""Cassette files: read, written, checked, counted, rewritten, imported."""
+"""Read, write, check, count, rewrite and import cassette files."""

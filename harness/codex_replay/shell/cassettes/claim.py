@@ -12,10 +12,10 @@ BUSY = "another process records to this file; choose another file, or put {pid} 
 
 
 def claim(path: str, force: bool = False) -> str:
-    """Return the file to record to, created empty: `path` with `{pid}` filled in, and with a number (run.2.ndjson) if that file
-    exists.
+    """Create an empty file for a recording, and return its path.
 
-    With `force`, an existing file is replaced, unless another process records to it. A device or a named pipe is used unchanged.
+    The path is `path` with `{pid}` filled in. If a file with this path exists, the name gets a number (run.2.ndjson). With
+    `force`, an existing file is replaced, unless another process records to it. A device or a named pipe is used unchanged.
     Raises OSError.
     """
     path = path.replace("{pid}", str(os.getpid()))

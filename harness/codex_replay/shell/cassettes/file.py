@@ -1,7 +1,8 @@
-"""Cassette files: read and written as a stream, one line at a time, whatever their length.
+"""Read and write cassette files as a stream, one line at a time, whatever their length.
 
-Every error is a `CassetteError` whose text is a sentence with the file and the line. fake-codex loads this module at start-up, so
-it imports only the core."""
+Every error is a `CassetteError`, whose message is a sentence with the file and the line. This module imports only the core,
+because fake-codex loads it at start-up.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 
 
 class CassetteError(Exception):
-    """A cassette cannot be read or written; the text has the file, the line, and what to do next."""
+    """A cassette cannot be read or written. The message has the file, the line, and the next step for the user."""
 
 
 def open_file(path: str) -> BinaryIO:
-    """Open a cassette to read its bytes, from a folder or from an archive (`archive`); raises `OSError`."""
+    """Open a cassette in a folder or in an archive (see `archive`) to read its bytes. Raises `OSError`."""
     try:
         return open(path, "rb")
     except NotADirectoryError:
@@ -61,9 +62,9 @@ def is_device(file: BinaryIO) -> bool:
 
 
 def cassettes_in(folder: str) -> tuple[list[str], list[str]]:
-    """Return the cassettes in a folder and below it (all `*.ndjson`), sorted, and a sentence for each file that is left out.
+    """Return the sorted cassettes (`*.ndjson`) in a folder and its subfolders, and a sentence for each skipped file.
 
-    The folder may be an archive. The traces of a report are left out, because `--report` may have written them into the folder.
+    The folder may be an archive. The traces of a report are skipped, because `--report` may have written them into the folder.
     Raises `CassetteError` for a folder that cannot be read.
     """
     import os  # not needed for one cassette, and it costs a tenth of fake-codex's start-up
@@ -96,8 +97,8 @@ def _are_traces(path: str) -> bool:
 class CassetteReader:
     """Read one cassette as a stream: the header immediately, the frames on demand.
 
-    After the last frame, `footer` is set, or `truncated` has a sentence: a recording that was cut short is readable up to its
-    last complete frame. A file that is not a cassette, or a damaged line before the last line, raises `CassetteError`.
+    `footer` is set after the last frame. A recording that was cut short is readable up to its last complete frame; then
+    `truncated` has a sentence. A file that is not a cassette, or a damaged line before the last line, raises `CassetteError`.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -143,7 +144,10 @@ class CassetteReader:
             yield frame
 
     def read_line(self) -> bytes:
-        """Return the next line undecoded, b"" at the end. A replay uses this method, because it does not decode every frame."""
+        """Return the next line undecoded, or b"" at the end of the file.
+
+        A replay calls this method, because a replay does not decode every frame.
+        """
         try:
             line = self._file.readline()
         except OSError as error:
@@ -152,14 +156,17 @@ class CassetteReader:
         return line
 
     def place(self, line: bytes) -> int | None:
-        """Return the offset of the line that was read last; None if the file cannot be read twice (a pipe)."""
+        """Return the offset of the last line that was read, or None if the file cannot be read twice (a pipe)."""
         try:
             return self._file.tell() - len(line)
         except OSError:
             return None
 
     def lines_at(self, place: int, end: int, most: int) -> list[bytes]:
-        """Return the lines from an offset up to `end`, or until they have `most` bytes; the reading position does not change."""
+        """Return the lines from the offset `place` up to `end`, or until they have `most` bytes.
+
+        The reading position does not change.
+        """
         lines = []
         try:
             here = self._file.tell()
@@ -188,9 +195,9 @@ class CassetteReader:
         return frame
 
     def parse(self, line: bytes, damaged: bool = False) -> Frame | None:
-        """Return the frame of a line from `read_line`, or None if it ends the cassette.
+        """Return the frame of a line from `read_line`, or None if the line ends the cassette.
 
-        With `damaged`, a frame whose message is not JSON is still returned, for callers that examine it.
+        With `damaged`, a frame is returned even if its message is not JSON, for callers that examine such a frame.
         """
         if not line:
             self.truncated = f"{self.path}: the recording was cut short after line {self._line - 1} (it has no footer)."
@@ -233,9 +240,10 @@ class CassetteReader:
 
 
 class CassetteWriter:
-    """Writes one cassette; each frame is passed to the system before `write` returns. Secrets are replaced first.
+    """Writes one cassette.
 
-    Frames are numbered here, from 1. The file counts as truncated until `close` has written the footer. `room` is the number of
+    Before `write` returns, it passes the frame to the operating system. Secrets are replaced before a frame is written. The
+    writer numbers the frames from 1. The file counts as truncated until `close` has written the footer. `room` is the number of
     bytes by which `change_header` may make the header longer.
     """
 
@@ -267,7 +275,7 @@ class CassetteWriter:
 
     @classmethod
     def claimed(cls, path: str, header: Header, redactor: Redactor | None = None) -> CassetteWriter:
-        """Return a writer with its own file: `path` (see `claim`), or a numbered file if that file exists."""
+        """Return a writer to a new file: `path` (see `claim`), or a file with a number if `path` exists."""
         from contextlib import suppress
 
         from codex_replay.shell.cassettes.claim import claim
@@ -277,8 +285,10 @@ class CassetteWriter:
         return cls(path, header, redactor)
 
     def _take_over(self) -> None:
-        """Lock and empty the file for this writer; raises CassetteError, before anything is deleted, if another process writes to
-        it."""
+        """Lock the file for this writer and empty it.
+
+        If another process writes to the file, raise CassetteError without changing the file.
+        """
         import fcntl
 
         try:
@@ -298,20 +308,21 @@ class CassetteWriter:
 
     @property
     def is_in_place(self) -> bool:
-        """True if the file at the path is still the file that is being written."""
+        """True if the writer's path still leads to the file that the writer writes."""
         try:
             return self._os.path.samestat(self._os.fstat(self._fd), self._os.stat(self.path))
         except OSError:
             return False
 
     def keep(self) -> int:
-        """Return a descriptor that keeps the lock on the file after `close`, for the caller to close."""
+        """Return a file descriptor that keeps the lock on the file after `close`. The caller must close the descriptor."""
         return self._os.dup(self._fd)
 
     def change_header(self, header: Header) -> bool:
-        """Overwrite the header in place; return False if it is too long, or if this is not a regular file (a pipe, a device).
+        """Overwrite the header in the file.
 
-        Frames on disk stay in their places. If the writer is killed, the file has the old header or the new header.
+        Return False if the new header is too long, or if the file is not a regular file (a pipe, a device). The frames in the
+        file stay unchanged. If the writer is killed meanwhile, the file has the old header or the new header.
         """
         line = encode_header(header, self._header)
         if not self._is_file or len(line) != self._header:
@@ -322,7 +333,10 @@ class CassetteWriter:
             return False
 
     def write(self, frame: Frame, canonical: bool = False) -> None:
-        """Number, redact and append one frame; `canonical` is as in `encode_frame`, for a frame that the caller has redacted."""
+        """Number, redact and append one frame.
+
+        `canonical` has the same meaning as in `encode_frame`, and is only for frames that the caller has redacted.
+        """
         self.frames += 1
         frame.n = self.frames
         if self._redactor is not None and frame.seam == "rpc":
@@ -355,7 +369,7 @@ class CassetteWriter:
             self._fd = -1
 
     def abandon(self) -> None:
-        """Close the file without a footer, so that it counts as truncated."""
+        """Close the file without a footer, so that the file counts as truncated."""
         if self._fd >= 0:
             self._os.close(self._fd)
             self._fd = -1
@@ -364,7 +378,7 @@ class CassetteWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Write the footer, unless an exception ended the recording: then the file counts as truncated."""
+        """Write the footer, unless an exception ended the recording. Without a footer, the file counts as truncated."""
         if kind is None:
             self.close()
         else:

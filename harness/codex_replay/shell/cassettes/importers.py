@@ -1,9 +1,9 @@
-"""Convert recordings of other tools to cassettes: a tee's log, and a proxy's proto-events.
+"""Convert recordings of other tools to cassettes: the log of a tee, and the proto-events of a proxy.
 
-The formats are read line by line, and variants are accepted, because the writing programs differ; docs/cassette-format.md
-lists the
-accepted forms. Missing data are never invented: a payload that was cut for size is marked `"truncated": true`, and the header has
-the source of the frames (`"imported"`)."""
+Files of both tools are read line by line. Variants of the formats are accepted, because the programs that write them differ;
+docs/cassette-format.md lists the accepted forms. An import never invents missing data. A payload that the other tool had
+shortened is marked `"truncated": true`, and the header names the source of the frames (`"imported"`).
+"""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _MILLISECONDS = 1e11  # as seconds that would be in the year 5138
 
 
 class ImportFailed(Exception):
-    """A line of the source is invalid; the text is a sentence with the line."""
+    """A line of the imported file is invalid. The message is a sentence with the line number."""
 
 
 class Source:
-    """The lines that an import omits: `skipped` counts the lines without traffic, by reason."""
+    """Counts the lines that an import omits. `skipped` maps each reason to the number of lines without traffic."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.skipped: dict[str, int] = {}
 
     def skip(self, why: str) -> None:
-        """Count one line that has no traffic."""
+        """Count one line that contains no traffic."""
         self.skipped[why] = self.skipped.get(why, 0) + 1
 
     def fail(self, number: int, why: str) -> ImportFailed:
@@ -44,9 +44,9 @@ Reader = Callable[[Iterable[bytes], Source], Iterator[Frame]]
 
 
 def tee(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
-    """Yield the frames of a tee's log: `{"t":seconds,"dir":"c2s"|"s2c","msg":...}`.
+    """Yield the frames of a tee's log, whose lines are `{"t":seconds,"dir":"c2s"|"s2c","msg":...}`.
 
-    `msg` is the message; a string is taken as the exact line on the wire. Raises `ImportFailed`.
+    `msg` is the message. If `msg` is a string, it is the exact line of the traffic. Raises `ImportFailed`.
     """
     clock = _Clock()
     for number, entry in _objects(lines, source):
@@ -78,10 +78,10 @@ _DIRECTIONS = {
 
 
 def proto_events(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
-    """Yield the frames of a proxy's proto-events: `backend_submission` and `backend_io` events; others are skipped.
+    """Yield the frames of a proxy's proto-events.
 
-    The messages are rebuilt from method, id and payload, so their bytes differ from those on the wire.
-    Raises `ImportFailed` for a line that is not a JSON object.
+    Only the events `backend_submission` and `backend_io` become frames. The messages are rebuilt from method, id and payload, so
+    their bytes differ from the bytes of the original traffic. Raises `ImportFailed` for a line that is not a JSON object.
     """
     clock = _Clock()
     for number, event in _objects(lines, source):
@@ -111,7 +111,7 @@ READERS: dict[str, Reader] = {"tee": tee, "proto-events": proto_events}
 
 
 def _kind_of(event: dict[str, Any], phase: str) -> tuple[str | None, str | None]:
-    """Return the sender of an event's message and the key of its payload; None for an unknown event."""
+    """Return the sender of the message in an event, and the key of the message's payload. Return None for an unknown event."""
     if "kind" in event:
         return _SORTS.get(str(event["kind"]), (None, None))
     sender = _DIRECTIONS.get(str(_first(event, "direction", "dir")).lower())
@@ -147,9 +147,9 @@ def _message(event: dict[str, Any], key: str) -> dict[str, Any] | None:
 
 
 def _mark(message: Any, key: str | None = None) -> dict[str, Any]:
-    """Return the extra keys of the frame: the mark of a payload that was cut for size when it was logged.
+    """Return the extra keys of a frame: the mark "truncated" if the logging program had shortened the payload.
 
-    A payload that is a string instead of an object was also cut, because loggers write cut values as strings.
+    A payload that is a string instead of an object was also shortened, because loggers write shortened values as strings.
     """
     payload = message.get(key or "params") if type(message) is dict else message
     cut = _is_cut(message) or (key is not None and type(payload) is str)
@@ -194,7 +194,10 @@ def _objects(lines: Iterable[bytes], source: Source) -> Iterator[tuple[int, dict
 
 
 class _Clock:
-    """Converts a log's times (seconds, milliseconds since 1970, ISO text) to seconds since its first line; never decreasing."""
+    """Converts the times in a log (seconds, milliseconds since 1970, ISO text) to seconds since the first line.
+
+    The resulting times never decrease.
+    """
 
     def __init__(self) -> None:
         self._start: float | None = None

@@ -1,8 +1,8 @@
-"""Check that a cassette is sound: every check on one streamed file.
+"""Check a cassette for errors, and read it as a stream.
 
 Strategy: `lint` reads a file line by line and passes each frame to small checks. Each check stores only the facts that it needs.
-The result is a `LintFinding`: an "error" (the file must not be trusted) or a "note" (worth knowing, harmless). Further checks,
-such as validation against a schema bundle, are passed in by the caller.
+The result of a check is a `LintFinding`: an "error" (the user must not trust the file) or a "note" (harmless information). The
+caller passes further checks, such as the validation against a schema bundle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ from codex_replay.shell.codex.origin import bundle_of
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """The result of a further check for one frame; `level` and `check` are the same as in `LintFinding`."""
+    """The result for one frame of a check that the caller of `lint` has passed.
+
+    `level` and `check` have the same meaning as in `LintFinding`.
+    """
 
     level: str
     check: str
@@ -82,9 +85,11 @@ def lint(
     step: Callable[[], None] = lambda: None,
     redactor: Redactor | None = None,
 ) -> Report:
-    """Check one cassette file; `step` is called after each frame. Never raises for a bad file: the report has the error.
+    """Check one cassette file.
 
-    `checks` makes the further checks of a file from its header. Text that `redactor` would replace counts as a secret.
+    The function `step` is called after each frame. An invalid file raises no exception: the report contains the error. The
+    function `checks` gets the header of the file and returns further checks. Text that `redactor` would replace counts as a
+    secret.
     """
     report = Report(path)
     if is_readable_once(path):
@@ -173,7 +178,7 @@ class _Linter:
                 self._add(remark.level, remark.check, number, frame, remark.message)
 
     def _line_checks(self, line: bytes, number: int, frame: Frame | None) -> bool:
-        """Check the raw line; return True if it is JSON, which the other checks need."""
+        """Check one line as text. Return True if the line is JSON, because the other checks need JSON."""
         try:
             value = loads(line)
         except NotJson as reason:
@@ -208,7 +213,7 @@ class _Linter:
             )
 
     def _streamed(self) -> None:
-        """Report the secrets that only the joined chunks of a stream show."""
+        """Report the secrets that are visible only in the joined chunks of a stream."""
         for what, size, first, last in self._streams.secrets(self._redactor):
             where = f"split across the frames {first} to {last}" if first != last else f"in the payload of frame {first}"
             text = f"a secret ({what}) of {size} bytes is {where}; remove it with `codex-replay cassette redact`"
@@ -284,13 +289,19 @@ class _Linter:
 
 
 def origin_of(header: Header, seam: str, sender: str) -> str | None:
-    """Return the origin of one direction of a seam, "recorded" or "authored", or None if the header does not have it."""
+    """Return the origin of one direction of a seam, "recorded" or "authored".
+
+    Return None if the header does not contain this origin.
+    """
     origin: Any = header.origin
     return origin.get(f"{seam}.{sender}") or origin.get(seam) if type(origin) is dict else None
 
 
 def _foreign_bundle(header: Header) -> str | None:
-    """Return a sentence if the header names the bundle of a different Codex version; None if it matches or is unknown."""
+    """Return a sentence if the bundle in the header belongs to another Codex version than the version in the header.
+
+    Return None if the two match, or if the bundle is unknown.
+    """
     known = {version: bundle_of(version) for version in data_tables.versions()}
     whose = next((version for version, identity in known.items() if identity == header.bundle), None)
     if whose is not None and whose != header.codex:
@@ -309,7 +320,7 @@ def _form(line: bytes) -> str:
 
 
 def find_files(paths: Iterable[str], note: Callable[[str], None] = lambda text: None) -> Iterator[str]:
-    """Yield the cassettes among `paths`: files, and the cassettes in folders, sorted. Raises `CassetteError`.
+    """Yield the cassettes that `paths` name: files, and the sorted cassettes in folders. Raises `CassetteError`.
 
     `note` is called with a sentence for each skipped file in a folder.
     """

@@ -1,4 +1,4 @@
-"""The log of a recorder: one cassette and one clock for both seams, and the handling of write errors."""
+"""The log of a recorder. Both seams share one cassette and one clock. A write error stops the recording and not the traffic."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Writer(Protocol):
 
 
 class Log:
-    """The recording side of a tee: write frames to a cassette until writing fails; report the failure once, and set `on` to
-    False.
+    """Writes the traffic that passes through a recorder to a cassette.
 
-    `write_out` is called with the sentence on the failure. If a frame cannot be redacted or written, the frame and all later
-    frames are left out, so the cassette is truncated but never wrong.
+    If writing fails, the log reports the failure once and sets `on` to False. `write_out` is called with a sentence about the
+    failure. If a frame cannot be redacted or written, this frame and all later frames are left out, so that the cassette is
+    truncated but contains no wrong frame.
     """
 
     def __init__(self, writer: Writer, write_out: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -45,11 +45,11 @@ class Log:
         self._lock = threading.Lock()  # the http seam is recorded in a thread of its own
 
     def now(self) -> float:
-        """Return the seconds since the start."""
+        """Return the seconds since the recording started."""
         return self._clock() - self._start
 
     def line(self, sender: str, raw: bytes) -> None:
-        """Log one line of the rpc seam; when this function returns, the operating system has the line."""
+        """Log one line of the rpc seam. When this function returns, the operating system has the line."""
         self.frame(Frame(0, 0.0, "rpc", sender, "msg", raw))
 
     def frame(self, frame: Frame) -> None:
@@ -57,7 +57,7 @@ class Log:
         self.built(lambda: frame)
 
     def built(self, build: Callable[[], Frame]) -> None:
-        """Log the frame that `build` returns; an error in `build` counts as a write error."""
+        """Log the frame that the function `build` returns. An error in `build` counts as a write error."""
         with self._lock:
             if not self.on:
                 return
@@ -75,7 +75,7 @@ class Log:
         self._whole = False
 
     def give_up(self, why: str) -> None:
-        """Stop recording; the cassette gets no footer."""
+        """Stop the recording. The cassette then has no footer."""
         with self._lock:
             self._stop(why)
 

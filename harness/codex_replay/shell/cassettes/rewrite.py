@@ -1,9 +1,9 @@
-"""Write a cassette as a stream. When the file is complete, remove from it the secrets that arrived in chunks.
+"""Write a cassette as a stream.
 
-Each frame is redacted and on disk before `write` returns, so that nothing is lost if the writer is killed. Secrets that no single
-frame shows are known only at the end: the frames that contain a part of such a secret are then rewritten, in a copy that replaces
-the file in one step. The same redactor is used for single frames and for chunks, so that a secret has one placeholder in the
-whole file.
+When the file is complete, replace the secrets that arrived in chunks. Before `write` returns, a frame is redacted and on disk, so
+that no frame is lost if the writer is killed. A secret that no single frame shows is known only at the end of the recording. At
+the end, the frames with parts of such a secret are rewritten, in a copy that atomically replaces the file. The same redactor is
+used for single frames and for chunks, so that a secret has the same placeholder in the whole file.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Rewritten(NamedTuple):
 
 
 class NotRewritten(CassetteError):
-    """A cassette contains secrets in chunks, and could not be rewritten.
+    """A cassette contains secrets in chunks, and rewriting the file failed.
 
-    `secrets` has the kinds and places of the secrets, never their text.
+    `secrets` has the kinds and places of the secrets, but not their text.
     """
 
     def __init__(self, path: str, secrets: list[Secret], why: str) -> None:
@@ -52,7 +52,7 @@ class NotRewritten(CassetteError):
 
 
 def secrets_text(secrets: list[Secret]) -> str:
-    """Return the beginning of a sentence on secrets: their number, kinds and places, but not their texts."""
+    """Return the beginning of a sentence about secrets, with their number, kinds and places, but without their texts."""
     kinds = ", ".join(dict.fromkeys(one.kind for one in secrets))
     places = list(dict.fromkeys(f"{one.first} to {one.last}" if one.first != one.last else f"{one.first}" for one in secrets))
     more = f" and in {len(places) - _MOST} more places" if len(places) > _MOST else ""
@@ -61,10 +61,11 @@ def secrets_text(secrets: list[Secret]) -> str:
 
 
 class WholeWriter:
-    """Redacts frames before a `CassetteWriter` writes them, and stores the chunks that the frames contain.
+    """Redacts each frame before a `CassetteWriter` writes it, and stores the chunks in the frame.
 
-    `unnamed` is the written header if it does not name the Codex version: the first frame that names the version changes the
-    header (`codex_version`). For this change, the writer of the cassette must have a `room` of `HEADER_ROOM`.
+    `unnamed` is the written header if the header does not name the Codex version. The first frame that names the version then
+    changes the header (`codex_version`). The `CassetteWriter` must have a `room` of `HEADER_ROOM`, so that the header can become
+    longer.
     """
 
     def __init__(self, writer: CassetteWriter, redactor: Redactor, unnamed: Header | None = None) -> None:
@@ -78,9 +79,9 @@ class WholeWriter:
         self._kept = writer.keep()  # the lock: no other process writes to the file before `rewrite` is done
 
     def write(self, frame: Frame) -> bool:
-        """Write one frame without its secrets; return True if it had secrets.
+        """Write one frame with its secrets replaced.
 
-        A body that cannot be searched is left out.
+        Return True if the frame had secrets. A body that cannot be searched is left out.
         """
         self.frames += 1
         if frame.seam == "rpc" and self._streams.carry_on(frame.raw, self.frames):
@@ -106,7 +107,7 @@ class WholeWriter:
         self._writer.close()
 
     def rewrite(self) -> Rewritten:
-        """Remove the secrets that were streamed in chunks from the complete file.
+        """Replace the secrets that were streamed in chunks in the complete file.
 
         A target that is not a regular file (a pipe, a device) cannot be rewritten and stays unchanged. Raises `NotRewritten`.
         """

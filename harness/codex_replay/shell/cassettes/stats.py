@@ -17,7 +17,10 @@ Sort = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Stats:
-    """The counts of one cassette: `by` maps (seam, sender, kind) to frames and bytes; `size` is bytes, `duration` seconds."""
+    """The counts of one cassette.
+
+    `by` maps (seam, sender, kind) to the number of frames and bytes. `size` is in bytes, `duration` in seconds.
+    """
 
     path: str
     codex: str = ""
@@ -51,7 +54,7 @@ class Stats:
 
 
 def count(path: str, step: Callable[[], None] = lambda: None) -> Stats:
-    """Count the frames of one cassette as a stream; raises `CassetteError`."""
+    """Count the frames of one cassette, and read it as a stream. Raises `CassetteError`."""
     with CassetteReader(path) as reader:
         stats = Stats(path, reader.header.codex, reader.header.case)
         methods: dict[tuple[str, str], str] = {}
@@ -69,7 +72,7 @@ def count(path: str, step: Callable[[], None] = lambda: None) -> Stats:
 
 
 def _what(frame: Frame, methods: dict[tuple[str, str], str]) -> str:
-    """Return the kind of a frame; for a reply, this includes the method of its request."""
+    """Return the kind of a frame. The kind of a reply includes the method of its request."""
     value = frame.value
     if frame.seam == "http":
         payload = value if type(value) is dict else {}

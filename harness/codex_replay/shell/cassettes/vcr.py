@@ -1,16 +1,19 @@
-"""vcrpy's cassettes in the codex-replay format, for Python clients that are tested in their own process.
+"""Store vcrpy's cassettes in the codex-replay format, for Python clients that run in the same process as their tests.
+
+If you need another persister, call `register_serializer("ndjson", codex_replay.shell.cassettes.vcr)`, because this module is also
+a serializer. The written file is redacted, and all codex-replay commands can read it. The file lacks the data that vcrpy does not
+see: the times, the chunk borders of a stream, cut or reset streams, and the original order and case of headers.
+
+Call the persister like this:
 
     import vcr
     from codex_replay import NdjsonPersister
 
     recorder = vcr.VCR()
     recorder.register_persister(NdjsonPersister)
-    with recorder.use_cassette("case.ndjson"): ...
-
-If you need another persister, use `register_serializer("ndjson", codex_replay.shell.cassettes.vcr)`: this module is a serializer
-too. The written file is redacted, and all codex-replay commands can read it. The file lacks the data that vcrpy never sees:
-the times, the chunk
-borders of a stream, streams that were cut or reset, and the order and case of headers as they were sent."""
+    with recorder.use_cassette("case.ndjson"):
+        run_the_client()
+"""
 
 from __future__ import annotations
 
@@ -38,13 +41,13 @@ from codex_replay.shell.cassettes.file import CassetteError
 
 
 class NdjsonPersister:
-    """A persister for `VCR.register_persister`: it loads and saves cassettes of vcrpy in the codex-replay format."""
+    """A persister for `VCR.register_persister`, which loads and saves vcrpy's cassettes in the codex-replay format."""
 
     @staticmethod
     def load_cassette(cassette_path: str | os.PathLike[str], serializer: object) -> tuple[list[Any], list[Any]]:
         """Return the recorded requests and responses.
 
-        Raises vcrpy's own error for a missing or empty file, `CassetteError` for a damaged one.
+        Raises vcrpy's own error for a missing or empty file, and `CassetteError` for a damaged file.
         """
         from vcr.persisters.filesystem import CassetteNotFoundError  # type: ignore[import-untyped]
         from vcr.request import Request  # type: ignore[import-untyped]
@@ -61,7 +64,7 @@ class NdjsonPersister:
 
     @staticmethod
     def save_cassette(cassette_path: str | os.PathLike[str], cassette_dict: Mapping[str, Any], serializer: object) -> None:
-        """Write all requests and responses; readers never see an incomplete file."""
+        """Write all requests and responses in one step, so that a reader never sees an incomplete file."""
         path = os.fspath(cassette_path)
         pairs = zip(cassette_dict["requests"], cassette_dict["responses"], strict=True)
         exchanges = (
@@ -80,7 +83,10 @@ class NdjsonPersister:
 
 
 def serialize(cassette_dict: Mapping[str, Any]) -> str:
-    """Return vcrpy's dictionary of a cassette as the text of a codex-replay cassette (one half of a serializer)."""
+    """Convert vcrpy's dictionary of a cassette to the text of a codex-replay cassette.
+
+    This function is half of a vcrpy serializer.
+    """
     exchanges = (
         (found["request"]["method"], found["request"]["uri"], _pairs(found["request"]["headers"]),
          _bytes(found["request"]["body"]), found["response"])
@@ -90,7 +96,10 @@ def serialize(cassette_dict: Mapping[str, Any]) -> str:
 
 
 def deserialize(cassette_string: str) -> dict[str, Any]:
-    """Return vcrpy's dictionary for a codex-replay cassette (the other half of a serializer); raises `CassetteError`."""
+    """Convert the text of a codex-replay cassette to vcrpy's dictionary.
+
+    This function is half of a vcrpy serializer. Raises `CassetteError`.
+    """
     found = _interactions(cassette_string.encode(), "the cassette")
     return {"version": 1, "interactions": [{"request": request, "response": response} for request, response in found]}
 
@@ -113,7 +122,7 @@ def _home() -> dict[str, str]:
 def _frames(
     redactor: Redactor, method: str, uri: str, headers: list[list[str]], body: bytes, response: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, Any, dict[str, Any]]]:
-    """Yield sender, kind, payload and marks of the frames of one exchange; the mark "server" is the URL without its path."""
+    """Yield the sender, kind, payload and marks of each frame of one exchange. The mark "server" is the URL without its path."""
     parts = urlsplit(uri)
     path = uri[len(f"{parts.scheme}://{parts.netloc}") :] or "/"
     clean = redactor.headers((name, value) for name, value in headers)
@@ -133,7 +142,10 @@ def _frames(
 
 
 def _encoding(raw: bytes, named: str) -> str:
-    """Return the encoding of a body; a body that the client's library decompressed is plain, whatever its header says."""
+    """Return the encoding of a body.
+
+    If the client's library has decompressed the body, the encoding is "", whatever the header contains.
+    """
     if content_encoding.detect(raw) == named.removeprefix("x-"):
         return named
     if named.removeprefix("x-") in ("identity", "gzip", "zstd"):  # the first bytes distinguish the latter two
@@ -149,7 +161,10 @@ def _encoding(raw: bytes, named: str) -> str:
 
 
 def _interactions(data: bytes, name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the exchanges of a cassette as vcrpy's request and response; exchanges without a complete answer are left out."""
+    """Yield each exchange of a cassette as a request and a response of vcrpy.
+
+    Exchanges without a complete answer are left out.
+    """
     requests: dict[int | None, Frame] = {}
     responses: dict[int | None, Frame] = {}
     bodies: dict[int | None, list[Frame]] = {}
@@ -198,7 +213,7 @@ def _many(headers: Iterable[Iterable[str]]) -> dict[str, list[str]]:
 
 
 def _pairs(headers: Mapping[str, Any]) -> list[list[str]]:
-    """Return header pairs; vcrpy has a string or a list under each name, and sometimes bytes."""
+    """Return header pairs. vcrpy has a string, a list or bytes under each name."""
     pairs: list[list[str]] = []
     for name, values in headers.items():
         all_of_it = values if isinstance(values, list | tuple) else [values]

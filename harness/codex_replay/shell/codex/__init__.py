@@ -1,1 +1,1 @@
-"""The real Codex: its binary from the npm registry, and a hermetic home to run it in."""
+"""Install the real Codex from the npm registry, and create a hermetic home in which it runs."""

@@ -1,10 +1,8 @@
-"""Make the data of a Codex version from its binary: bundles, tables with their evidence, and the recordings that replay
-identically.
-
-Strategy: everything is made in a draft folder next to its final place and moved there in one step, so a version exists completely
-or not at all. The results of the long steps (the install, the bundles, the runs of the suite) are kept in the cache under
-separate keys: after an interrupt, the command continues with the first missing step. Before the move, each recording is checked
-as a user would check it, by the commands `cassette lint` and `replay`, which read the draft.
+"""Make the data of a Codex version from its binary: schema bundles, tables with their evidence, and recordings that replay
+identically. Strategy: all files are made in a draft folder next to their final place. One rename moves the draft folder to the
+final place, so the data of a version are complete or do not exist. The results of the long steps (the install, the bundles, the
+runs of the suite) are kept in the cache under separate keys. After an interrupt, the command continues with the first missing
+step. Before the draft folder is moved, the commands `cassette lint` and `replay` check each recording in it, as a user would.
 
     <data>/versions/<version>/schema  schema-experimental  schema.sha256      the bundles
                               methods.json  config-keys.json  normalise.json  causality.json
@@ -52,12 +50,12 @@ _COMMAND = "from codex_replay.cli.entry import main; main()"
 
 
 class CannotAdd(Exception):
-    """A version cannot be added; the text is a sentence."""
+    """A version cannot be added. The message is a sentence."""
 
 
 @dataclass(slots=True)
 class Listener:
-    """Receives the progress: `stage` gets the current stage, `step` the number of finished steps and the total."""
+    """Receives the progress of `add`: `stage` gets the current stage, and `step` the number of finished steps and the total."""
 
     stage: Callable[[str], None]
     step: Callable[[int, int | None], None]
@@ -65,7 +63,7 @@ class Listener:
 
 @dataclass(slots=True)
 class Scenario:
-    """One case of the suite in all runs: its outcomes, and the frames of its servers, for each run."""
+    """One case of the suite: for each run, the outcome of the case and the frames of its servers."""
 
     outcomes: list[str] = field(default_factory=list)
     runs: list[list[tuple[Header, list[Frame]]]] = field(default_factory=list)
@@ -74,9 +72,9 @@ class Scenario:
 def add(
     version: str, suites: Path, listener: Listener, *, runs: int = 2, wait: float = 3.0, jobs: int = 2, chosen: str = ""
 ) -> Path:
-    """Add `version` and return its folder; the data of an existing version are made again.
+    """Add `version` and return its folder. If the version already has data, the data are replaced.
 
-    `runs` is the number of runs of the suite, at least 2; `wait` is the number of seconds that a case waits for one frame;
+    `runs` is the number of runs of the suite (at least 2). `wait` is the number of seconds that a case waits for one frame.
     `chosen` is an expression for pytest's -k. Raises `CannotAdd`, `CodexInstallError` or `CannotRun`, each with a sentence.
     """
     if version in version_data.packaged():
@@ -118,7 +116,7 @@ def _unwritable(place: Path, error: OSError) -> CannotAdd:
 
 
 def remove(version: str) -> bool:
-    """Remove the data of an added version; return False if the version has no data. The installed binary stays."""
+    """Remove the data of an added version. Return False if the version has no data. The installed binary is not removed."""
     place = Path(version_data.added_folder()) / version
     there = place.is_dir()
     shutil.rmtree(place, ignore_errors=True)
@@ -126,7 +124,7 @@ def remove(version: str) -> bool:
 
 
 def learnt(version: str) -> dict[str, Any] | None:
-    """Return the content of a version's `learnt.json`; None if the file does not exist."""
+    """Return the content of a version's `learnt.json`, or None if the file does not exist."""
     try:
         found: dict[str, Any] = json.loads(version_data.read(f"{version}/{version_data.LEARNT}"))
     except (OSError, ValueError):
@@ -175,7 +173,7 @@ def _probe(binary: Path, version: str, draft: Path) -> dict[str, Any]:
 def kept_runs(
     version: str, suites: Path, listener: Listener, runs: int, wait: float = 3.0, jobs: int = 2, chosen: str = ""
 ) -> dict[str, Scenario]:
-    """Return the scenarios of the suite in `runs` runs on the real binary, which must be installed."""
+    """Run the suite `runs` times on the real binary, which must be installed. Return the scenarios."""
     found: dict[str, Scenario] = {}
     for number in range(1, runs + 1):
         listener.stage(f"Running the suite, run {number} of {runs}")
@@ -199,7 +197,7 @@ def _read(path: Path) -> tuple[Header, list[Frame]]:
 
 
 def learn_tables(version: str, found: Mapping[str, Scenario], draft: Path) -> dict[str, Any]:
-    """Write normalise.json and causality.json into `draft`; return the rows with their evidence."""
+    """Write normalise.json and causality.json into `draft`. Return the rows of the tables with their evidence."""
     pairs = []
     for name, scenario in found.items():
         for later in scenario.runs[1:]:
@@ -228,7 +226,10 @@ def learn_tables(version: str, found: Mapping[str, Scenario], draft: Path) -> di
 def _cassettes(
     version: str, found: Mapping[str, Scenario], equal: set[str], root: Path, draft: Path, listener: Listener, jobs: int
 ) -> dict[str, Any]:
-    """Write the recordings of the cases that passed with equal traffic; keep those that `lint` and `replay` accept."""
+    """Write the recordings of the cases that passed with equal traffic in all runs.
+
+    Keep only the recordings that `lint` and `replay` accept.
+    """
     paths = []
     manifest = (draft / "schema.sha256").read_text(encoding="ascii").splitlines()
     bundle = next((f"sha256:{line.split()[0]}" for line in manifest if line.endswith(f"  {data_tables.PRIMARY}")), "unknown")
@@ -253,7 +254,7 @@ def _cassettes(
 
 
 def _judged(path: Path, environment: Mapping[str, str]) -> str:
-    """Return the reason why a recording is not kept, "" if it is sound and replays identically."""
+    """Return the reason why a recording is not kept, or "" if `lint` finds no error and the recording replays identically."""
     with CassetteReader(str(path)) as reader:
         speaks = any(frame.seam == "rpc" and frame.sender == "client" for frame in reader)
     commands: list[tuple[str, Sequence[str]]] = [("lint", ("cassette", "lint", str(path)))]

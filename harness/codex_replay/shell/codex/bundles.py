@@ -1,13 +1,13 @@
-"""Find a schema bundle: the bundle of any Codex version, generated at first use, or the bundle in a user's file.
+"""Find a schema bundle: the bundle of a Codex version, which is generated at the first use, or the bundle in a user's file.
 
-Strategy: a bundle is small (a few megabytes) and its binary is large (60 to 250 megabytes). Therefore only the bundle is kept,
-under ``<cache>/bundles/<version>/``, and a binary that was installed only for this is removed as soon as it has written its
-bundle. In addition to the bundles, the disk therefore never holds more than one binary. The folder is put in place by one rename:
-it is complete or does not exist.
-
-The experimental bundle of a version that has one (`codex_replay.protocol.drift.experimental`) is kept in the same way, under
+Strategy: a schema bundle is small (a few megabytes), and the binary that generates the bundle is large (60 to 250 megabytes).
+Therefore only the bundle is kept, under ``<cache>/bundles/<version>/``. A binary that was installed only to generate a bundle is
+removed after it has written the bundle. As a result, the disk never contains more than one binary that was installed only for a
+bundle. One rename moves the folder of a bundle to its place, so the folder is complete or does not exist. Some versions also have
+an experimental bundle (`codex_replay.protocol.drift.experimental`), which is kept in the same way under
 ``<cache>/bundles-experimental/<version>/``. The experimental bundle is written while the binary is installed for the plain
-bundle."""
+bundle.
+"""
 
 from __future__ import annotations
 
@@ -46,16 +46,20 @@ def bundles_folder(experimental: bool = False) -> Path:
 
 
 def cached(version: str, experimental: bool = False) -> Path | None:
-    """Return the folder of the generated bundle of `version`, in the cache or in the data; None if it does not exist yet."""
+    """Return the folder of the generated bundle of `version`, in the cache or in the user's data folder.
+
+    Return None if there is no such folder.
+    """
     places = (bundles_folder(experimental) / check_version(version), Path(version_data.schema_folder(version, experimental)))
     return next((place for place in places if is_file(str(place / data_tables.PRIMARY))), None)
 
 
 def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
-    """Return the bundle that `named` means: a Codex version, or the path of a user's bundle file or folder.
+    """Return the bundle that `named` names: a Codex version, or the path of a user's bundle file or folder.
 
-    The bundle of a version is the vendored one, otherwise the cached one. If neither exists, the bundle is generated now. The
-    binary may be installed for this, and is removed afterwards. Raises `BundleError`, a sentence, if the bundle is not available.
+    For a version, the packaged bundle is used, otherwise the bundle in the cache. If there is no packaged or cached bundle, the
+    binary generates the bundle now. A binary that is installed only to generate the bundle is removed afterwards. Raises
+    `BundleError` if the bundle is not available.
     """
     if named in data_tables.versions():
         return load(named)
@@ -70,10 +74,11 @@ def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
 
 
 def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -> tuple[Bundle | None, str]:
-    """Return the experimental bundle that belongs to the `plain` bundle of the Codex version `named`, cached or newly generated.
+    """Return the experimental bundle that belongs to the `plain` bundle of the Codex version `named`, from the cache or newly
+    generated.
 
-    Returns None for a version without the capability, and for a user's own bundle. Returns None and a sentence with the reason if
-    the bundle should exist but is not available.
+    Returns None for a version without an experimental bundle, and for a user's own bundle. If the experimental bundle should
+    exist but is not available, returns None and a sentence with the reason.
     """
     if (os.path.exists(named) and named not in data_tables.versions()) or not declares(plain):
         return None, ""
@@ -86,7 +91,7 @@ def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -
 def load_own(path: str) -> Bundle:
     """Return the bundle in a user's file or folder, after a check of every schema.
 
-    A generated bundle is trusted; a user's file is not, because it may have been edited or may not be a bundle. Raises
+    A user's file is checked because it may have been edited, or may not be a schema bundle. A generated bundle is trusted. Raises
     `BundleError`.
     """
     # Loaded for such files alone: it takes longer than comparing two bundles.
@@ -113,7 +118,7 @@ def load_own(path: str) -> Bundle:
 
 
 def _unlike(path: str) -> str | None:
-    """Return a sentence if a file or folder does not look like a bundle; None if it does."""
+    """Return a sentence with the reason if a file or folder does not look like a schema bundle, otherwise None."""
     if os.path.isdir(path):
         primary = os.path.join(path, data_tables.PRIMARY)
         return None if os.path.exists(primary) else f"{path} is not a schema bundle: it has no {data_tables.PRIMARY}."
@@ -128,9 +133,10 @@ def _unlike(path: str) -> str | None:
 
 
 def _whole(bundle: Bundle) -> Bundle:
-    """Return the complete generated bundle, under its name, if `bundle` is only its primary file; otherwise `bundle` itself.
+    """Return the complete generated bundle of a version if `bundle` is only the primary file of this bundle.
 
-    The primary files of 0.93 to 0.110 have only one of two types that share a name; the single files have both types.
+    Otherwise return `bundle`. The complete bundle is needed for Codex 0.93 to 0.110: if two types have the same name, their
+    primary file contains only one of the two.
     """
     if len(bundle.files) > 1:
         return bundle
@@ -150,8 +156,9 @@ _DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
 def _documents(value: Any) -> list[dict[str, Any]]:
-    """Return everything in one file that must be a schema: the file itself, and the definitions of v2, which are nested one level
-    deeper."""
+    """Return all values in a bundle file that must be schemas: the file itself, and the definitions of v2, which are nested one
+    level deeper.
+    """
     if not isinstance(value, dict):
         raise TypeError("the file is not a JSON object")
     nested = value.get("definitions", {}).get("v2") if isinstance(value.get("definitions"), dict) else None
@@ -159,10 +166,10 @@ def _documents(value: Any) -> list[dict[str, Any]]:
 
 
 def generate(version: str, told: Told = lambda text: None, *, experimental: bool = False) -> Path:
-    """Generate the bundle of `version` with its binary, or the `experimental` one, store it, and return its folder.
+    """Generate the plain or the `experimental` bundle of `version` with the version's binary.
 
-    If the binary was not installed before, it is installed now and removed afterwards, even after an error. Raises `BundleError`
-    or `CodexInstallError`, each a sentence.
+    Store the bundle and return its folder. If the binary is not installed, install it now and remove it afterwards, even after an
+    error. Raises `BundleError` or `CodexInstallError`.
     """
     # The installer and the generator are only needed here, and not when every bundle is at hand.
     from codex_replay.shell.codex.install import Step, ensure
@@ -205,7 +212,7 @@ def _generate(version: str, binary: Path, experimental: bool) -> Path:
 
 
 def remove_binary(version: str) -> None:
-    """Remove the binary of `version`, if it is installed, and the files that a killed install left."""
+    """Remove the binary of `version` if it is installed, and remove the files of an install that was killed."""
     place = place_of(version)
     if not place.parent.is_dir():
         return

@@ -1,8 +1,8 @@
 """The folder of the installed Codex binaries, and the checks that decide whether a version is installed.
 
-Strategy: one folder per version and platform, put in place by a single rename and described by a manifest inside it. A folder is
-therefore complete or does not exist. Later damage is detected by file sizes at each look-up (`find_installed`, because this is
-fast), and by hashes before an install is skipped (`damage`).
+Strategy: each version and platform has a folder with a manifest of its files. One rename moves the folder to its place, so a
+folder is complete or does not exist. At each look-up, `find_installed` detects damage by the sizes of the files, which is fast.
+Before an install is skipped, `damage` compares the hashes of the files.
 
     <cache>/codex/<version>-<target triple>/manifest.json
     <cache>/codex/<version>-<target triple>/codex/codex        as the package has it, below vendor/<target triple>
@@ -41,7 +41,7 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?", re.ASCI
 
 @dataclass(frozen=True)
 class Manifest:
-    """The contents of an installed folder: each file's size in bytes and SHA-256 (hex), and their source."""
+    """The manifest of an installed folder: the size in bytes and the SHA-256 (hex) of each file, and the source of the files."""
 
     version: str
     package: str
@@ -64,7 +64,7 @@ class Manifest:
 
     @classmethod
     def decode(cls, data: bytes) -> Manifest:
-        """Read a manifest; raises ValueError, KeyError or TypeError if it is invalid."""
+        """Read a manifest. Raises ValueError, KeyError or TypeError if the manifest is invalid."""
         value = json.loads(data)
         if value["manifest"] != MANIFEST_FORMAT:
             raise ValueError("another manifest format")
@@ -77,7 +77,7 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Installed:
-    """One installed Codex: its version, its target triple, the path of its binary, and its bytes on disk."""
+    """One installed Codex: its version, its target triple, the path of its binary, and its size on disk in bytes."""
 
     version: str
     triple: str
@@ -97,7 +97,10 @@ def cache_folder() -> Path:
 
 
 def this_platform() -> tuple[str, str]:
-    """Return this machine's target triple and package suffix; raises CodexInstallError if Codex has no binary for it."""
+    """Return the target triple and the package suffix of this machine.
+
+    Raises CodexInstallError if Codex has no binary for this machine.
+    """
     system, machine = platform.system(), platform.machine()
     machine = _SAME_MACHINE.get((system, machine), machine)
     try:
@@ -110,7 +113,7 @@ def this_platform() -> tuple[str, str]:
 
 
 def check_version(version: str) -> str:
-    """Return `version` if it has the form of the packages ("0.92.0"); otherwise raises CodexInstallError."""
+    """Return `version` if it has the form of a package version ("0.92.0"). Otherwise raise CodexInstallError."""
     if not _VERSION.fullmatch(version):
         raise CodexInstallError(
             f"{version!r} is not a Codex version: give the full number of a published version, such as {DEFAULT}."
@@ -119,7 +122,7 @@ def check_version(version: str) -> str:
 
 
 def place_of(version: str) -> Path:
-    """Return the folder of `version` for this platform, whether it exists or not."""
+    """Return the folder of `version` for this platform. The folder need not exist."""
     return cache_folder() / "codex" / f"{check_version(version)}-{this_platform()[0]}"
 
 
@@ -132,7 +135,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def find_installed(version: str) -> Path | None:
-    """Return the path of the installed binary of `version`, or None; check names and sizes only.
+    """Return the path of the installed binary of `version`, or None. Check only the names and sizes of the files.
 
     Raises CodexInstallError for a text that is not a version, or on an unsupported platform.
     """
@@ -161,7 +164,10 @@ def list_installed() -> list[Installed]:
 
 
 def damage(folder: Path) -> str | None:
-    """Return a short reason if the installed folder is damaged; None if each file has the hash of its installation."""
+    """Return a short reason if the installed folder is damaged.
+
+    Return None if the hash of each file is the hash in the manifest.
+    """
     manifest = read_manifest(folder)
     if manifest is None:
         return "its manifest is missing or unreadable"
@@ -182,9 +188,10 @@ def sha256_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def locked(place: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Lock one version's folder; `waiting` is called once if another install has the lock.
+    """Lock the folder of one version.
 
-    The system releases the lock when the process with the lock ends, even if that process was killed.
+    If another install has the lock, call `waiting` once and wait. The operating system releases the lock when the process that
+    has it ends, even if that process was killed.
     """
     path = place.parent / f".lock-{place.name}"
     report = False

@@ -1,4 +1,4 @@
-"""The errors of an install of the real Codex; each text is one sentence.
+"""The errors of an install of the real Codex. Each error message is one sentence.
 
 CodexInstallError            the install cannot succeed until the user acts
   FlakyDownload              the same attempt may succeed if it is repeated
@@ -14,11 +14,11 @@ _UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXI
 
 
 class CodexInstallError(Exception):
-    """The binary is missing and cannot be installed; the text says what happened, where, and what to do next."""
+    """The binary is missing and cannot be installed. The message contains what happened, where, and what to do next."""
 
 
 class FlakyDownload(CodexInstallError):
-    """The network or the server failed in a way that is often temporary."""
+    """The network or the server failed in a way that is often temporary, so a retry may succeed."""
 
 
 def disk_full(folder: Path) -> CodexInstallError:
@@ -30,7 +30,7 @@ def disk_full(folder: Path) -> CodexInstallError:
 
 
 def from_os_error(error: OSError, folder: Path) -> CodexInstallError:
-    """Return the error for an operating system error below the cache folder `folder`."""
+    """Return the error for an `OSError` of a file in the cache folder `folder`."""
     if error.errno in _FULL:
         return disk_full(folder)
     if error.errno in _UNWRITABLE:

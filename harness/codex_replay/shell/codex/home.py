@@ -1,8 +1,8 @@
 """A hermetic home for the real Codex: its config, its credentials, and its complete environment.
 
 In a hermetic home, the binary contacts only one upstream, which should be on loopback, and looks up no host name. The table
-``data/any/hermetic-config.json`` has the required configuration, and the version from which each row applies; it comes from
-REAL-01 to REAL-11, and each row was checked with strace.
+``data/any/hermetic-config.json`` has the required configuration. Each row has the first version for which the row applies. The
+rows come from REAL-01 to REAL-11, and each row was checked with strace.
 
     root/home   CODEX_HOME and HOME: config.toml, auth.json
     root/tmp    TMPDIR; not a parent of home, since Codex may let commands write there
@@ -60,8 +60,9 @@ class ApiKey:
 class ChatGpt:
     """Log in with ChatGPT tokens.
 
-    `last_refresh` is an RFC 3339 time; "" means now, None leaves it out, and the turn then fails. If `last_refresh` is older than
-    eight days, Codex refreshes the tokens at its start. `id_token` must parse as a JWT; "" makes a fake one for `account_id`.
+    `last_refresh` is an RFC 3339 time. "" means now. With None for `last_refresh`, auth.json does not contain it, and every turn
+    fails. If `last_refresh` is older than eight days, Codex refreshes the tokens at its start. `id_token` must be a JWT. With ""
+    for `id_token`, a fake JWT for `account_id` is made.
     """
 
     access_token: str = "fake-access-token"
@@ -71,7 +72,7 @@ class ChatGpt:
     last_refresh: str | None = ""
 
     def encode(self) -> dict[str, object]:
-        """The content of auth.json."""
+        """Return the content of auth.json."""
         tokens = {
             "id_token": self.id_token or make_id_token(account_id=self.account_id),
             "access_token": self.access_token,
@@ -85,13 +86,14 @@ class ChatGpt:
 
 
 class HermeticHome:
-    """A folder tree under `root` and an environment in which the real Codex reaches `upstream_url` and nothing else.
+    """A folder tree under `root`, and an environment in which the real Codex reaches only `upstream_url`.
 
-    `upstream_url` is the base without a path ("http://127.0.0.1:1234"): the Responses API is expected under /v1, the ChatGPT API
-    under /backend-api/, the token refresh at /oauth/token. `version` is the Codex that will run here (the default if it is not a
-    version number). The table rows of the version are merged first, then `features`, then `extra_config` (nested tables as
-    mappings); later
-    values win. If `auth` is None, no auth.json is written. The constructor writes the files; raises OSError if it cannot.
+    `upstream_url` is a URL without a path ("http://127.0.0.1:1234"). Codex expects the Responses API under /v1, the ChatGPT API
+    under /backend-api/, and the token refresh at /oauth/token. `version` is the Codex version that will run in this home. A text
+    that is not a version number means the default version. The configuration contains the table rows of the version, then
+    `features`, then `extra_config` (nested tables as mappings). If several of these parts set the same key, the last value
+    counts. If `auth` is None, no auth.json is written. The constructor writes the files. Raises OSError if a file cannot be
+    written.
     """
 
     def __init__(
@@ -133,7 +135,10 @@ class HermeticHome:
         return self.home / "auth.json"
 
     def write_auth(self, value: Mapping[str, object]) -> None:
-        """Write `value` as auth.json, in one step and readable only by its owner; Codex may be running at the same time."""
+        """Write `value` as auth.json, readable only by its owner.
+
+        The file is replaced in one step, because Codex may be running at the same time.
+        """
         draft = self.home / ".auth.json.new"
         draft.unlink(missing_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -141,7 +146,7 @@ class HermeticHome:
         os.replace(draft, self.auth_file)
 
     def _filled(self, value: Any) -> Any:
-        """Return `value` with the table's placeholders replaced in each of its strings."""
+        """Return `value` with the placeholders of the table replaced in all strings."""
         if isinstance(value, Mapping):
             return {key: self._filled(item) for key, item in value.items()}
         if isinstance(value, list):
@@ -154,9 +159,9 @@ class HermeticHome:
 
 
 def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = FAKE_ACCOUNT) -> str:
-    """Return an id_token that Codex can parse and that is clearly not real: unsigned, from an issuer that cannot exist.
+    """Return an id_token that Codex can parse and that is clearly fake: it has no signature, and its issuer cannot exist.
 
-    The claims of the token are those that REAL-08 names, and in addition the user, which later versions of Codex read.
+    The token has the claims that REAL-08 lists, and a user id, which later versions of Codex read.
     """
     auth = {"chatgpt_plan_type": plan, "chatgpt_account_id": account_id, "chatgpt_user_id": FAKE_USER}
     claims = {"iss": "https://codex-replay.invalid", "email": email, "https://api.openai.com/auth": auth}
@@ -166,7 +171,7 @@ def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = 
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with the keys of `over`, merged table by table; values of `over` take precedence."""
+    """Return the tables of `base` and `over` merged. If both `base` and `over` have a key, the value in `over` counts."""
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
@@ -176,7 +181,7 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def toml(config: Mapping[str, Any]) -> str:
-    """Return `config` as a TOML document; raises ValueError for a value that TOML cannot write, such as None."""
+    """Return `config` as a TOML document. Raises ValueError for a value that TOML cannot contain, such as None."""
     try:
         return tomli_w.dumps(config)
     except TypeError as error:

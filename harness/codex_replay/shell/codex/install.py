@@ -1,8 +1,9 @@
-"""Install one Codex version: resolve, download, check, unpack, move into place.
+"""Install one Codex version: resolve, download, check, unpack, and move it into place.
 
-Strategy: everything happens in a temporary folder next to the final place, under that place's lock; the last step is one rename.
-If anything fails before that, or is interrupted, the temporary folder is removed and nothing remains. A killed process leaves a
-temporary folder, which the next install of that version removes."""
+Strategy: the install works in a temporary folder next to the final folder, and locks the final folder. The last step of the
+install is one rename. If the install fails or is interrupted before the rename, it removes the temporary folder. If the process
+of the install is killed, the temporary folder stays, and the next install of the same version removes this folder.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ RETRY_DELAY = 1.0
 
 
 class Step(NamedTuple):
-    """One report of progress: the stage, a line of text, the number of finished bytes, and their `total` if it is known.
+    """One progress report: the stage, a line of text, the number of finished bytes, and the `total` number of bytes if it is
+    known.
 
     Stages: wait, damaged, resolve, download, retry, check, unpack.
     """
@@ -46,10 +48,10 @@ class Step(NamedTuple):
 
 
 def ensure(version: str, progress: Callable[[Step], None] = lambda step: None) -> Path:
-    """Return the path of the binary of Codex `version`; install it if it is missing or damaged.
+    """Return the path of the binary of Codex `version`. Install the binary if it is missing or damaged.
 
-    npm and a network are needed only for an install. An intact binary (by hash) is returned without any lock or write. Raises
-    CodexInstallError with a sentence; KeyboardInterrupt passes through after the clean-up.
+    Only an install needs npm and a network. If the hashes of an installed binary are right, its path is returned without a lock
+    or a write. Raises CodexInstallError. A KeyboardInterrupt is raised again after the clean-up.
     """
     place = place_of(version)
     try:
@@ -114,10 +116,10 @@ def _attempt(version: str, program: str, work: Path, place: Path, progress: Call
 
 
 def _package_for(npm: Npm, version: str, suffix: str) -> Package:
-    """Return the package that contains this platform's binary.
+    """Return the npm package that contains the binary for this platform.
 
-    Up to 0.98, the package itself contains all platforms; later ones name one package per platform as an optional dependency,
-    "@openai/codex-linux-x64": "npm:@openai/codex@0.141.0-linux-x64".
+    Up to version 0.98, the main package contains the binaries of all platforms. Later main packages have an optional dependency
+    for each platform, "@openai/codex-linux-x64": "npm:@openai/codex@0.141.0-linux-x64".
     """
     main = npm.view(f"{PACKAGE}@{version}")
     if not main.optional:
@@ -129,8 +131,10 @@ def _package_for(npm: Npm, version: str, suffix: str) -> Package:
 
 
 def _put_in_place(files: Path, place: Path, aside: Path) -> None:
-    """Move the folder into place by one rename; a damaged folder in its place is moved aside first, because its files may be
-    running."""
+    """Move the folder to its place by one rename.
+
+    A damaged folder at this place is first moved to another place, because programs in it may be running.
+    """
     if place.exists():
         os.replace(place, aside)
     os.replace(files, place)

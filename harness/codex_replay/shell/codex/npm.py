@@ -1,8 +1,8 @@
 """The npm client: look up one package version, download its tarball, and describe errors.
 
-Strategy: npm runs as a program in a separate process group, in a temporary folder that also has its download cache. Therefore a
+Strategy: npm runs in a separate process group, in a temporary folder that also contains npm's download cache. As a result, a
 broken download leaves nothing in the user's npm cache, the size of the temporary folder shows the progress, and one kill ends all
-processes. npm's own retries are kept short; the caller repeats a `FlakyDownload`.
+processes of npm. The retries of npm itself are kept short. After a `FlakyDownload`, the caller tries again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _CODE = re.compile(r"^npm (?:ERR!|error) code (\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Package:
-    """One version of the package as the registry describes it; `integrity` is a subresource integrity string."""
+    """One version of the npm package, as the registry describes it. `integrity` is a subresource integrity string."""
 
     spec: str
     integrity: str
@@ -71,9 +71,9 @@ class Package:
 
 @dataclass(frozen=True)
 class Npm:
-    """The npm program, working in `folder`.
+    """Runs the npm program in `folder`.
 
-    While a tarball is fetched, `grown` is called several times a second with its spec and the bytes fetched so far.
+    During a download, `grown` is called several times a second with the spec of the tarball and the number of bytes so far.
     """
 
     program: str
@@ -81,7 +81,7 @@ class Npm:
     grown: Callable[[str, int], None]
 
     def view(self, spec: str) -> Package:
-        """Return the registry's entry of `spec`, "@openai/codex@VERSION"."""
+        """Return the entry of the npm registry for `spec`, which has the form "@openai/codex@VERSION"."""
         fields = ("name", "version", "dist.integrity", "optionalDependencies")
         value = self._run(("view", spec, *fields), spec)
         if not isinstance(value, dict) or not isinstance(value.get("dist.integrity"), str):
@@ -94,7 +94,7 @@ class Npm:
         return Package(spec, value["dist.integrity"], {str(name): str(what) for name, what in pairs})
 
     def pack(self, spec: str) -> Path:
-        """Fetch the tarball of `spec`; return its path inside `folder`."""
+        """Download the tarball of `spec`. Return the path of the tarball inside `folder`."""
         for old in self.folder.glob("*.tgz"):
             old.unlink()
         self._run(("pack", spec), spec)
@@ -180,7 +180,10 @@ def fetched(folder: Path) -> int:
 
 
 def explain(status: int, out: bytes, err: bytes, spec: str) -> CodexInstallError:
-    """Return the error for an npm that ended with `status`, from the JSON on its stdout or the text on its stderr."""
+    """Return the error for an npm process that ended with `status`.
+
+    The details come from the JSON on its stdout or the text on its stderr.
+    """
     code, summary = _failure(out, err)
     version = spec.removeprefix(PACKAGE + "@")
     because = f" ({summary})" if summary else ""
@@ -220,6 +223,6 @@ def _failure(out: bytes, err: bytes) -> tuple[str, str]:
 
 
 def _one_line(text: str) -> str:
-    """Return the first line that is not blank, cut to a readable length and without its full stop."""
+    """Return the first line of a text that is not blank, shortened and without its full stop."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return truncate(line, 200).rstrip(".")

@@ -1,6 +1,7 @@
-"""Find out which Codex a command starts, without starting it.
+"""Find out which Codex version a command starts, without running the command.
 
-The version is in the package or manifest of its binary; fake-codex is recognised by its program file."""
+The version is in the package or in the manifest of the binary. The program fake-codex is recognised by its program file.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ from codex_replay.protocol import data_tables
 def version_of(command: Sequence[str]) -> str | None:
     """Return the version of the Codex that `command` starts, or None.
 
-    Only the first two words of the command matter (the second for `node codex.js`), and the first two after `--` (`codex-replay
-    connect -- codex`). `codex install` writes `manifest.json`, npm writes `package.json`.
+    Only the first two words of the command and the first two words after `--` are examined: `codex`, `node codex.js`,
+    `codex-replay connect -- codex`. The version is in `manifest.json`, which `codex install` writes, or in `package.json`, which
+    npm writes.
     """
     for word in _programs(command):
         for folder in _folders_above(word):
@@ -27,7 +29,7 @@ def version_of(command: Sequence[str]) -> str | None:
 
 
 def bundle_of(version: str) -> str:
-    """Return the identity of the schema bundle of a version, `sha256:...` of its primary file; "unknown" without a bundle."""
+    """Return the identity of a version's schema bundle: `sha256:...` of its primary file, or "unknown" without a bundle."""
     return data_tables.identity(version)
 
 
@@ -37,13 +39,13 @@ def is_fake(command: Sequence[str]) -> bool:
 
 
 def _programs(command: Sequence[str]) -> Sequence[str]:
-    """Return the words of a command line that may name Codex."""
+    """Return the words of a command line that may name the Codex program."""
     inner = command.index("--") + 1 if "--" in command else len(command)
     return [*command[:2], *command[inner : inner + 2]]
 
 
 def _program(word: str) -> str | None:
-    """Return the file that a word of a command line names, with links resolved, or None if there is none."""
+    """Return the file that a word of a command line names, with links resolved. Return None if there is no such file."""
     places = [""] if os.sep in word else os.environ.get("PATH", "").split(os.pathsep)
     for place in places:
         path = os.path.join(place, word)
@@ -53,7 +55,10 @@ def _program(word: str) -> str | None:
 
 
 def _folders_above(word: str) -> Iterator[str]:
-    """Yield the folders from the program's own upwards; a package has its binary at most five levels below its root."""
+    """Yield the folder of a program and the folders above it.
+
+    At most five levels are yielded, because the binary is at most five levels below the root of its package.
+    """
     if (folder := _program(word)) is None:
         return
     for _ in range(5):

@@ -1,9 +1,7 @@
-"""Ask a real Codex for facts that no schema contains: its methods in its own order, with the text of a refusal, and the keys of
-config.toml.
-
-Strategy: the server refuses an unknown method with a list of all methods, and it refuses `"params":5` with the type that the
-method expects. The value `[[[]]]` is refused for a known key of config.toml; an unknown key is ignored. Each started process has
-a hermetic home, and its upstream does not answer.
+"""Ask a real Codex for facts that no schema contains: the order of its methods, the type that each method expects, and the keys
+of config.toml. Strategy: the error for an unknown method lists all methods, and the error for `"params":5` names the type that
+the method expects. The server refuses the value `[[[]]]` for a known key of config.toml, and ignores an unknown key. Each started
+process has a hermetic home, and its upstream does not answer.
 """
 
 from __future__ import annotations
@@ -27,7 +25,9 @@ _ABSENT_SECONDS = 5.0
 
 
 def methods(binary: Path, version: str) -> dict[str, str]:
-    """Return each client method in the server's order, and the expected type of its params ("" if it does not refuse 5).
+    """Return the client methods in the server's order, each with the expected type of its params.
+
+    The type is "" if the server accepts the params 5.
 
     Raises `SubjectFailure` if the server does not answer.
     """
@@ -49,7 +49,7 @@ def methods(binary: Path, version: str) -> dict[str, str]:
 
 
 def _optional(client: Client, method: str) -> bool:
-    """Return True if the server accepts the request without params; also True if it does not answer."""
+    """Return True if the server accepts the request without params. Return False if the server does not answer."""
     try:
         reply = client.reply_to(client.post(method), _ABSENT_SECONDS)
     except SubjectFailure:
@@ -72,8 +72,8 @@ def _expected(reply: Any) -> str:
 
 
 def config_keys(binary: Path, version: str, known: list[str]) -> tuple[list[str], int | None]:
-    """Return the keys of config.toml that this version reads, and the number of keys that the binary reports (None: it reports
-    none).
+    """Return the keys of config.toml that this version reads, and the number of keys that the binary reports, or None if the
+    binary reports no keys.
 
     A key counts as read if the binary refuses the value `[[[]]]` for it. The candidates are the `known` keys and the keys in the
     server's answer to config/read.

@@ -1,7 +1,9 @@
-"""Let a real Codex write its schema files, in an empty home directory, and compare two sets of files.
+"""Run a real Codex to write its schema files, and compare two sets of schema files.
 
-Strategy: the generator needs no account, no configuration and no network, so it runs with an empty home and only PATH from the
-caller's environment. Files are compared as bytes; a difference is a sentence with the first line in which the two differ."""
+Strategy: Codex needs no account, configuration or network to write its schema files. Therefore Codex runs with an empty home
+directory, and only with PATH from the caller's environment. Files are compared as bytes. A difference is a sentence with the
+first line in which two files differ.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class GenerateError(RuntimeError):
-    """Codex did not write its schemas; the message names the command and its result."""
+    """Codex did not write its schema files. The message contains the command and its result."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
-    """One file in which two sets of schema files differ; `what` is a sentence."""
+    """One file in which two sets of schema files differ. `what` is a sentence about the difference."""
 
     name: str
     what: str
@@ -33,8 +35,8 @@ class FileDifference:
 def generate(server: Sequence[str], out: str, *, experimental: bool = False, timeout: float = 60.0) -> None:
     """Run ``<server> generate-json-schema --out OUT`` with an empty home directory.
 
-    `server` is the command that starts an app-server (``["codex", "app-server"]``), `timeout` is in seconds. With `experimental`,
-    the command also writes the parts that only clients with the capability get (from 0.95 on). Raises `GenerateError` if the
+    `server` is the command that starts an app-server (``["codex", "app-server"]``). `timeout` is in seconds. With `experimental`,
+    the command also writes the schemas for clients with the experimental capability (from 0.95 on). Raises `GenerateError` if the
     command cannot be started, does not end in time, fails, or writes nothing.
     """
     codex = " ".join(server)
@@ -62,9 +64,9 @@ def generate(server: Sequence[str], out: str, *, experimental: bool = False, tim
 def compare(
     expected: Iterable[tuple[str, bytes]], found: Iterable[tuple[str, bytes]], names: tuple[str, str]
 ) -> list[FileDifference]:
-    """Return the files in which two sets differ, sorted by name; an empty list if all bytes are equal.
+    """Return the files in which two sets of schema files differ, sorted by name. The list is empty if all files are equal.
 
-    `names` are the names of the two sets for the sentences, for example ``("vendored", "generated")``.
+    `names` are the names of the two sets in the sentences, for example ``("vendored", "generated")``.
     """
     left, right = dict(expected), dict(found)
     differences = []
@@ -79,7 +81,7 @@ def compare(
 
 
 def _first_difference(left: bytes, right: bytes, names: tuple[str, str]) -> str:
-    """Return a sentence on the first line in which `left` and `right` differ."""
+    """Return a sentence about the first line in which `left` and `right` differ."""
     ours, theirs = left.split(b"\n"), right.split(b"\n")
     number = next((i for i, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), None)
     if number is None:
@@ -94,7 +96,9 @@ def manifest(files: Mapping[str, bytes]) -> str:
 
 
 def verify_manifest(version: str) -> list[FileDifference]:
-    """Return the vendored files of `version` that differ from ``schema.sha256``; empty if all match.
+    """Return the packaged schema files of `version` whose hashes are not those in ``schema.sha256``.
+
+    The list is empty if all hashes match.
 
     Raises `MissingTable` if there is no manifest.
     """

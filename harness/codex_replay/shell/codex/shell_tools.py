@@ -1,6 +1,6 @@
-"""The shell tool of a Codex version.
+"""The shell tool of each Codex version.
 
-Scripts call the shell tool of 0.92; this module converts such calls for the version that plays the script.
+Scripts contain calls of the shell tool of Codex 0.92. This module converts such calls for the version that gets the script.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def shell_tool(version: str) -> Mapping[str, str]:
-    """Return the `name` of the shell tool of `version`, its argument for the command line (`command`), and perhaps `model`.
+    """Return the `name` of the shell tool of `version`, the name of its argument for the command line (`command`), and `model` if
+    the tool depends on the model.
 
     For a text that is not a version, return the shell tool of the default version (data/any/shell-tools.json).
     """
@@ -26,9 +27,9 @@ def shell_tool(version: str) -> Mapping[str, str]:
 
 
 def for_version(script: Any, version: str) -> Any:
-    """Return a script (docs/scripts.md) in which the calls of 0.92's `shell_command` are calls of the shell tool of `version`.
-
-    Everything else is unchanged, including calls whose arguments contain no command line.
+    """Return a copy of a script (docs/scripts.md) for `version`: each call of `shell_command`, the shell tool of 0.92, becomes a
+    call of this version's shell tool. Any other part of the script stays unchanged. A call whose arguments contain no command
+    line also stays unchanged.
     """
     old, new = shell_tool(DEFAULT), shell_tool(version)
     return script if old == new else _translated(script, old, new)

@@ -1,10 +1,9 @@
-"""Run the suite on one real Codex, and keep the traffic of each case; the plugin part `codex_replay.plugin.app_server.kept_runs`
-writes it.
+"""Run the suite on one real Codex, and keep the traffic of each case.
 
-A run takes minutes, so its results are kept in the cache next to the binaries. The key of the results covers everything that
-influences a run:
-the suite's files of every kind, the library and the fake backend with their tables, the binary, the Python. Code that only
-compares (`harness/codex_replay/protocol/behaviour/*.py`) does not influence a run, so the key leaves it out.
+The module `codex_replay.plugin.app_server.kept_runs` writes the traffic. A run takes minutes, so its results are kept in the
+cache next to the binaries. The key of the results depends on everything that influences a run: the files of the suite, the
+library and the fake backend with their tables, the binary, and the Python version. Code that only compares results
+(`harness/codex_replay/protocol/behaviour/*.py`) does not influence a run, so the key does not depend on this code.
 
     <cache>/behaviour/<key>/run.json      the number of cases, and the version; written last, so a folder without it is not a run
     <cache>/behaviour/<key>/cases/...     as harness/codex_replay/plugin/app_server/kept_runs.py leaves them
@@ -53,16 +52,16 @@ Step = Callable[[int, int | None], None]
 
 
 class CannotRun(Exception):
-    """The suite could not be run; the text is a sentence."""
+    """The suite could not be run. The message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run: the folder of the suites, the Codex version, the number of the run (1, or 2 for the control run), and the cases.
-
-    `chosen` is an expression for pytest's -k, `nodes` are single cases (path below the suites::name); `wait` is the number of
-    seconds that a case waits for one frame; `jobs` is the number of cases that run at the same time. In a `plain` run, each
-    client sends the opening messages exactly as in its case. Other runs add the capability that makes two versions comparable.
+    """One run of the suite: the folder of the suites, the Codex version, the number of the run (1, or 2 for the control run), and
+    the cases. `chosen` is an expression for pytest's -k. `nodes` are single cases, each a path below the suites folder, `::` and
+    a name. `wait` is the number of seconds that a case waits for one frame. `jobs` is the number of cases that run at the same
+    time. In a `plain` run, each client sends the opening messages exactly as in its case. In any other run, the client also
+    declares the capability that makes two versions comparable.
     """
 
     suites: Path
@@ -76,12 +75,12 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """Return the folder of this kept run."""
+        """Return the folder in which the results of this run are kept."""
         return cache_folder() / "behaviour" / key(self)
 
 
 def folders(suites: Path) -> list[tuple[str, Path]]:
-    """Return the folders that influence a run, each under its name in the key."""
+    """Return the folders whose files influence a run, by the name of the folder in the key."""
     found = [("suites", suites)]
     for name in PARTS:
         head, _, rest = name.partition("/")
@@ -102,7 +101,10 @@ def parts(suites: Path) -> Iterator[tuple[str, Path]]:
 
 
 def key(run: Run) -> str:
-    """Return the key under which a run is kept, in hex; any change in these files changes the key."""
+    """Return the key under which the results of a run are kept, in hex.
+
+    Any change in the files that influence a run changes the key.
+    """
     manifest = read_manifest(place_of(run.version))
     digest = hashlib.sha256()
     message = [run.version, manifest.sha256 if manifest else None, run.number, run.chosen, run.nodes, run.wait, run.plain]
@@ -114,10 +116,10 @@ def key(run: Run) -> str:
 
 
 def kept(run: Run, step: Step = lambda done, total: None) -> Path:
-    """Return the folder with the traffic of each case; run the suite if the folder does not exist.
+    """Return the folder with the traffic of each case.
 
-    `step` gets the number of finished cases and their total (None: not known yet). Raises `CannotRun`; an interrupt ends all
-    started processes and keeps no result.
+    Run the suite if the folder does not exist. The function `step` gets the number of finished cases, and the total number of
+    cases (None if it is not known yet). Raises `CannotRun`. An interrupt ends all started processes, and no result is kept.
     """
     place = run.place
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -171,9 +173,10 @@ def _pytest(run: Run, draft: Path, scratch: Path) -> list[str]:
 
 
 def _guarded(argv: Sequence[str], output: Path, tick: Callable[[], None]) -> tuple[int, bytes]:
-    """Run a command under the guard, calling `tick` repeatedly; return its exit status and its output.
+    """Run a command as a child of the guard process, and call `tick` repeatedly.
 
-    No process of the command remains, even after an interrupt or an error in `tick`.
+    Return the exit status and the output of the command. No process of the command remains, even after an interrupt or an error
+    in `tick`.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
     with output.open("wb") as file:
@@ -197,7 +200,7 @@ def _guarded(argv: Sequence[str], output: Path, tick: Callable[[], None]) -> tup
 
 
 def _end(guard: subprocess.Popen[bytes]) -> None:
-    """Make the guard end its command and itself, and wait for that; a second interrupt does not shorten the wait."""
+    """End the guard process and its command, and wait until both have ended. A second interrupt does not shorten the wait."""
     assert guard.stdin is not None
     with contextlib.suppress(OSError):
         guard.stdin.close()  # which raises the error
@@ -228,9 +231,10 @@ def _count(draft: Path, step: Step) -> None:
 
 
 def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) -> dict[str, Kept]:
-    """Return the results of a kept run, by case; unreadable parts count as lost. `step` is called for each case.
+    """Return the results of a kept run by case.
 
-    `version` is the Codex whose table normalises the run.
+    An unreadable part counts as lost. The function `step` is called for each case. `version` is the Codex version whose table
+    normalises the run.
     """
     found = {}
     for path in _cases(folder):
@@ -252,7 +256,7 @@ def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) 
 
 
 def nodes(folder: Path, cases: Sequence[str]) -> tuple[str, ...]:
-    """Return the path below the suites::name for each of these cases of a kept run."""
+    """Return the pytest node of each of these cases of a kept run: the path below the suites folder, `::` and the name."""
     message: Mapping[str, str] = {
         each["case"]: each["node"] for each in (json.loads(path.read_bytes()) for path in _cases(folder))
     }

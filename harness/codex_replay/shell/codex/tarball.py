@@ -1,8 +1,10 @@
-"""Unpack the files of one platform from a package tarball: first check every byte of the tarball, then unpack only these files.
+"""Unpack the files of one platform from the tarball of a package.
 
-Strategy: the place of the files is read from the tarball (each package has `vendor/<target triple>/...`, and there one executable
-named `codex`), so it does not depend on the version. The tarball is read as a stream, and each path in it is split and rebuilt
-below the target folder; links and special files are refused."""
+First check the hash of the whole tarball, then unpack only these files. Strategy: each package has a folder `vendor/<target
+triple>/` with one executable named `codex`. The place of the executable `codex` below `vendor/<target triple>/` is searched in
+the tarball, because this place depends on the version. The tarball is read as a stream. Each path in the tarball is split and
+rebuilt below the target folder. Links and special files are refused.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ _BLOCK = 1 << 20
 
 
 def check_integrity(tarball: Path, integrity: str, spec: str) -> None:
-    """Raise an error unless the file's SHA-512 is the hash in `integrity` ("sha512-BASE64", perhaps among other hashes)."""
+    """Raise an error if the SHA-512 of the file differs from the hash in `integrity`.
+
+    `integrity` is "sha512-BASE64", and may contain other hashes.
+    """
     expected = [part.partition("-")[2] for part in integrity.split() if part.startswith("sha512-")]
     if not expected:
         raise CodexInstallError(
@@ -67,7 +72,7 @@ def unpack(
 
 
 def _inside(member: tarfile.TarInfo, triple: str, spec: str) -> str | None:
-    """Return the path of the member below vendor/<triple>, or None if the member is in another folder."""
+    """Return the path of a tarball member below vendor/<triple>, or None if the member is in another folder."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
         raise CodexInstallError(f"The tarball of {spec} contains the unsafe path {member.name!r}; nothing was installed.")
@@ -97,7 +102,10 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, adva
 
 
 def _find_binary(files: dict[str, tuple[int, str]], into: Path, triple: str, spec: str) -> str:
-    """Return the path of the executable named `codex`: up to 0.139 it is codex/codex, from 0.140 on bin/codex."""
+    """Return the path of the executable named `codex`.
+
+    The path is codex/codex up to version 0.139, and bin/codex from 0.140 on.
+    """
     found = [name for name in files if PurePosixPath(name).name == "codex" and (into / name).stat().st_mode & 0o100]
     if len(found) != 1:
         what = "no executable named codex" if not found else f"more than one ({', '.join(sorted(found))})"

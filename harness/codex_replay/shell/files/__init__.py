@@ -1,1 +1,1 @@
-"""Read and write files; each file is written completely or not at all."""
+"""Read and write files. Each file is written completely or not at all."""

@@ -1,8 +1,13 @@
-"""Read files of a zip archive by paths that continue inside it: ``cassettes.wheel.zip/app_server/test_v2/text_turn.ndjson``.
+"""Read files of a zip archive.
 
-A wheel carries the cassettes and the schema files in archives (hatch_build.py), because pytest reads the list of all files that a
-plugin's distribution installed, at the start of each run. Nothing is unpacked. zipimport reads single files, because every
-interpreter has already loaded it; zipfile would add a third to the start-up time of fake-codex."""
+The path of a file in an archive is the path of the archive and the path inside the archive:
+``cassettes.wheel.zip/app_server/test_v2/text_turn.ndjson``.
+
+A wheel contains the cassettes and the schema files in archives (hatch_build.py). The archives save time, because pytest reads the
+list of all installed files of a plugin's distribution at the start of each run. The archives are not unpacked. Single files are
+read by zipimport, which every interpreter has already loaded. The module zipfile would add a third to the start-up time of
+fake-codex.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +20,16 @@ SUFFIX = ".wheel.zip"
 
 
 def packed(path: str) -> str:
-    """Return the path of the archive that replaces a folder in a wheel, otherwise the path of the folder itself.
+    """Return the path of the archive that a wheel contains in place of a folder.
 
-    The archive takes precedence, because an update of an older installation can leave the empty folder behind.
+    If there is no archive, return the path of the folder. If both the archive and the folder exist, the archive is used, because
+    the update of an older installation may leave an empty folder.
     """
     return path + SUFFIX if os.path.isfile(path + SUFFIX) else path
 
 
 def read(path: str) -> bytes:
-    """Return the bytes of a file in an archive; raises the same kinds of `OSError` as `open`."""
+    """Return the bytes of a file in an archive. Raises the same kinds of `OSError` as `open`."""
     try:
         return zipimporter(path).get_data(path)
     except ZipImportError:
@@ -46,7 +52,7 @@ def is_file(path: str) -> bool:
 def names(path: str) -> list[str]:
     """Return the names of the files in the archive at `path`, sorted as text.
 
-    Raises `OSError`, even if the file is not a zip file.
+    Raises `OSError`, also for a file that is not a zip file.
     """
     from zipfile import BadZipFile, ZipFile
 

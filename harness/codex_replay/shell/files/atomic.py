@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def named(draft: str, place: str) -> Iterator[None]:
-    """If the body raises an ``OSError`` that names `draft`, or a file in it, replace that name in the error by `place`, the name
-    that the user gave.
+    """A context manager that renames files in errors.
+
+    If the body raises an ``OSError`` for the path `draft` or a file in it, the error gets the path `place`, which the user gave.
     """
     try:
         yield
@@ -24,11 +25,13 @@ def named(draft: str, place: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Yield the path of a draft next to `path`; at the end of the body, rename the draft (a file or a folder) to `path`.
+    """A context manager that yields the path of a draft next to `path`.
+
+    At the end of the body, the draft (a file or a folder) is renamed to `path`.
 
     If the body fails, the draft is removed and `path` stays unchanged. Missing folders above `path` are created. If two processes
-    make the same folder at the same time, the folder of the first is kept and the draft of the other is dropped, because both
-    have the same content. Raises ``OSError``.
+    make the same folder at the same time, the folder of the first process is kept. The draft of the second process is dropped,
+    because both have the same content. Raises ``OSError``.
     """
     place = os.fspath(path)
     above, name = os.path.split(os.path.abspath(place))
@@ -45,9 +48,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write `data` to `path` in one step: a reader sees the old file or the new file, never a part of the new file.
+    """Write `data` to `path` in one step, so that a reader sees the old file or the new file, and never an incomplete file.
 
-    If `path` is not a regular file (a pipe, a device such as /dev/stdout), write to it directly.
+    If `path` is not a regular file (a pipe, a device such as /dev/stdout), the data is written to it directly.
     """
     special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     with contextlib.nullcontext(path) if special else replacing(path) as place, open(place, "wb") as file:

@@ -1,4 +1,4 @@
-"""Schema bundles in a user's own files: a generated directory, or only a primary file."""
+"""Read schema bundles from a user's own files: a generated directory, or only a primary file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from codex_replay.shell.files.folder import Folder
 
 
 def load_file(path: str | os.PathLike[str], version: str | None = None) -> Bundle:
-    """Return the bundle at `path`.
+    """Return the schema bundle at `path`.
 
-    A primary file inside a generated directory stands for the whole directory. `version` defaults to the name of the
+    If `path` is the primary file in a generated directory, the whole directory is read. `version` defaults to the name of the
     directory or file. Raises `BundleError` if `path` cannot be read or has no bundle.
     """
     path = os.fspath(path)

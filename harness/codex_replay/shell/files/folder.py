@@ -37,7 +37,7 @@ class Folder(Mapping[str, bytes]):
         return archive.is_file(f"{self.root}/{name}")
 
     def size(self, name: str) -> int:
-        """Return the size of a file in bytes; -1 if it does not exist."""
+        """Return the size of a file in bytes, or -1 if the file does not exist."""
         path = f"{self.root}/{name}"
         if os.path.isfile(path):
             return os.path.getsize(path)

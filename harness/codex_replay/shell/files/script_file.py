@@ -1,4 +1,4 @@
-"""A script in a file: JSON or YAML."""
+"""Read a script (docs/scripts.md) from a JSON or YAML file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 64 << 20  # bytes: a device goes on without end
 
 
 def read_script(path: Path) -> object:
-    """Read a script from a JSON or YAML file; raises `BadScript` with a sentence if the file is not a script."""
+    """Return the script in a JSON or YAML file. Raises `BadScript` with a sentence if the file is not a script."""
     try:
         with path.open("rb") as file:
             data = file.read(LONGEST + 1)
@@ -43,7 +43,7 @@ def read_script(path: Path) -> object:
 
 
 class _Repeated(Exception):
-    """An object has the same key twice: one of the values would be ignored."""
+    """An object in the file has the same key twice, so that one of the two values would be ignored."""
 
 
 def _json(text: str) -> object:
@@ -60,7 +60,7 @@ def _yaml(text: str) -> object:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Refuses an object with the same key twice."""
+        """A YAML loader that refuses an object with the same key twice."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             _refuse_repeated(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))

@@ -1,9 +1,11 @@
-"""The reader of the data of Codex versions: tables and schema files, as bytes.
+"""Read the data of Codex versions as bytes: tables and schema files.
 
-Strategy: the packaged data is below ``protocol/data``; the data that `codex-replay codex add` made is below the user's data
-folder (`added_folder`), in the same form, one folder per version. A packaged version is never replaced. The modules of `core` and
-`protocol` open no files: `codex_replay.protocol.data_tables` gets this module from the root package when it reads the first file.
-fake-codex reads tables, so this module imports nothing, and imports `os` only if a file is not packaged or folders are listed."""
+Strategy: the packaged data is below ``protocol/data``. The command `codex-replay codex add` makes data in the same form below the
+user's data folder (`added_folder`). Each version has one folder. A packaged version is never replaced. The modules of `core` and
+`protocol` open no files. Therefore the root package passes this module to `codex_replay.protocol.data_tables`, which reads files
+through it. This module imports nothing when it is loaded, because fake-codex loads it at start-up. The module `os` is imported
+only for a file that is not packaged, and for a list of folders.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +34,20 @@ def added_folder() -> str:
 
 
 def path_of(name: str) -> str:
-    """Return the path of the packaged file or folder `name`, such as ``0.1.2/turn.json``; it may not exist."""
+    """Return the path of the packaged file or folder `name`, such as ``0.1.2/turn.json``. The file need not exist."""
     return f"{DATA}/{name}"
 
 
 def schema_folder(version: str, experimental: bool = False) -> str:
-    """Return the path of the folder (in a wheel the archive) with the schema files of `version`; it may not exist."""
+    """Return the path of the folder (in a wheel: the archive) with the schema files of `version`. The folder need not exist."""
     return folder(f"{version}/schema{'-experimental' if experimental else ''}")
 
 
 def folder(name: str) -> str:
-    """Return the path of the data folder `name` (in a wheel the archive), such as ``0.1.2/cassettes``; it may not exist."""
+    """Return the path of the data folder `name` (in a wheel: the archive), such as ``0.1.2/cassettes``.
+
+    The folder need not exist.
+    """
     import os
 
     from codex_replay.shell.files.archive import packed
@@ -52,7 +57,7 @@ def folder(name: str) -> str:
 
 
 def read(name: str) -> bytes:
-    """Return the bytes of the data file `name` (with ``/``); raises `OSError`."""
+    """Return the bytes of the data file `name`, a relative path with ``/``. Raises `OSError`."""
     try:
         with open(path_of(name), "rb") as file:
             return file.read()
@@ -88,7 +93,7 @@ def versions() -> list[str]:
 
 
 def schema(version: str, experimental: bool = False) -> Mapping[str, bytes]:
-    """Return the schema files of `version`, by relative name; empty for an unknown version."""
+    """Return the schema files of `version` by relative name. The result is empty for an unknown version."""
     from codex_replay.shell.files.folder import Folder
 
     return Folder(schema_folder(version, experimental))

@@ -1,4 +1,4 @@
-"""YAML that a person, or somebody else, wrote."""
+"""Read YAML that a user has written."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 
 def load_yaml(text: str, loader: Any = None) -> object:
-    """Return the value of a YAML text; raises `ValueError` with the reason if the text has no value.
+    """Return the value of a YAML text.
 
-    PyYAML raises other errors for scalars with a wrong tag or an impossible date (`!!bool x`, `9999-99-99`).
+    Raises `ValueError` with the reason if the text is invalid. This function converts the errors that PyYAML raises for scalars
+    with a wrong tag or an impossible date (`!!bool x`, `9999-99-99`).
     """
     import yaml  # most commands read no YAML
 

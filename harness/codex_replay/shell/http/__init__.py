@@ -1,1 +1,1 @@
-"""The http seam: the recorder, the player, and the fake backend as a process."""
+"""The seam `http`: its recorder, its player, and the fake backend as a process."""

@@ -1,9 +1,9 @@
 """Run the fake Responses backend as a program, and call its control API.
 
-The backend is a subject like any other: it is started as a process and contacted over a socket. The backend ends when its
-stdin ends, so
-that it cannot outlive this process, even if this process is killed. The module is synchronous and uses only the standard
-library."""
+The backend runs as a separate process, and this module contacts it over a socket, like any other server. The backend ends when
+its stdin ends. Therefore the backend also ends when this process is killed. The module is synchronous and uses only the standard
+library.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def backend_command() -> list[str]:
 
 
 class BackendError(RuntimeError):
-    """The backend did not start, or refused a request; the text is a sentence with the reason."""
+    """The backend did not start, or refused a request. The message is a sentence with the reason."""
 
 
 class BackendSession:
     """One isolated conversation with the backend: its own script, ledger, tokens and gates.
 
-    `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/` is a ChatGPT base URL, and
-    `{url}/oauth/token` is the token URL. The session "default" has no prefix, so that the paths of its requests are the API's
-    own.
+    A client gets URLs that begin with `url`: `{url}/v1` is the API base URL, `{url}/backend-api/` is the ChatGPT base URL, and
+    `{url}/oauth/token` is the token URL. The `url` of the session "default" has no path, so its request paths are exactly those
+    of the API.
     """
 
     def __init__(self, process: BackendProcess, name: str) -> None:
@@ -59,7 +59,7 @@ class BackendSession:
         self.dropped = 0
 
     def script(self, script: object) -> None:
-        """Play another script from its first turn; the ledger is kept.
+        """Play another script from its first turn. The ledger stays unchanged.
 
         Raises `BackendError` if `script` is not a valid script.
         """
@@ -75,11 +75,13 @@ class BackendSession:
         pace: str = "fast",
         hold: Sequence[int] = (),
     ) -> list[str]:
-        """Answer from recordings (files or folders) before the script; return a sentence for each recording that was cut short.
+        """Answer requests from recordings (files or folders), and use the script only for requests without a recorded answer.
 
-        `by` is "content", "connection" or "conversation", `over` lists the parts of a request that are compared, and `pace` is
-        fast, recorded or Nx; see docs/replaying.md. `hold` lists frames of one recording: for 43, the answer stops before frame
-        43 until `release("frame 43")`. Without a script, a request that no recording answers is a miss (501). Raises
+        Return a sentence for each recording that was cut short.
+
+        `by` is "content", "connection" or "conversation". `over` lists the parts of a request that are compared. `pace` is fast,
+        recorded or Nx (see docs/replaying.md). `hold` lists frames of one recording. For example, with 43 the answer stops before
+        frame 43 until `release("frame 43")`. Without a script, a request that no recording answers gets the status 501. Raises
         `BackendError`.
         """
         paths = [path] if isinstance(path, Path) else list(path)
@@ -92,28 +94,27 @@ class BackendSession:
         return notes
 
     def unused_frames(self) -> list[dict[str, Any]]:
-        """Return the recorded requests that no client sent, each with cassette, frame, conn and request."""
+        """Return the recorded requests that no client has sent. Each has the keys cassette, frame, conn and request."""
         found: list[dict[str, Any]] = self._process.call("GET", self._path + "/ledger?since=999999999")["unused_frames"]
         return found
 
     def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0, redact: bool = False) -> list[dict[str, Any]]:
-        """Return all requests so far (after the number `since`).
+        """Return all requests so far, or those after the number `since`.
 
-        With `requests`, wait (at most `seconds`) until this number of requests have been answered. With `redact`, secrets in the
-        requests are replaced. The ledger keeps the last 10,000 requests and 64 MB: `dropped` is the number of the last dropped
-        request.
-
-        Each request has n, method, path, headers (in order and case), body (decoded), raw_length, status, answer (cassette, turn,
-        default, rule, expect, miss or route), turn, recorded (cassette and frame), sentence (the reason of a refusal) and end
-        (end, cut, reset, gone; None: still open).
+        With `requests`, wait at most `seconds` until this number of requests are answered. With `redact`, secrets in the requests
+        are replaced. The ledger keeps at most the last 10,000 requests, and at most 64 MB. `dropped` is the number of the last
+        dropped request. Each request has these keys: n, method, path, headers, body (decoded), raw_length, status, answer, turn,
+        recorded (cassette and frame), sentence, end. The value of "answer" is cassette, turn, default, rule, expect, miss or
+        route. The value of "sentence" is the reason of a refusal. The value of "end" is end, cut, reset or gone, or None while
+        the answer is open.
         """
         return self._requests(f"requests={requests}&seconds={seconds}&since={since}&redact={int(redact)}", seconds)
 
     def ended(self, since: int, seconds: float) -> list[dict[str, Any]]:
-        """Return the next requests after number `since`, up to the first whose answer is open; wait (at most `seconds`) for one.
+        """Return the requests after number `since` whose answers have ended, up to the first request with an open answer.
 
-        The requests have the form of `ledger`, without their secrets. If there are many such requests, each call returns only a
-        part of them.
+        If no request after `since` has an ended answer, wait at most `seconds` for one. The requests have the same form as in
+        `ledger`, with secrets replaced. If there are many ended requests, one call returns only some of them.
         """
         return self._requests(f"ended=1&seconds={seconds}&since={since}", seconds)
 
@@ -124,15 +125,15 @@ class BackendSession:
         return found
 
     def unused_turns(self) -> list[int]:
-        """Return the indexes of the script's turns that no request has used."""
+        """Return the indexes of the turns in the script that no request has used."""
         found: list[int] = self._process.call("GET", self._path + "/ledger?since=999999999")["unused_turns"]
         return found
 
     def problems(self, but: Sequence[int] = ()) -> list[str]:
         """Return a sentence for each request that a rule or an expectation refused, or for which the script had no turn.
 
-        If a client retries and is refused with the same sentence each time, the sentence is listed once, with the number of
-        refusals. Refusals with one of the HTTP statuses in `but` are expected, and left out.
+        A sentence that occurs several times, because a client retries, is listed once with the number of refusals. Refusals with
+        an HTTP status in `but` are expected, and are left out.
         """
         prefix = urlsplit(self.url).path
         lines = (
@@ -143,25 +144,26 @@ class BackendSession:
         return [line if times == 1 else f"{line} ({times} times)" for line, times in Counter(lines).items()]
 
     def next_asked(self, seconds: float) -> dict[str, Any] | None:
-        """Wait for the next request that a script with `"otherwise": "ask"` passes to this program; None if none comes in time.
+        """Return the next request that a script with `"otherwise": "ask"` passes to this program.
 
-        The request is an entry of the ledger; "earlier" has the items of the conversation that the request continues by an id.
-        Pass its `n` to `answer_asked` to answer it.
+        Return None if there is no such request within `seconds`. The request has the form of an entry of the ledger. If the
+        request continues a conversation by an id, "earlier" has the items of that conversation. To answer the request, call
+        `answer_asked` with the request's `n`.
         """
         found = self._process.call("GET", f"{self._path}/asked?seconds={seconds}", seconds=seconds)
         return {**found["request"], "earlier": found["earlier"]} if found["n"] is not None else None
 
     def answer_asked(self, n: int, turn: object) -> None:
-        """Answer the request `n` with a turn of a script, or refuse it with {"refused": "the reason"}; raises `BackendError`."""
+        """Answer the request `n` with a turn of a script, or refuse it with {"refused": "the reason"}. Raises `BackendError`."""
         self._process.call("PUT", f"{self._path}/asked/{n}", turn)
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
-        """Wait until an answer is waiting at a gate; return True if one is."""
+        """Wait at most `seconds` until an answer waits at a gate. Return True if an answer waits there."""
         path = f"{self._path}/gates/{quote(gate, safe='')}?seconds={seconds}"
         return bool(self._process.call("GET", path, seconds=seconds)["reached"])
 
     def release(self, gate: str) -> None:
-        """Open a gate; if no answer has reached the gate yet, later answers do not wait at it."""
+        """Open a gate. An answer that reaches the gate later does not wait."""
         self._process.call("POST", f"{self._path}/gates/{quote(gate, safe='')}")
 
     def close(self) -> None:
@@ -170,7 +172,7 @@ class BackendSession:
 
 
 class BackendProcess:
-    """The backend in a separate process group; `url` is its address. A context manager."""
+    """A context manager that runs the fake backend in a separate process group. `url` is the address of the backend."""
 
     def __init__(
         self,
@@ -223,14 +225,16 @@ class BackendProcess:
         return found
 
     def session(self, name: str, script: object = None) -> BackendSession:
-        """Create a session, or start it again. `script` is a script as JSON values (a list of turns is allowed), or None for the
-        default replies. Raises `BackendError` with the place of the error if `script` is not a valid script.
+        """Create a session, or restart an existing session.
+
+        `script` is a script as JSON values (or a list of turns), or None for the default replies. Raises `BackendError` with the
+        place of the error if `script` is not a valid script.
         """
         self.call("PUT", PREFIX + quote(name, safe=""), script)
         return BackendSession(self, name)
 
     def ledger(self, name: str = DEFAULT_SESSION) -> list[dict[str, Any]]:
-        """Return all requests of a session so far; see `BackendSession.ledger`."""
+        """Return all requests of a session so far (see `BackendSession.ledger`)."""
         return BackendSession(self, name).ledger()
 
     def refusing_url(self) -> str:
@@ -245,12 +249,12 @@ class BackendProcess:
         return self._process.poll() is None
 
     def stderr(self) -> str:
-        """Return the backend's complaints on stderr so far; empty unless the backend has an internal error."""
+        """Return the text on the backend's stderr so far. The text is empty if the backend had no internal error."""
         size = os.fstat(self._stderr.fileno()).st_size
         return os.pread(self._stderr.fileno(), min(size, 65536), max(0, size - 65536)).decode("utf-8", "replace")
 
     def call(self, method: str, path: str, value: object = None, *, seconds: float = 10.0) -> dict[str, Any]:
-        """Call the control API; raises `BackendError` with a sentence if it refuses or has ended."""
+        """Call the backend's control API. Raises `BackendError` if the backend refuses the call or has ended."""
         __tracebackhide__ = True
         import http.client
 
@@ -269,7 +273,7 @@ class BackendProcess:
         return answer
 
     def close(self) -> None:
-        """End the process and its group; no process, pipe or port is left."""
+        """End the process and its process group. No process, pipe or port is left."""
         process = self._process
         if self._refusing is not None:
             self._refusing.close()

@@ -1,4 +1,7 @@
-"""Record the bodies of answers as they pass: an event stream is logged event by event, any other body at its end."""
+"""Record the bodies of responses while they are passed on.
+
+Each event of an event stream is logged immediately; any other body is logged at its end.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _EVENT_END = re.compile(rb"\n\r?\n|\r\r")
 
 
 def decodes_to_more(raw: bytes, encoding: str | None, limit: int) -> bool:
-    """Return True if a compressed body is longer than the limit when decoded; decoding stops at the limit."""
+    """Return True if the decoded form of a compressed body is longer than the limit. Decoding stops at the limit."""
     if (encoding or "").lower() in content_encoding.IDENTITY:
         return False
     try:
@@ -42,7 +45,7 @@ def takes_long(raw: bytes, encoding: str | None) -> bool:
 
 
 class Watch(Protocol):
-    """The interface of the connection that a body uses."""
+    """The interface of `watch.Watch` that a body uses."""
 
     @property
     def log(self) -> Log | Deferred:
@@ -50,11 +53,11 @@ class Watch(Protocol):
 
     @property
     def limit(self) -> int:
-        """The maximum bytes of a decoded body, or of an event, in the cassette."""
+        """The maximum size in bytes of a decoded body, or of an event, in the cassette."""
 
     @property
     def later(self) -> bool:
-        """True if the writer of the frames redacts them, and not this module."""
+        """True if the writer of the frames redacts them, so that this module must not redact them."""
 
     @property
     def redact(self) -> Redact:
@@ -71,7 +74,10 @@ class Watch(Protocol):
 
 
 class EventBody:
-    """An event stream: each block becomes a frame, which also has the places where HTTP chunks ended in the block."""
+    """An event stream.
+
+    Each block of the stream becomes a frame, which also has the offsets in the block at which HTTP chunks ended.
+    """
 
     def __init__(self, watch: Watch, chunked: bool) -> None:
         self._watch = watch
@@ -122,7 +128,7 @@ class EventBody:
         self._watch.emit("server", "chunk", lambda: self._watch.left_out(size, None))
 
     def chunk_end(self) -> None:
-        """Note the end of an HTTP chunk; it shows which events came in that chunk."""
+        """Note the end of an HTTP chunk, so that the cassette shows which events came in one chunk."""
         self._ends.append((self._fed, self._watch.log.now()))
         self._flush()
 
@@ -152,7 +158,7 @@ def _event(block: Block, redact: Redact | None) -> Callable[[], Any]:
 
 
 class WholeBody:
-    """A body that is not an event stream: it becomes one frame at its end, or several frames if it is long."""
+    """A body that is not an event stream. The body becomes one frame at its end, or several frames if it is long."""
 
     def __init__(self, watch: Watch, chunked: bool, packed: str) -> None:
         self._watch = watch

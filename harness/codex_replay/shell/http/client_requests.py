@@ -1,8 +1,9 @@
-"""The client's direction of one HTTP connection: log whole requests, and rewrite their targets and headers.
+"""Process the client's direction of one HTTP connection: log whole requests, and rewrite their targets and headers.
 
-Strategy: the parser does not report offsets, so it is fed line by line outside of bodies, and a body or an HTTP chunk in pieces
-of known length. Therefore this module knows for each byte whether it belongs to a head. A head is replaced by the rewritten head.
-Everything after it is passed on unchanged, with its chunk sizes, chunk extensions and trailers.
+Strategy: the HTTP parser does not report offsets. Therefore this module passes single lines to the parser outside of bodies, and
+pieces of known length inside of bodies. In this way the module knows for each byte whether the byte belongs to the head of a
+request. A head is replaced by the rewritten head. Everything after the head is passed on unchanged, with its chunk sizes, chunk
+extensions and trailers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Pairs = list[tuple[str, str]]
 
 
 class Watch(Protocol):
-    """The interface of the connection that its requests use."""
+    """The interface of `watch.Watch` that the requests of a connection use."""
 
     limit: int
     guard: WebGuard | None
@@ -44,16 +45,16 @@ class Watch(Protocol):
         """Return the cassette entry for a body that is too long."""
 
     def looked_into(self, payload: dict[str, Any], encoding: str | None) -> dict[str, Any]:
-        """Report a body that is left out because it cannot be decoded."""
+        """Report a body that is left out of the cassette because it cannot be decoded."""
 
     def stop_looking(self, why: str) -> None:
-        """Pass the rest of the connection on unrecorded."""
+        """Pass on the rest of the connection without recording it."""
 
 
 class Requests:
     """The requests of one connection.
 
-    Whole requests are logged, and passed on with the target and headers that `rewrite` returns.
+    Each request is logged as a whole, and is passed on with the target and headers that `rewrite` returns.
     """
 
     def __init__(self, watch: Watch) -> None:
@@ -66,7 +67,7 @@ class Requests:
         self._last = False  # the last chunk has come, trailers follow
 
     def feed(self, data: bytes) -> bytes:
-        """Take bytes; return the bytes to pass on, after all complete requests in them are logged."""
+        """Take bytes of the client, and log all complete requests in them. Return the bytes to pass on."""
         at = 0
         while at < len(data) and self._watch.refused is None:
             end = min(at + self._left, len(data)) if self._left else data.find(b"\n", at) + 1 or len(data)
@@ -118,7 +119,7 @@ class Requests:
         self._logged = self._complete = self._last = False
 
     def on_url(self, url: bytes) -> None:
-        """Take the target, which may come in parts."""
+        """Take a part of the target; the parser may report the target in several parts."""
         self._target += url
 
     def on_header(self, name: bytes, value: bytes | None) -> None:
@@ -160,7 +161,7 @@ class Requests:
         self._kept.clear()
 
     def log(self) -> None:
-        """Log the received part of the request, once."""
+        """Log the received part of the request. A second call does nothing."""
         if not self._open or self._logged:
             return
         self._logged = True

@@ -1,10 +1,9 @@
-"""A log that keeps the order of its frames although some frames take long to build.
+"""A log that keeps the order of its frames, even if some frames take long to build.
 
-Such a frame is built in a thread, while the traffic continues.
-
-A long body, or a compressed body of some kilobytes, may take seconds to be decoded and redacted. Until such a body is done, later
-frames wait here. The connections of these frames continue, as long as fewer than `ROOM` bytes wait. All other frames are in the
-cassette before their bytes are passed on.
+A frame that takes long is built in a thread, while the traffic continues. For example, a long body, or a compressed body of some
+kilobytes, may take seconds to be decoded and redacted. Until the frame with such a body is built, later frames wait in this log.
+The connections continue as long as the waiting frames have fewer than `ROOM` bytes. If no frame waits, a frame is in the cassette
+before its bytes are passed on.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ ROOM = 64 << 20  # bytes of waiting frames: with more, `full` is True
 
 
 class Deferred:
-    """Passes frames on to a `Log`; use it from only one thread."""
+    """Passes frames on to a `Log`. Only one thread may call the methods."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -32,7 +31,7 @@ class Deferred:
         self._thread: threading.Thread | None = None
 
     def now(self) -> float:
-        """Return the seconds since the start."""
+        """Return the seconds since the recording started."""
         return self._log.now()
 
     def partial(self) -> None:
@@ -41,11 +40,11 @@ class Deferred:
 
     @property
     def full(self) -> bool:
-        """True if more than `ROOM` bytes wait here: no further traffic should then be read."""
+        """True if the waiting frames have more than `ROOM` bytes. The caller should then read no further traffic."""
         return self._size > ROOM
 
     def when_room(self, call: Callable[[], object]) -> None:
-        """Call `call` once as soon as the log is not `full`; the call may come from any thread."""
+        """Call the function `call` once, as soon as the log is not `full`. The call may come from any thread."""
         with self._lock:
             if self.full:
                 self._awaiting.append(call)
@@ -53,7 +52,10 @@ class Deferred:
         call()
 
     def built(self, build: Build, size: int = 0) -> None:
-        """Log the frame of `size` bytes that `build` returns, immediately if no frame before it is still being built."""
+        """Log the frame of `size` bytes that the function `build` returns.
+
+        The frame is logged immediately if all frames before it are built.
+        """
         with self._lock:
             busy = self._thread is not None
             if busy:
@@ -62,7 +64,7 @@ class Deferred:
             self._log.built(build)
 
     def later(self, build: Build, size: int = 0) -> None:
-        """Log a frame of `size` bytes that takes long to build, in a thread."""
+        """Build a frame of `size` bytes in a thread, because building it takes long, and log the frame."""
         with self._lock:
             self._wait(build, size)
             if self._thread is None:

@@ -1,7 +1,7 @@
-"""Log the messages of an upgraded connection, including control frames, each as soon as it is complete.
+"""Log the messages and control frames of a WebSocket connection, each as soon as it is complete.
 
-The bytes are passed on unchanged; a separate reader for each direction only looks at them. Pings, close frames and compression
-are therefore those of the two sides.
+The bytes of the connection are passed on unchanged. A separate decoder for each direction reads a copy of the bytes. Therefore
+the recorder does not influence pings, close frames and compression.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ if TYPE_CHECKING:
 
 
 class Watch(bodies.Watch, Protocol):
-    """The part of the connection that `Messages` uses."""
+    """The interface of `watch.Watch` that `Messages` uses."""
 
     def value(self, value: Any) -> Any:
         """Return a JSON value without its secrets."""
 
     def lost(self, size: int, why: str) -> None:
-        """Report a message that is not in the cassette."""
+        """Report a WebSocket message that is not in the cassette."""
 
     def stop_looking(self, why: str) -> None:
         """Pass the rest of the connection on without recording it."""
 
 
 class Messages:
-    """The two directions of a WebSocket that began with a 101 response with `headers`. Raises ValueError for an unknown
-    extension."""
+    """Both directions of a WebSocket connection.
+
+    `headers` are those of the 101 response that opened the WebSocket. Raises ValueError for an unknown extension.
+    """
 
     def __init__(self, watch: Watch, headers: Headers) -> None:
         from codex_replay.core.wire.websocket import Decoder, compression  # few recordings have a WebSocket
@@ -49,7 +51,7 @@ class Messages:
         self.closed_by: str | None = None
 
     def feed(self, sender: str, data: bytes) -> None:
-        """Take the bytes that one side wrote, and log the complete messages in them."""
+        """Take bytes that one side wrote, and log the messages that are now complete."""
         watch, decoder = self._watch, self._decoders[sender]
         now = watch.log.now()
         began = self._began.pop(sender, now)

@@ -1,13 +1,12 @@
-"""Play the recorded client of the http seam to a backend, and keep the answers as frames.
+"""Play the recorded client of the seam `http` to a live backend, and keep the backend's answers as frames.
 
-A request is sent when every exchange that ended before it in the recording has also ended in the replay. Exchanges that
-overlapped in the recording therefore overlap again. If the recorded client disconnected during an answer, the player disconnects
-after the same number of chunks. In later requests, the ids of this backend replace the recorded ids. `watch`, which the recorder
-uses too, observes the traffic. Therefore the answers become frames in the same form as in a recording.
-
-A WebSocket message is sent when its connection has received as many messages as the recorded client had received before it. The
-message has the recorded fragments. The message is compressed if the recorded message was compressed and this backend accepted
-compression.
+A request is sent when every exchange that ended before it in the recording has also ended in the replay. As a result, exchanges
+that overlapped in the recording overlap in the replay, too. If the recorded client disconnected during an answer, the player
+disconnects after the same number of chunks. In later requests, the ids of the live backend replace the recorded ids. The
+recorder's class `Watch` observes the traffic, so the answers become frames in the same form as in a recording. A WebSocket
+message is sent when its connection has received as many messages as the recorded client had received at this point. A WebSocket
+message is split into the recorded fragments, and is compressed if the recorded message was compressed and the live backend
+accepted compression.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Kept:
         self._start = time.monotonic()
 
     def now(self) -> float:
-        """Return the seconds since the start."""
+        """Return the seconds since the replay started."""
         return time.monotonic() - self._start
 
     def partial(self) -> None:
@@ -68,7 +67,7 @@ class Kept:
 
 
 class _Line:
-    """One live connection and its frames so far."""
+    """One live connection to the backend, and the frames on it so far."""
 
     def __init__(self, sock: socket.socket, watch: Watch) -> None:
         self.sock = sock
@@ -77,7 +76,10 @@ class _Line:
         self._encoder: Encoder | None = None
 
     def encoder(self, frames: Iterable[Frame]) -> Encoder | None:
-        """Return the encoder that the connection's 101 response agreed on; None if the connection has no such response."""
+        """Return an encoder with the compression that the connection's 101 response accepts.
+
+        Return None if the connection has no 101 response.
+        """
         if self._encoder is None and self.watch.messages is not None:
             from codex_replay.core.wire.websocket import Encoder, compression  # few recordings have a WebSocket
 
@@ -104,7 +106,7 @@ class _Line:
         self.watch.disconnected("server", how)
 
     def leave(self, how: str) -> None:
-        """End the connection from our side: "cut", or "reset"."""
+        """End the connection in the way in which the recorded client ended it: "cut" or "reset"."""
         if self.open:
             self.watch.client_ended = how != "reset"
             self.watch.disconnected("client", "reset" if how == "reset" else "end")
@@ -120,7 +122,7 @@ class _Line:
 
 
 class _ServerIds:
-    """The rules by which a matcher binds all ids that a backend generated, and not only uuids."""
+    """Rules for a matcher that binds all ids of a backend, and not only uuids."""
 
     def __init__(self, rules: Rules) -> None:
         self.mask = rules.mask
@@ -128,7 +130,7 @@ class _ServerIds:
 
 
 def _kind_of(frame: Frame) -> tuple[str, Any, Any]:
-    """Return the common parts of two frames if their ids correspond."""
+    """Return the parts of a frame that must be equal in two frames before their ids are bound to each other."""
     payload = frame.payload
     if frame.kind == "response":
         return frame.kind, payload["status"], None
@@ -144,11 +146,12 @@ def _redacted(frame: Frame, redactor: Redactor) -> Frame:
 
 
 class HttpPlayer:
-    """Play a recorded client to the backend at `url`. Raises `ValueError` if `url` is not a valid URL.
+    """Play a recorded client to the backend at `url`.
 
-    `codex` is the version of the recording. `headers` replace recorded ones of the same name (for credentials, which recordings
-    do not contain). `seconds` is the time limit of an answer. `play` returns a sentence if an answer was not complete; `frames`
-    is the traffic, and `recorded` the frames to compare it with.
+    Raises `ValueError` if `url` is not a valid URL. `codex` is the Codex version of the recording. `headers` replace recorded
+    headers of the same name; they contain credentials, which a recording does not have. `seconds` is the time limit of an answer.
+    The method `play` returns a sentence if an answer was not complete. `frames` has the traffic of the replay, and `recorded` has
+    the recorded frames with which it is compared.
     """
 
     def __init__(
@@ -176,7 +179,7 @@ class HttpPlayer:
         return self._kept.frames if self._kept is not None else []
 
     def play(self, frames: Iterable[Frame]) -> str | None:
-        """Send every request of a recording in order; raises OSError if the backend cannot be reached."""
+        """Send every request of a recording, in order. Raises OSError if the backend cannot be reached."""
         recorded = self.recorded = [frame for frame in frames if frame.seam == "http"]
         literals = self._literals(recorded)
         redactor = Redactor(literals=literals)
@@ -217,7 +220,7 @@ class HttpPlayer:
         return self._failure
 
     def _literals(self, recorded: list[Frame]) -> dict[str, str]:
-        """Map the live credentials to the placeholders of the recorded credentials, so that both count as equal."""
+        """Return a map from the live credentials to the placeholders of the recorded credentials, so that both count as equal."""
         found: dict[str, str] = {}
         for frame in recorded:
             for name, value in frame.payload["headers"] if frame.kind == "request" else ():
@@ -227,11 +230,11 @@ class HttpPlayer:
         return found
 
     def _answers(self, conn: int | None) -> list[Frame]:
-        """Return the messages of the backend on a connection."""
+        """Return the live frames of the backend on a connection."""
         return [frame for frame in self.frames if frame.conn == conn and frame.sender == "server"]
 
     def _learn(self, conn: int | None) -> None:
-        """Bind the ids in the live frames to the ids in the recorded frames, if the frames are of the same kinds."""
+        """Bind the ids in the live frames to the ids in the recorded frames of the same kind."""
         recorded, live = self._heard.pop(conn, []), self._answers(conn)[self._learnt[conn] :]
         self._learnt[conn] += len(recorded)
         for one, other in zip(recorded, live, strict=False):
@@ -240,7 +243,7 @@ class HttpPlayer:
             self._matcher.bind(one.payload, other.payload)
 
     def _live(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return a request in which live ids replace the recorded ids."""
+        """Return a copy of a recorded request in which live ids replace the recorded ids."""
         bindings = self._matcher.bindings
         body = http_frames.body_bytes(payload)
         if not bindings:
@@ -273,7 +276,7 @@ class HttpPlayer:
             line.read()  # it was refused before it was complete: the answer is there to be read
 
     def _send_message(self, frame: Frame, title: str) -> None:
-        """Send a message of the recorded client; without a connection that was upgraded, it fails with a sentence."""
+        """Send a WebSocket message of the recorded client. Fails with a sentence if the backend did not open the WebSocket."""
         line = self._lines.get(frame.conn)
         if line is None or not line.open:
             return  # the connection ended earlier than in the recording, which the comparison shows
@@ -301,7 +304,7 @@ class HttpPlayer:
         return _Line(sock, watch)
 
     def _until(self, live: Counter[int | None], wanted: Counter[int | None], conn: int | None, title: str) -> None:
-        """Read from all connections until `conn` has received as many frames as wanted, or the time limit has passed."""
+        """Read from all connections until `conn` has received the wanted number of frames, or until the time limit."""
         line = self._lines[conn]
         limit = time.monotonic() + (self._seconds if self._failure is None else min(IMPATIENT, self._seconds))
         while line.open and live[conn] < wanted[conn]:

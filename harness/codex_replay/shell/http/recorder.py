@@ -1,7 +1,9 @@
-"""A transparent recorder in front of a Responses backend: bytes are passed on immediately, and a `Watch` logs them.
+"""A transparent recorder in front of a Responses backend.
 
-This module listens and stops; each connection is a `Relay`. Only the base path of the target and the Host of a request are
-changed (`Upstream`); responses are passed on unchanged."""
+The recorder passes on all bytes immediately, and a `Watch` logs them. This module opens and closes the listening socket; a
+`Relay` handles each connection. The recorder changes only the base path and the Host header of a request (see `Upstream`).
+Responses are passed on unchanged.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,12 @@ GRACE = 2.0  # seconds for open exchanges to end when the recording ends
 
 
 class HttpRecorder:
-    """Listen at `listen` ("host:port", port 0 for a free port), pass all traffic on to `upstream`, and log it.
+    """Listen at `listen` ("host:port", port 0 for a free port), pass on all traffic to `upstream`, and log the traffic.
 
-    The recorder listens immediately; `url` is its address. Serve with `start` and `stop` (in a separate thread) or with `run`
-    (until a signal).
-    The target of `log` must redact whole frames (`encoded_body.redacted`), because frames arrive with parts of secrets in them. A
-    body that decodes to more than `limit` bytes is left out. Raises OSError if it cannot listen there, ValueError if `listen` or
-    `upstream` is invalid.
+    The constructor opens the listening socket; `url` is its address. Call `start` and `stop` to serve in a separate thread, or
+    `run` to serve until a signal. The `log` must redact whole frames (`encoded_body.redacted`), because the recorder does not
+    redact streamed bodies. A body of more than `limit` decoded bytes is left out. Raises OSError if the address is not available,
+    and ValueError if `listen` or `upstream` is invalid.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class HttpRecorder:
         self._loop.close()
 
     def _say_once(self, sentence: str) -> None:
-        """Report a warning that may apply to every connection only once."""
+        """Report a warning only once, even if it applies to many connections."""
         if sentence not in self._said:
             self._said.add(sentence)
             self._write_out(sentence)
@@ -123,9 +124,9 @@ class HttpRecorder:
 
 
 def _allow_many_files() -> None:
-    """Raise the limit of open files as far as allowed, because each connection needs two.
+    """Raise this process's limit of open files as far as allowed, because each connection needs two.
 
-    A program that was started earlier keeps its own limit.
+    A program that was started earlier keeps its old limit.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)

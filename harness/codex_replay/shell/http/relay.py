@@ -1,8 +1,8 @@
-"""One connection through the recorder: log what one side sends (`Watch`), and repeat it on the other side.
+"""One connection through the recorder: log the bytes that one side sends (`Watch`), and send them to the other side.
 
-Strategy: each client connection has one upstream connection. Therefore everything that one side does to its connection (a
-half-close, a reset, silence) can be repeated on the other. If one side reads slowly, its unread bytes are buffered, and no more
-bytes are read from the other side meanwhile.
+Strategy: each client connection has one upstream connection. Therefore the relay can repeat a half-close, a reset or a silence of
+one side on the other connection. If one side reads slowly, the relay buffers the unread bytes, and stops reading from the other
+side.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ CONNECTING, SLOW, FULL = "connecting", "slow", "full"
 
 
 class Relay:
-    """One client connection and its upstream connection (`context` is its TLS); `over` is called when both have ended."""
+    """One client connection and its upstream connection.
+
+    `context` has the TLS settings of the upstream connection. The function `over` is called when both connections have ended.
+    """
 
     def __init__(
         self, watch: Watch, upstream: Upstream, context: Any, write_out: Callable[[str], None], over: Callable[[Relay], None]
@@ -45,7 +48,7 @@ class Relay:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Take a client's connection: connect to the server."""
+        """Accept a client's connection, and connect to the server."""
         self._task = asyncio.ensure_future(self._connect())
 
     async def _connect(self) -> None:
@@ -60,7 +63,7 @@ class Relay:
             self._refuse()
 
     def reached(self) -> None:
-        """Take the server's connection: pass on the data that arrived meanwhile, before any new data."""
+        """Use the server connection, which is now open. The client's data that arrived before is passed on first."""
         for data in self._waiting:
             self.server.write(data)
         self._waiting.clear()
@@ -69,13 +72,15 @@ class Relay:
         self.client.read_on(CONNECTING)
 
     def _refuse(self) -> None:
-        """If there is no server, reset the client after its first request, so that the recording has the request."""
+        """If the server cannot be reached, reset the client's connection after its first request, so that the recording has this
+        request.
+        """
         if self._unreachable and self.watch.asked:
             self.watch.disconnected("server", "reset")
             self.client.close(reset=True)
 
     def data(self, side: Side, data: bytes) -> None:
-        """Log the complete part of the bytes that one side wrote, and pass it on; read no more while the log is full."""
+        """Log the complete frames in the bytes that one side wrote, and pass on the bytes. Stop reading while the log is full."""
         self._pass_on(side, data)
         log = self.watch.log
         if isinstance(log, Deferred) and log.full:
@@ -101,7 +106,7 @@ class Relay:
                 self.client.hold_on(CONNECTING)
 
     def _turn_away(self, why: str) -> None:
-        """Refuse the client instead of passing its request on."""
+        """Answer the client with a refusal, and do not pass on its request."""
         self._write_out(
             "Refused a request that came from a web page or through an unknown host name; allow it with --allow-host NAME."
         )
@@ -111,7 +116,7 @@ class Relay:
         self.client.close()
 
     def ended_by(self, side: Side) -> None:
-        """Take note that one side has properly ended its direction."""
+        """Take note that one side has closed its direction in the regular way."""
         if side is self.client:
             self.watch.client_ended = True
             if self.server.connected:
@@ -121,7 +126,7 @@ class Relay:
             self.client.close()
 
     def lost(self, side: Side, error: Exception | None) -> None:
-        """Close the connection of the other side in the same way as the connection of this side has ended."""
+        """One connection has ended. Close the other connection in the same way as it has ended."""
         name = "client" if side is self.client else "server"
         other = self.server if side is self.client else self.client
         if error is None:
@@ -132,7 +137,7 @@ class Relay:
             other.close(reset=True)
 
     def finish(self, side: Side) -> None:
-        """Take note that one connection is over."""
+        """Take note that one connection is completely closed."""
         side.closed = True
         if side is self.client and not self.server.connected and self._task is not None:
             self._task.cancel()
@@ -189,12 +194,12 @@ class Side(asyncio.BufferedProtocol):
             self._piece = min(MOST, self._piece * 2)
 
     def eof_received(self) -> bool:
-        """Pass on the end of one direction; keep the other direction open if possible."""
+        """Pass on the end of this direction. Keep the other direction open if possible."""
         self._relay.ended_by(self)
         return self._transport is not None and self._transport.can_write_eof()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Pass on the end of the connection."""
+        """Pass on the end of the connection to the other side."""
         self._relay.lost(self, exc)
         self._relay.finish(self)
 
@@ -203,7 +208,7 @@ class Side(asyncio.BufferedProtocol):
         self._other().hold_on(SLOW)
 
     def resume_writing(self) -> None:
-        """Read again from the other side, because this side has caught up."""
+        """Resume reading from the other side, because this side has read enough."""
         self._other().read_on(SLOW)
 
     def _other(self) -> Side:
@@ -227,7 +232,7 @@ class Side(asyncio.BufferedProtocol):
             self._transport.write(data)
 
     def end(self) -> None:
-        """End the outgoing direction, or the whole connection if one direction cannot be ended alone (TLS)."""
+        """Close the outgoing direction. A TLS connection cannot close one direction alone, so it is closed completely."""
         if self._transport is None or self._transport.is_closing():
             return
         if self._transport.can_write_eof():
@@ -237,7 +242,7 @@ class Side(asyncio.BufferedProtocol):
             self._transport.close()
 
     def close(self, reset: bool = False) -> None:
-        """Close after the pending data is written; with `reset`, the other end sees a reset."""
+        """Close the connection after the pending data is written. With `reset`, the peer sees a reset."""
         if self._transport is None or self._transport.is_closing():
             return
         if reset:
@@ -245,7 +250,7 @@ class Side(asyncio.BufferedProtocol):
         self._transport.close()
 
     def abort(self) -> None:
-        """Reset now, and drop the data that is not yet written."""
+        """Reset the connection now, and drop the data that is not written yet."""
         if self._transport is not None:
             self._linger()
             self._transport.abort()

@@ -1,4 +1,4 @@
-"""The server to which HTTP requests are passed on, by its base URL."""
+"""The base URL of the server to which the recorder passes on HTTP requests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 class Upstream:
-    """The upstream of requests: host, port, TLS or not, and the path before the client's path; ws:// is the same as http://, and
-    wss:// the same as https://. Raises ValueError.
+    """The server for requests: its host, its port, whether it uses TLS, and the path that is put before the client's path. ws://
+    is the same as http://, and wss:// is the same as https://. Raises ValueError.
     """
 
     def __init__(self, url: str) -> None:
@@ -31,12 +31,12 @@ class Upstream:
         self.base = parts.path.rstrip("/")
 
     def rewrite(self, target: str, headers: Pairs) -> tuple[str, Pairs]:
-        """Return the target and headers with which a request is passed on."""
+        """Return the target and headers with which the recorder passes on a request."""
         named = [(name, self.netloc if name.lower() == "host" else value) for name, value in headers]
         return (self.base + target if target.startswith("/") else target), named
 
     def context(self) -> Any:
-        """Return the TLS settings, None for plain HTTP; no protocol but HTTP/1.1 is offered."""
+        """Return the TLS settings, or None for plain HTTP. The settings offer only the protocol HTTP/1.1."""
         if not self.tls:
             return None
         import ssl

@@ -1,12 +1,11 @@
-"""Turn the bytes of one HTTP connection into frames of the http seam, without any I/O.
+"""Convert the bytes of one HTTP connection to frames of the seam `http`, without any I/O.
 
-Strategy: httptools parses both directions. A request is one frame, logged when it is complete. A response is logged in parts: its
-head, its body as it arrives (`bodies`), and the way in which it ended. After an upgrade to a WebSocket each message is one frame
-(`messages`). Traffic after another upgrade, and traffic that is not HTTP, is not recorded, because it could not be redacted. A
-warning reports this.
-
-The order matters: `client` and `server` log complete frames before the caller passes them on, so that no frame comes before its
-cause on the timeline."""
+Strategy: httptools parses both directions. A request becomes one frame, which is logged when the request is complete. A response
+is logged in parts: its head, the parts of its body (`bodies`), and its end. After an upgrade to a WebSocket, each message becomes
+one frame (`messages`). Traffic after any other upgrade, and traffic that is not HTTP, is not recorded, because it cannot be
+redacted. A warning reports such traffic. The methods `client` and `server` log complete frames before the caller passes on their
+bytes, so that the cassette never has an effect before its cause.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +28,10 @@ from codex_replay.shell.http.messages import Messages
 
 
 class Watch:
-    """The frames of connection number `conn`. `rewrite` returns the target and headers with which a request is passed on.
+    """Logs the frames of connection number `conn`.
 
-    With `later`, the bodies of answers are logged unredacted, because their writer redacts them (`encoded_body`).
+    The function `rewrite` returns the target and headers with which a request is passed on. With `later`, the bodies of responses
+    are logged unredacted, because the writer of the cassette redacts them (`encoded_body`).
     """
 
     def __init__(
@@ -67,7 +67,10 @@ class Watch:
         self._responses = Responses(self)
 
     def client(self, data: bytes) -> bytes:
-        """Take bytes from the client; return the bytes to write to the server, unless the client is `refused` now."""
+        """Take bytes from the client.
+
+        Return the bytes to write to the server. If the client is now `refused`, the caller must write nothing.
+        """
         if self.blind:
             return data
         if self.messages is not None:
@@ -85,7 +88,10 @@ class Watch:
             self._responses.feed(data)
 
     def upgrade(self, headers: Pairs, data: bytes) -> None:
-        """Continue with the messages of a WebSocket; `data` are bytes of the WebSocket that the server has already sent."""
+        """Continue with the messages of a WebSocket.
+
+        `data` are the first bytes of the WebSocket, which the server has already sent.
+        """
         try:
             self.messages = Messages(self, headers)
         except ValueError as error:
@@ -95,13 +101,16 @@ class Watch:
             self.messages.feed("server", data)
 
     def disconnected(self, sender: str, how: str) -> None:
-        """Take note that one side's connection has ended ("end") or was reset; end the open exchange, if any."""
+        """Take note that the connection of one side has ended ("end") or was reset ("reset"). End the open exchange, if any."""
         self._requests.broken_off()
         self._responses.broken_off(sender, how)
 
     def emit(self, sender: str, kind: str, build: Callable[[], Any], *, size: int = 0, long: bool = False, **marks: Any) -> None:
-        """Log one frame, whose payload has some `size` bytes; if its payload cannot be built, the recording ends and the traffic
-        continues; `long` is True if building takes long."""
+        """Log one frame whose payload has about `size` bytes.
+
+        `long` is True if building the payload takes long. If the payload cannot be built, the recording ends and the traffic
+        continues.
+        """
         extra = {name: value for name, value in marks.items() if value or (name == "messages" and value is not None)}
 
         def frame() -> Frame:
@@ -124,18 +133,18 @@ class Watch:
         return {"omitted": size}
 
     def body(self, raw: bytes, encoding: str) -> dict[str, Any]:
-        """Return the cassette entry for an answer's body."""
+        """Return the cassette entry for the body of a response."""
         if decodes_to_more(raw, encoding, self.limit):
             return self.left_out(len(raw), encoding)
         fields = encoded_body.fields(raw, encoding) if self.later else http_frames.body_fields(raw, encoding, self.redact)
         return self.looked_into(fields, encoding)
 
     def lost(self, size: int, why: str) -> None:
-        """Report a WebSocket message of which only the size is in the cassette."""
+        """Report a WebSocket message that was lost: the cassette has only its size."""
         self._write_out(f"a WebSocket message of {size} bytes is not in the cassette: {why}.")
 
     def looked_into(self, payload: dict[str, Any], encoding: str | None) -> dict[str, Any]:
-        """Report a body that is left out because it cannot be decoded."""
+        """Report a body that is left out of the cassette because it cannot be decoded."""
         if "omitted" in payload:
             self._write_out(
                 f"a body in the content-encoding {encoding!r} cannot be searched for secrets; it is not in the "
@@ -144,8 +153,10 @@ class Watch:
         return payload
 
     def stop_looking(self, why: str) -> None:
-        """Pass the rest of the connection on unrecorded, and leave the footer out, because the cassette does not have the whole
-        traffic."""
+        """Pass on the rest of the connection without recording it.
+
+        The cassette gets no footer, because it does not have the whole traffic.
+        """
         if not self.blind:
             self.blind = True
             self.log.partial()
@@ -156,7 +167,7 @@ class Watch:
 
 
 class Responses:
-    """The server's direction: heads, bodies and ends are logged; the bytes are passed on unchanged."""
+    """Logs the server's direction: the heads, bodies and ends of responses. The bytes are passed on unchanged."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -213,7 +224,7 @@ class Responses:
         self._headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Log the head, which determines the form of the body."""
+        """Log the head of the response. The head determines the form of the body."""
         self._unread = 0
         watch, headers = self._watch, self._headers
         watch._requests.log()  # an answer before the end of its request
@@ -233,7 +244,7 @@ class Responses:
         self._until_close = not chunked and http_frames.header(headers, "content-length") is None
 
     def on_body(self, body: bytes) -> None:
-        """Log the complete part of the body."""
+        """Log the part of the body that is complete."""
         self._unread = 0
         if self._body is not None:
             self._body.feed(body)
@@ -259,7 +270,7 @@ class Responses:
     def broken_off(self, sender: str, how: str) -> None:
         """End the open response, because the connection has ended.
 
-        The end counts as regular only if the response is delimited by the end of the connection.
+        The end of the connection is a regular end of the response only if the response has no other mark of its end.
         """
         if (messages := self._watch.messages) is not None and self._watch.asked:
             ended = how == "end" and messages.closed_by is not None

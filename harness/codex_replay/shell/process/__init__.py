@@ -1,1 +1,1 @@
-"""Processes: programs under test, and programs that replace another program."""
+"""Start processes: programs under test, and programs that take the place of another program."""

@@ -1,7 +1,8 @@
-"""Start the server that this process replaces, as `subprocess.Popen` would; send it signals, and wait for its end.
+"""Start the server in whose place this process runs, send it signals, and wait for its end.
 
-This is the small part of `subprocess` that a tee needs. Importing `subprocess` takes as long as everything else that a tap does
-at its start, and a run of a suite starts a hundred taps."""
+The server starts as with `subprocess.Popen`. This module contains the small part of `subprocess` that a tee needs. Importing
+`subprocess` takes as long as everything else that a tap does at its start, and a run of a suite starts a hundred taps.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ IGNORED = ("SIGPIPE", "SIGXFZ", "SIGXFSZ")
 
 
 class Child:
-    """A started command; `returncode` is None until `poll` has seen its end, then it has the same meaning as in `Popen`.
+    """A started command.
 
-    The command is found as the shell would find it, and inherits all inheritable descriptors in addition to the two given.
-    `prepare` is called in the child before it becomes the command. Raises OSError if it cannot be started, ValueError for an
-    invalid command.
+    `returncode` has the same meaning as in `Popen`, and is None until `poll` has noticed the end of the command. The command
+    is searched on PATH, and inherits all inheritable file descriptors. The function `prepare` is called in the child process
+    before the command replaces it. Raises OSError if the command cannot be started, and ValueError for an invalid command.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Child:
             raise OSError(int(number), os.strerror(int(number)), command[0])
 
     def poll(self) -> int | None:
-        """Check whether the child has ended; return `returncode`."""
+        """Check whether the child has ended. Return `returncode`."""
         if self.returncode is None:
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
@@ -73,8 +74,9 @@ def _become(
     prepare: Callable[[], object] | None,
     report_on: int,
 ) -> None:
-    """Replace this child process by the command; on an error, report its number and exit, so that no code of the parent
-    continues.
+    """Replace this child process by the command.
+
+    After an error, report the error number and exit, so that the child runs no further code of the parent.
     """
     try:
         for name in IGNORED:

@@ -1,11 +1,11 @@
 """Run one command and make sure that none of its processes remains: `python -m codex_replay.shell.process.guard COMMAND...`.
 
-The guard ends when the command exits by itself, when this program gets a signal (TERM, INT, HUP), or when this program's stdin
-ends. The command's stdin ends when the parent process has exited for any reason. All processes that the command has started are
-then ended, including orphans and processes with a separate session. On Linux, orphans become children of this program (a "child
-subreaper", see prctl(2)), so that every started process is below it in the process tree. The exit status is that of the command.
-
-The guard is a separate process, because it becomes the parent of every orphan process."""
+The guard ends when the command exits, when the guard gets a signal (TERM, INT, HUP), or when the guard's stdin ends. The guard's
+stdin ends when the guard's parent process exits for any reason. Before the guard ends, it ends all processes that the command has
+started, including orphans and processes with a separate session. On Linux, orphans become children of the guard (a "child
+subreaper", see prctl(2)), so that every started process is below the guard in the process tree. The exit status of the guard is
+that of the command. The guard is a separate process, because it becomes the parent of every orphan.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def descendants(root: int) -> list[int]:
-    """Return all processes below `root` that the system knows now."""
+    """Return all current processes below `root` in the process tree."""
     parents = _parents()
     found, front = [], [root]
     while front:
@@ -33,7 +33,7 @@ def descendants(root: int) -> list[int]:
 
 
 def _parents() -> dict[int, int]:
-    """Return each process's parent; from /proc, or from ps without it."""
+    """Return the parent of each process. The data come from /proc, or from the command ps if there is no /proc."""
     found = {}
     try:
         names = [name for name in os.listdir("/proc") if name.isdigit()]
@@ -50,7 +50,7 @@ def _parents() -> dict[int, int]:
 
 
 def sweep(root: int, seconds: float = 10.0) -> list[int]:
-    """Kill all processes below `root` until none is left; return those that did not end within `seconds`."""
+    """Kill all processes below `root` until none is left. Return the processes that did not end within `seconds`."""
     deadline = time.monotonic() + seconds
     while left := descendants(root):
         for pid in left:
@@ -64,7 +64,7 @@ def sweep(root: int, seconds: float = 10.0) -> list[int]:
 
 
 def _reap(wanted: int | None) -> int | None:
-    """Collect the status of every child that has ended; return the status of `wanted` if it is one of them."""
+    """Collect the status of every child process that has ended. If the process `wanted` is one of them, return its status."""
     status = None
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -85,7 +85,7 @@ def _take_orphans() -> None:
 
 
 def guard(argv: list[str]) -> int:
-    """Run the command and return its exit status; end it at the end of stdin or at a signal."""
+    """Run the command and return its exit status. End the command when stdin ends or a signal arrives."""
     _take_orphans()
     # A shell ignores INT for what it starts in the background, and that would be inherited by every server under test.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

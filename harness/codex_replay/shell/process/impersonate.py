@@ -1,4 +1,4 @@
-"""Impersonate another program: keep its descriptors and environment, and exit with its status or signal."""
+"""Run in the place of another program: keep its file descriptors and environment, and exit with its status or signal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGW
 
 
 def leave_as(status: int) -> None:
-    """Exit in the same way as a child with this `Popen` status: with its exit code, or by the same signal."""
+    """Exit in the same way as a child process with this `Popen` status: with the same exit code, or by the same signal."""
     if status >= 0:
         sys.exit(status)
     number = -status
@@ -30,9 +30,10 @@ def leave_as(status: int) -> None:
 
 
 def original_environment() -> dict[bytes, bytes] | None:
-    """Return the environment that this process was given, or None if it cannot be known.
+    """Return the environment with which this process was started, or None if it is not available.
 
-    Python itself may add LC_CTYPE (PEP 538), which a server that is started directly would not get.
+    Python may have added LC_CTYPE since then (PEP 538). A server that is started without a tee does not get the variable LC_CTYPE
+    from Python.
     """
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -43,7 +44,7 @@ def original_environment() -> dict[bytes, bytes] | None:
 
 
 def open_standard_descriptors() -> None:
-    """Open the null device for the descriptors 0, 1 and 2 if they are closed, so that no opened file gets such a number."""
+    """Open the null device for each closed file descriptor of 0, 1 and 2, so that no later file gets this number."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -52,7 +53,10 @@ def open_standard_descriptors() -> None:
 
 
 def close(descriptor: int) -> None:
-    """Close a descriptor; a standard descriptor is redirected to the null device, so that no other file gets it."""
+    """Close a file descriptor.
+
+    Redirect a standard descriptor (0, 1, 2) to the null device instead, so that no other file gets its number.
+    """
     if descriptor > 2:
         os.close(descriptor)
         return
@@ -62,9 +66,10 @@ def close(descriptor: int) -> None:
 
 
 def signal_pipe() -> int:
-    """Write the numbers of the signals to pass on, and of the signal for the server's exit, to a pipe; return its reading end.
+    """Let Python write the number of each arriving signal to a pipe, and return the reading end of the pipe.
 
-    Signals that the client made us ignore stay ignored, by this process and by the server.
+    The pipe gets the signals that must be passed on to the server, and the signal for the server's exit. A signal that the
+    client had set to be ignored stays ignored, in this process and in the server.
     """
     wake, write = os.pipe()
     os.set_blocking(wake, False)
@@ -79,13 +84,14 @@ def signal_pipe() -> int:
 
 
 def _nothing(_number: int, _frame: object) -> None:
-    """Handle a signal without any action, because its number is already in the pipe."""
+    """Handle a signal without any action, because its number is in the pipe."""
 
 
 def die_with_parent() -> Callable[[], object] | None:
-    """On Linux, return a function that makes the started process die when this process is killed: kill -9 must leave no orphan.
+    """On Linux, return a function that ties the started process to this process: kill -9 of this process must leave no orphan.
 
-    The end of its stdin is not enough: the real app-server does not exit then if an approval is pending (REAL-93).
+    Closing the stdin of the started process is not enough: with a pending approval, the real app-server does not exit at the end
+    of its stdin (REAL-93).
     """
     if sys.platform != "linux":
         return None

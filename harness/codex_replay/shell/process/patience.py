@@ -1,8 +1,9 @@
-"""Shorten the waits for a subject that several cases waited for without an answer, so that it costs seconds and not minutes.
+"""Shorten the waits for a subject that has left several cases without an answer, so that such a subject costs seconds and not
+minutes.
 
-Waits are counted separately for each cause. The workers of pytest-xdist count together: each appends a line to one file. A limit
-that the user gives with `--wait` is never shortened. The limit of a case that is rerun alone is not shortened either: a slow
-answer that the short limit cut off then passes.
+Unsuccessful waits are counted separately for each cause. All workers of pytest-xdist append to the same file, and therefore count
+together. A limit that the user gives with `--wait` is never shortened. The limit of a case that is rerun alone is also not
+shortened, so that the case passes if only its answer is slow.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ ANSWER = "answer"
 
 
 class Patience:
-    """The limits of the waits in the cases of a run, in seconds.
+    """The time limits of the waits in the cases of a run, in seconds.
 
-    `given` is the limit of `--wait`; `alone` means that each case runs alone. `shared` is the file in which all workers of the
-    run count their waits.
+    `given` is the limit of `--wait`. `alone` means that each case is rerun alone. `shared` is the file in which all workers of
+    the run count their unsuccessful waits.
     """
 
     def __init__(self, given: float | None, *, alone: bool, shared: Path | None = None) -> None:
@@ -30,16 +31,18 @@ class Patience:
         self._own: Counter[str] = Counter()
 
     def limit(self, default: float, cause: str = ANSWER) -> float:
-        """Return the limit of the next wait for an answer: the given limit, otherwise `default` or a part of it."""
+        """Return the time limit of the next wait for an answer: the limit of `--wait`, otherwise `default` or a part of
+        `default`.
+        """
         return self._given or self.part(default, cause)
 
     def part(self, default: float, cause: str) -> float:
-        """Return `default`, or a part of it if several waits for this cause were in vain."""
+        """Return `default`. If several waits with this cause were unsuccessful, return a part of `default`."""
         enough = self._in_vain()[cause] >= (CASES if cause == ANSWER else KNOWN)
         return default * PART if enough and not self._alone else default
 
     def count(self, in_vain: bool, cause: str = ANSWER) -> None:
-        """Count a wait that has ended; `in_vain` means that it lasted until its limit."""
+        """Count a wait that has ended. `in_vain` is True if the wait reached its time limit."""
         self._own[cause] += in_vain
         if in_vain and self._shared is not None:
             with self._shared.open("a", encoding="utf-8") as file:

@@ -1,7 +1,8 @@
 """Start the small programs of codex-replay fast, because a run starts hundreds of them.
 
-These are the taps, the byte server, the references and the fake backend; `python -m MODULE` starts the same programs more
-slowly."""
+The small programs are the taps, the byte server, the reference programs and the fake backend. `python -m MODULE` starts the same
+programs more slowly.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from pathlib import Path
 
 
 def _roots(names: Iterable[str]) -> list[str]:
-    """Return the folders that contain these packages or modules; the packages are located, not imported."""
+    """Return the folders that contain these packages or modules. The packages are not imported."""
     specs = [spec for name in names if (spec := find_spec(name)) is not None]
     places = [place for spec in specs for place in (spec.submodule_search_locations or [spec.origin or ""])]
     return list(dict.fromkeys(str(Path(place).resolve().parent) for place in places))
@@ -25,10 +26,9 @@ ROOTS = _roots(["codex_replay", "codex_fakes"])
 def program(module: str, *, packages: bool = False, using: Iterable[str] = ()) -> list[str]:
     """Return the command for a module with a `main(argv)`.
 
-    The module may import the packages in `using`; it may import other installed packages only with `packages`.
-
-    Without `packages`, Python runs isolated and without site, as fake-codex does. The command never uses `-m`, because that takes
-    longer to load than the module, and it works in any folder.
+    The module may import the packages in `using`. With `packages`, it may import all installed packages. Without `packages`,
+    Python runs isolated and without site, in the same way as fake-codex. The command works in any folder. The command does not
+    use `-m`, because `-m` takes longer to load than the module itself.
     """
     roots = list(dict.fromkeys([*ROOTS, *_roots(using)]))
     code = f"import sys; sys.path += {roots!r}; from {module} import main; sys.exit(main(sys.argv[1:]))"

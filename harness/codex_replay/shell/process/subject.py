@@ -1,10 +1,11 @@
-"""A program under test: started in a separate process group, read by a thread, and always ended.
+"""Run a program under test in a separate process group, read its output in a thread, and always end it.
 
-Strategy. The child leads a new session, so that one signal reaches all processes that it starts. One thread reads stdout and
-stderr; another waits for the exit without reaping the process. As long as the leader is a zombie, its group id cannot be given to
-another process, so the group can be killed safely after the leader's death. Processes that leave the group (a grandchild with a
-separate session) are found by a mark in their environment, if the system shows environments (Linux). Processes that are still
-running when the interpreter ends are killed."""
+Strategy. The program leads a new session, so that one signal reaches all processes that it starts. One thread reads stdout and
+stderr. Another thread waits for the exit, but does not reap the program. As long as the program is a zombie, no other process can
+get its group id, so the group can be killed safely. A process that has left the group (a grandchild with a separate session) is
+found by a mark in its environment, if the system shows environments (Linux). When the interpreter ends, all programs that are
+still running are killed.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +34,18 @@ _LIVE: weakref.WeakSet[Process] = weakref.WeakSet()
 
 
 class CannotStart(Exception):
-    """The program could not be started; the text is a sentence."""
+    """The program could not be started. The message is a sentence."""
 
 
 class Disconnected(Exception):
-    """The program no longer reads its stdin; the text is a sentence."""
+    """The program no longer reads its stdin. The message is a sentence."""
 
 
 class Process:
     """One running program.
 
-    `on_stdout` is called from the reading thread with each chunk of stdout, and with b"" once, at its end. `argv`, `env` and
-    `cwd` are those of the program; `env` is its complete environment. Raises `CannotStart`.
+    The function `on_stdout` is called in the reading thread with each chunk of stdout, and with b"" at the end of stdout. `argv`
+    is the command line of the program, `cwd` its working directory, and `env` its complete environment. Raises `CannotStart`.
     """
 
     def __init__(
@@ -141,7 +142,10 @@ class Process:
         self._settle(0.3)
 
     def write(self, data: bytes, timeout: float = 10.0) -> None:
-        """Write `data` to stdin; raises `Disconnected` if the program has closed it, or does not read for `timeout` seconds."""
+        """Write `data` to the program's stdin.
+
+        Raises `Disconnected` if the program has closed its stdin, or does not read for `timeout` seconds.
+        """
         deadline = time.monotonic() + timeout
         view = memoryview(data)
         with self._write_lock, selectors.DefaultSelector() as selector:
@@ -161,7 +165,7 @@ class Process:
                     raise Disconnected("it has closed its stdin") from None
 
     def close_stdin(self) -> None:
-        """End the program's stdin; a second call does nothing."""
+        """Close the program's stdin. A second call does nothing."""
         with self._write_lock:
             if self._stdin is not None:
                 self._stdin, self.input_ended = None, time.monotonic()
@@ -169,16 +173,16 @@ class Process:
                 self._child.stdin.close()
 
     def close_stdout(self) -> None:
-        """Stop reading the program's stdout and close it: later output of the program is lost."""
+        """Stop reading the program's stdout and close it. Later output of the program is lost."""
         if not self.output_ended.is_set():
             os.write(self._wake_write, _HANG_UP)
             self.output_ended.wait(5)
 
     def stderr_tail(self, lines: int = 10, since: int = 0) -> list[str]:
-        """Return the last `lines` lines of stderr so far, for a quotation: control characters are escaped, except tabs.
+        """Return the last `lines` lines of the program's stderr so far, to quote them in a message.
 
-        Lines before the offset `since` (the value of `stderr_bytes` at that time) are left out. After the exit, all of stderr is
-        read first, because its last lines are the reason why the program ended.
+        Control characters are escaped, except tabs. Lines before the offset `since` (an earlier value of `stderr_bytes`) are left
+        out. After the program's exit, all of stderr is read first, because its last lines may contain the reason of the exit.
         """
         if self.exited.is_set() and threading.current_thread() is not self._pump:
             self._pump.join(1)  # not forever: another process may keep the pipe open
@@ -194,12 +198,17 @@ class Process:
             return self._stderr_bytes
 
     def wait(self, timeout: float) -> int | None:
-        """Return the exit status (negative: the signal that killed it), or None if it is still running after `timeout`
-        seconds."""
+        """Return the exit status, or None if the program still runs after `timeout` seconds.
+
+        A negative status is the number of the signal that killed it.
+        """
         return self.status if self.exited.wait(timeout) else None
 
     def _settle(self, grace: float) -> None:
-        """After the exit, wait until all output is read; after `grace` seconds, end every process that keeps the pipe open."""
+        """After the program's exit, wait until all output is read.
+
+        After `grace` seconds, end every process that keeps the pipe open.
+        """
         if not self.output_ended.wait(grace):
             self._signal(signal.SIGKILL)
             self._kill_strays()
@@ -207,8 +216,10 @@ class Process:
                 self._wake()
 
     def stop(self, grace: float = 1.0) -> int | None:
-        """End the program and all processes that it started: close stdin, send TERM, and after `grace` seconds KILL. Returns the
-        exit status."""
+        """End the program and all processes that it has started: close stdin, send TERM, and after `grace` seconds send KILL.
+
+        Returns the exit status.
+        """
         if self._stopped:
             return self.status
         self._stopped = True
@@ -244,7 +255,7 @@ class Process:
                 stream.close()
 
     def kill(self) -> None:
-        """Send KILL to the program and its group, without waiting; call `stop` afterwards."""
+        """Send KILL to the program and its process group, without waiting. Call `stop` afterwards."""
         self._signal(signal.SIGKILL)
 
     def _wake(self) -> None:
@@ -276,7 +287,7 @@ def _exists(pid: int) -> bool:
 
 
 def runs(pid: int) -> bool:
-    """Return True if a process is running; a zombie is not."""
+    """Return True if a process is running. A zombie is not running."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0] != b"Z"
@@ -285,7 +296,7 @@ def runs(pid: int) -> bool:
 
 
 def strays(mark: str) -> list[int]:
-    """Return the processes whose environment contains `mark`; always empty where the system hides environments (macOS)."""
+    """Return the processes whose environment contains `mark`. If the system hides environments (macOS), the result is empty."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     with contextlib.suppress(OSError):
@@ -298,7 +309,7 @@ def strays(mark: str) -> list[int]:
 
 
 def stop_all() -> None:
-    """End every program that this interpreter has started and not yet stopped."""
+    """End every program that this interpreter has started and that is still running."""
     for process in list(_LIVE):
         process.stop(grace=0.2)
 

@@ -1,12 +1,13 @@
 """Handle signals immediately, even while the main thread waits.
 
 Python runs its signal handlers in the main thread, between two instructions. A signal ends a wait (for a lock, a line, or a
-process) only if the system delivers it to the main thread while that thread waits. A signal that comes just before the wait
-begins, or that another thread gets, is handled only after the wait: an interrupt would come after the timeout of the wait.
-
-Strategy. Python writes the number of each signal to a pipe, whichever thread got the signal. A thread reads these numbers and
-sends another signal, SIGURG, to the main thread until its handler has run there. SIGURG ends the wait, and all pending handlers
-run with it. By default SIGURG does nothing, and the children of this process inherit its original action."""
+process) only if the system delivers the signal to the main thread during the wait. If a signal comes just before a wait, or
+reaches another thread, its handler runs only after the wait. Without this module, an interrupt may therefore have to wait for a
+timeout. Strategy. Python writes the number of each signal to a pipe, whichever thread gets the signal. A separate thread reads
+the numbers from the pipe, and sends the signal SIGURG to the main thread until the handler of SIGURG has run there. SIGURG ends
+the wait, so that all pending handlers run. By default SIGURG does nothing. The children of this process inherit the original
+action of SIGURG.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _NUDGE = signal.SIGURG
 
 
 class _Waker:
-    """Wakes the main thread for the signals whose numbers come through the pipe `numbers`."""
+    """Wakes the main thread after each signal whose number arrives in the pipe `numbers`."""
 
     def __init__(self, numbers: int) -> None:
         self._numbers = numbers
@@ -29,11 +30,11 @@ class _Waker:
         self._awake = False
 
     def answered(self, number: int, frame: object) -> None:
-        """Note that the main thread runs handlers; this is the handler of the signal that wakes it."""
+        """Handle SIGURG, which wakes the main thread: note that the main thread runs its handlers."""
         self._awake = True
 
     def run(self) -> None:
-        """Wake the main thread after each signal; never returns."""
+        """Wake the main thread after each signal. This function never returns."""
         while data := os.read(self._numbers, 512):
             self._awake = not data.strip(bytes([_NUDGE]))  # our own comes through the pipe, too
             while not self._awake:
@@ -42,9 +43,10 @@ class _Waker:
 
 
 def answer_signals_at_once() -> None:
-    """Run the signal handlers of this process without delay from now on. Call it in the main thread; a second call has no effect.
+    """From now on, run the signal handlers of this process without delay.
 
-    The call has no effect in a process that uses SIGURG or `signal.set_wakeup_fd` itself.
+    Call `answer_signals_at_once` in the main thread. A second call has no effect. In a process that already uses SIGURG or
+    `signal.set_wakeup_fd`, the call has no effect.
     """
     if signal.getsignal(_NUDGE) != signal.SIG_DFL:
         return

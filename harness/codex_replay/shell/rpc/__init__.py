@@ -1,1 +1,1 @@
-"""The rpc seam: the client that drives an app-server, the player, and the recorder."""
+"""The seam `rpc`: a client that drives an app-server, the player, and the recorder."""

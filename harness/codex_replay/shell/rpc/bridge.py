@@ -1,10 +1,9 @@
-"""Run an app-server that speaks WebSocket as a program on stdio.
+"""Make an app-server that speaks WebSocket usable as a program on stdio.
 
-Each line is sent as a text message, and each message is written as a line.
-
-Every tool that starts an app-server (the recorder, the suites, `replay`) can therefore use a server that listens. Two threads:
-one writes the arriving messages, the other reads stdin to its end, and then waits for the answers to the requests that were sent.
-The real server does not answer a close frame, so the bridge waits only a short time for the answer.
+Each line on stdin is sent as a text message, and each message of the server is written as a line on stdout. Therefore every tool
+that starts an app-server (the recorder, the suites, `replay`) can use a server that listens on a socket. There are two threads.
+One thread writes the arriving messages. The other thread reads stdin to its end, and then waits for the answers to the sent
+requests. The real server does not answer a close frame, so the bridge waits only a short time for an answer to its close frame.
 
 Source: the real 0.169.0 (`codex app-server --listen ws://IP:PORT`): one JSON-RPC message per text frame, no compression.
 """
@@ -39,11 +38,11 @@ SCHEMES = ("ws://", "wss://", "unix://")
 
 
 class CannotConnect(Exception):
-    """There is no server at the address, or the server did not start; the text is a sentence."""
+    """There is no server at the address, or the server did not start. The message is a sentence."""
 
 
 def connected(url: str) -> ClientConnection:
-    """Open a WebSocket to `ws://HOST:PORT`, `wss://HOST` or `unix://PATH`; raises `CannotConnect`."""
+    """Open a WebSocket to `ws://HOST:PORT`, `wss://HOST` or `unix://PATH`. Raises `CannotConnect`."""
     from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect, unix_connect
 
@@ -81,7 +80,7 @@ class Unanswered:
                 self._changed.notify_all()
 
     def forget(self) -> None:
-        """Note that no more answers can come, because the connection has ended."""
+        """Forget all open requests, because the connection has ended and no answer can come."""
         with self._changed:
             self._ids.clear()
             self._changed.notify_all()
@@ -101,7 +100,10 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def bridge(connection: ClientConnection, stdin: int, stdout: IO[bytes]) -> bool:
-    """Pass messages in both directions until stdin (a descriptor) ends (True) or the server closes the connection (False)."""
+    """Pass messages in both directions.
+
+    Return True when stdin (a file descriptor) ends, and False when the server closes the connection.
+    """
     from websockets.exceptions import ConnectionClosed
 
     unanswered = Unanswered()
@@ -138,7 +140,7 @@ def bridge(connection: ClientConnection, stdin: int, stdout: IO[bytes]) -> bool:
 
 
 class Started:
-    """A server that was started for one client; `url` is its address. Use it as a context manager; raises `CannotConnect`."""
+    """A context manager that starts a server for one client. `url` is the address of the server. Raises `CannotConnect`."""
 
     def __init__(self, command: Sequence[str]) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -175,7 +177,7 @@ class Started:
         self.close()
 
     def close(self) -> int:
-        """End the server with SIGTERM, or after some seconds with SIGKILL; return its exit status."""
+        """End the server with SIGTERM, and after some seconds with SIGKILL. Return its exit status."""
         self._process.terminate()
         try:
             return self._process.wait(END)

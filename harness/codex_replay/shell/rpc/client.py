@@ -1,10 +1,10 @@
-"""Drive an app-server over stdio, synchronously, and keep a timeline of all frames.
+"""Drive an app-server over stdio with synchronous calls, and keep a timeline of all frames.
 
-Strategy. The reading thread cuts stdout into lines and puts each on the timeline under one lock; callers wait on the same lock
-for a frame that matches their condition. A wait takes the first matching frame that no earlier wait has taken, so that two equal
-notifications count as two. Waiting ends immediately if the server has exited; every failure is a sentence with the exit status,
-the last lines of stderr and the last frames. A server that writes too much to its stdout is stopped. A client line is put on the
-timeline before it is written, so that no answer can come before its request.
+Strategy. A thread splits stdout into lines, and puts each line on the timeline under a lock. Callers wait on the same lock for a
+frame that matches their condition. A wait takes the first matching frame that no earlier wait has taken, so that two equal
+notifications count as two. If the server exits, a wait ends immediately. The message of a failure contains the exit status, the
+last lines of stderr and the last frames. A server that writes too much to its stdout is stopped. A line of the client is put on
+the timeline before it is written, so that no answer comes before its request.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ MOST_GARBAGE, MOST_LINES, MOST_BYTES = 1_000, 1_000_000, 1 << 29
 
 
 class SubjectFailure(AssertionError):
-    """The server did not send the awaited message; the text has the cause and the last messages."""
+    """The server did not send the awaited message. The error text has the cause and the last messages."""
 
 
 class ErrorReply(SubjectFailure):
-    """The server answered a request with an error; `error` is the error object."""
+    """The server answered a request with an error. `error` is the error object."""
 
     def __init__(self, text: str, error: Any) -> None:
         super().__init__(text)
@@ -50,8 +50,8 @@ class ErrorReply(SubjectFailure):
 class Client:
     """One conversation with one app-server.
 
-    `timeline` has every frame of both sides in the order of arrival, `t` in seconds since the start. `timeout` in seconds is the
-    default limit of a wait. `started` is the value of `time.monotonic` at which `t` was 0.
+    `timeline` has every frame of both sides in the order of arrival. The time `t` of a frame is in seconds since the start.
+    `timeout` is the default limit of a wait in seconds. `started` is the value of `time.monotonic` at the start.
     """
 
     def __init__(
@@ -122,12 +122,12 @@ class Client:
             raise SubjectFailure(self._early_end(f"{_short(data)} could not be sent to the server: {gone}")) from None
 
     def notify(self, method: str, params: Any = _ABSENT) -> None:
-        """Send a notification; `params` is left out unless given."""
+        """Send a notification. Without the argument `params`, the notification has no params."""
         __tracebackhide__ = True
         self.send({"method": method} if params is _ABSENT else {"method": method, "params": params})
 
     def post(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002 - the protocol's name
-        """Send a request without waiting for its reply; return its id (the next integer unless given)."""
+        """Send a request without waiting for its reply. Return the id of the request: `id`, or the next integer."""
         __tracebackhide__ = True
         used = id
         if used is None:
@@ -144,7 +144,7 @@ class Client:
         return self.reply_to(self.post(method, params, id=id))
 
     def request(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002
-        """Send a request and return its result; raises `ErrorReply` if the server answers with an error."""
+        """Send a request and return its result. Raises `ErrorReply` if the server answers with an error."""
         __tracebackhide__ = True
         reply = self.call(method, params, id=id)
         if kind(reply) == "error":
@@ -154,7 +154,7 @@ class Client:
         return reply["result"]
 
     def request_error(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002
-        """Send a request that must be refused and return the error object."""
+        """Send a request that the server must refuse, and return the error object."""
         __tracebackhide__ = True
         reply = self.call(method, params, id=id)
         if kind(reply) != "error":
@@ -171,7 +171,7 @@ class Client:
     def wait(self, what: str, matches: Callable[[Any], bool], timeout: float | None = None) -> Any:
         """Remove and return the first server message for which `matches` returns True.
 
-        `what` names the awaited message in an error message.
+        An error message names the awaited message with the text `what`.
 
         Raises `SubjectFailure` if the server ends without sending this message, or after `timeout` seconds.
         """
@@ -199,7 +199,9 @@ class Client:
         raise SubjectFailure(self.report_on(timed_out(self.messages(), what, limit)))
 
     def _early_end(self, what: str) -> str:
-        """Return an error text for a server that ended early: its exit and its last line on stderr, then `report_on`."""
+        """Return the error text for a server that has ended early: its exit status, its last line on stderr, and the text of
+        `report_on`.
+        """
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
             return self.report_on(what)
@@ -212,7 +214,10 @@ class Client:
         return self.wait(f"The reply to request {id!r}", lambda m: is_reply(m) and _same(m["id"], id), timeout)
 
     def notification(self, method: str, timeout: float | None = None, **params: Any) -> Any:
-        """Remove the next notification `method` whose params contain all of `params`; return its params."""
+        """Remove the next notification `method` whose params contain all members of `params`.
+
+        Return the params of the notification.
+        """
         __tracebackhide__ = True
 
         def matches(message: Any) -> bool:
@@ -225,26 +230,26 @@ class Client:
         return self.wait(f"The notification {method}{named}", matches, timeout).get("params")
 
     def server_request(self, method: str, timeout: float | None = None) -> Any:
-        """Remove and return the server's next request `method`, to be answered with `reply`."""
+        """Remove and return the server's next request `method`. The caller must answer the request with `reply`."""
         __tracebackhide__ = True
         return self.wait(f"The server's request {method}", lambda m: kind(m) == "request" and m["method"] == method, timeout)
 
     # -- looking back ----------------------------------------------------------------------------------------------------
 
     def messages(self, sender: str = "server") -> list[Any]:
-        """Return the decoded messages of one side so far, in order (None for a line that is not JSON)."""
+        """Return the decoded messages of one side so far, in order. A line that is not JSON becomes None."""
         with self._changed:
             return [frame.value for frame in self.timeline if frame.sender == sender]
 
     def raw(self, sender: str = "server") -> list[bytes]:
-        """Return the raw lines of one side so far, in order, each with its terminator."""
+        """Return the raw lines of one side so far, in order, each with its line end."""
         with self._changed:
             return [frame.raw for frame in self.timeline if frame.sender == sender]
 
     # -- ending ----------------------------------------------------------------------------------------------------------
 
     def end_input(self) -> None:
-        """End the server's stdin, without waiting for its end; a line without a line end counts as sent."""
+        """Close the server's stdin, without waiting for the server's exit. An incomplete last line counts as sent."""
         with self._changed:
             tail = self._sent.close()
             if tail:
@@ -270,7 +275,7 @@ class Client:
         self.process.stop()
 
     def report_on(self, what: str) -> str:
-        """Return the sentence `what` with the server's state, the end of its stderr and the last frames."""
+        """Return the sentence `what`, followed by the server's state, the end of its stderr and the last frames."""
         status = self.process.status
         if status is None:
             state = "The server is still running" + (", but has closed its stdout." if self._ended else ".")
@@ -292,7 +297,7 @@ class Client:
 
 
 def describe(frame: Frame) -> str:
-    """Return one line for people: number, time, sender and label of the frame."""
+    """Return one line that describes a frame: its number, time, sender and label."""
     return f"{frame.n:>4} {frame.t:8.3f} {'->' if frame.sender == 'client' else '<-'} {label(frame.value)}"
 
 

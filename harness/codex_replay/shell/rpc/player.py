@@ -1,10 +1,10 @@
-"""Play the recorded client of a cassette to a server, and wait as a real client does.
+"""Play the recorded client of a cassette to a live server, and wait in the same way as a real client.
 
-Before each client frame, the player waits for the frames before it in the recording: the responses, the server's requests and the
-notifications. If output may come in other chunks, the player waits only for the first chunk of each item. Values that the live
-server generated (thread ids, request ids) replace the recorded values in the sent frames; `/home/user`, the home directory in
-recordings, becomes the live home directory. If the recorded server repeated a message by chance, the player waits for it only
-once.
+Before each client frame, the player waits for all server frames before it in the recording: responses, requests and
+notifications. Because output may come in other chunks than in the recording, the player waits only for the first output chunk of
+each item. In the sent frames, values of the live server (thread ids, request ids) replace the recorded values. `/home/user`, the
+home directory in recordings, becomes the live home directory. If the recorded server has repeated a message by chance, the player
+waits only once for this message.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BRIEF, PATIENCE = 0.2, 10
 
 
 class Player:
-    """One recorded client, played to one live server (`client`)."""
+    """Plays one recorded client to one live server. `client` is the connection to this server."""
 
     def __init__(self, client: Client, places: Mapping[str, str], version: str = versions.DEFAULT) -> None:
         """`places` maps the name of a directory in the recording to the live directory."""
@@ -50,11 +50,12 @@ class Player:
         self._missed = 0  # frames in a row that did not come
 
     def play(self, frames: Iterable[Frame], reached: Mapping[int, Callable[[], None]] | None = None) -> str | None:
-        """Send every client frame in order; return a sentence if the server did not send an awaited message.
+        """Send every client frame in order.
 
-        After the first missing message, the time limits become shorter, and finally zero. The remaining frames are still sent, so
-        that the comparison shows every difference. `reached` maps the number of a frame to a function that is called when all
-        frames before it have been sent or received.
+        Return a sentence if the server did not send an awaited message. After the first missing message, the time limits become
+        shorter, and finally zero. The remaining frames are still sent, so that the comparison shows every difference. `reached`
+        maps the number of a frame to a function. The function is called when all frames before that frame have been sent or
+        received.
         """
         failure: str | None = None
         for frame in frames:
@@ -116,7 +117,7 @@ class Player:
             self._server_ids[_key(value["id"])] = live["id"]
 
     def _is_repeated(self, frame: Frame) -> bool:
-        """Return True for a frame that the server repeated by chance, as the version's table says."""
+        """Return True for a frame that the recorded server has repeated by chance. The table of the version lists such frames."""
         last, self._last = self._last, (label(frame.value), frame.value.get("params"))
         has = self._repeats.get(self._last[0])
         return has is not None and has in frame.raw and last == self._last
@@ -124,7 +125,7 @@ class Player:
     def _wait(self, what: str, recorded: Any, timeout: float) -> Any:
         """Wait for the live frame that corresponds to a recorded frame.
 
-        Two requests of one kind may come in either order, so they are matched by the ids of their calls.
+        Two server requests of one kind may come in either order, so they are matched by the ids of their calls.
         """
         if kind(recorded) == "request" and (call := _call(recorded)) is not None:
             with contextlib.suppress(SubjectFailure):
@@ -132,10 +133,10 @@ class Player:
         return self._client.wait(what, lambda it: self._fits(recorded, it), timeout)
 
     def _bind_results(self, recorded: Any, live: Any) -> None:
-        """Bind the cursors of further pages, which the client sends back, and the ids of threads and turns.
+        """Bind the values in a result that the client sends back: the cursors of further pages, and the ids of threads and turns.
 
-        Cursors contain a time, so they differ between runs. Equal ids are bound, too: otherwise an earlier frame of another
-        thread could count as a frame of this thread.
+        Cursors contain a time, so they differ between runs. Equal ids are bound, too, because an earlier frame of another thread
+        could otherwise count as a frame of this thread.
         """
         if type(recorded) is not dict or type(live) is not dict:
             return
@@ -149,7 +150,9 @@ class Player:
                 self._matcher.bindings.pair(ours, theirs)
 
     def _refusal(self, recorded: Any, error: Any) -> None:
-        """Note a request that the live server refused but the recorded server did not: the refusal explains missing frames."""
+        """Note the error for a request that the live server refused and the recorded server accepted, because such a refusal
+        explains missing frames.
+        """
         what = self._asked.get(repr(recorded["id"]), f"The request {recorded['id']!r}")
         result = recorded["result"]
         if type(result) is dict and ("thread" in result or "conversationId" in result):
@@ -158,7 +161,9 @@ class Player:
         self._refused.append(f"{what} was refused: {truncate(message if type(message) is str else dumps(error).decode(), 200)}.")
 
     def _fits(self, recorded: Any, live: Any) -> bool:
-        """Return True if a live frame is the expected frame: the same reply, or the same method, thread and turn."""
+        """Return True if a live frame is the expected frame: a reply with the same id, or a message with the same method, thread
+        and turn.
+        """
         if is_reply(recorded):
             return is_reply(live) and _key(live["id"]) == _key(recorded["id"])
         if kind(live) != kind(recorded) or live["method"] != recorded["method"]:
@@ -182,7 +187,7 @@ def _at(message: dict[str, Any], path: tuple[str, ...]) -> str | None:
 
 
 def _call(message: dict[str, Any]) -> str | None:
-    """Return the id of the call or item that a message is about."""
+    """Return the id of the call or item that a message names."""
     return _at(message, ("callId",)) or _at(message, ("itemId",)) or _at(message, ("msg", "call_id"))
 
 

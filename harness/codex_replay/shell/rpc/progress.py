@@ -1,4 +1,4 @@
-"""The progress of a conversation, for the message of a timeout: the last message of the server and the state of the turn."""
+"""Describe the progress of a conversation for a timeout message: the last message of the server, and the state of the turn."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def progress(messages: list[Any]) -> str:
 
 
 def timed_out(messages: list[Any], awaited: str, seconds: float) -> str:
-    """Return the message of a timeout, with the cause first: the progress of the turn, then the `awaited` message and the time
-    limit in seconds.
+    """Return the error message of a timeout: first the progress of the turn, then the `awaited` message and the time limit in
+    seconds.
     """
     return f"{progress(messages)}: {awaited[:1].lower()}{awaited[1:]} did not come within {seconds:g} s"

@@ -1,13 +1,13 @@
-"""A transparent tee between a client and an app-server: every line is on disk before it is passed on.
+"""A transparent tee between a client and an app-server.
 
-Strategy: one thread and one poll loop over two lanes (client to server, server to client), so that frames are logged in the order
-in which they are passed on. A line is kept until it is complete, then logged, and only then queued for writing. If a peer does
-not read, its lane stops reading from the other side, and the other lane continues. Therefore a lane never queues more than
-`LIMIT` bytes and one line.
-
-The descriptors that we share with the client (0 and 1) stay blocking, because a change of their flags would also affect the
-client. The recorder writes to them in pieces of a size that poll() guarantees. Everything that happens at one end is repeated at
-the other: end of file, a disconnected reader, a signal, an exit. If logging fails, the tee continues as a plain pipe (`Log`)."""
+Every line is on disk before it is passed on. Strategy: one thread with one poll loop serves two lanes (client to server, server
+to client). Therefore frames are logged in the order in which they are passed on. A line is logged when it is complete, and is
+only then queued for writing. If the reader of a lane is slow, this lane stops reading from its source, and the other lane
+continues. Therefore a lane never queues more than `LIMIT` bytes and one line. The descriptors 0 and 1, which this process shares
+with the client, stay blocking, because a change of their flags would also affect the client. The recorder writes to these
+descriptors in pieces whose size poll() guarantees. An end of file, a disconnected reader, a signal or an exit at one end is
+repeated at the other end. If logging fails, the tee continues as a plain pipe (see `Log`).
+"""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Log(Protocol):
-        """The receiver of each line while `on` is True: `record_log`, or a substitute."""
+        """The interface of the receiver of lines, such as `record_log.Log`. The receiver gets each line while `on` is True."""
 
         on: bool
 
         def line(self, sender: str, raw: bytes) -> None:
-            """Log a line; when this function returns, the line is stored."""
+            """Log a line. When this function returns, the line is stored."""
 
         def give_up(self, why: str) -> None:
             """Log no more lines."""
@@ -44,9 +44,9 @@ LONGEST = 64 << 20  # bytes; a longer line is passed on, but no longer recorded
 
 
 class Lane:
-    """One direction: data is read from `source`, cut into lines, logged, and only then `waiting` to be written to `sink`.
-
-    A descriptor is -1 once it is closed. `piece` is the number of bytes to write to `sink` when poll() reports it ready.
+    """One direction of the traffic: data is read from `source`, split into lines, logged, and then put into `waiting` until it is
+    written to `sink`. A closed descriptor is -1. `piece` is the number of bytes that may be written to `sink` when poll() reports
+    `sink` as ready.
     """
 
     def __init__(self, sender: str, source: int, sink: int, piece: int, log: Log) -> None:
@@ -61,11 +61,11 @@ class Lane:
 
     @property
     def readable(self) -> bool:
-        """True while more may be read: the source is open, and the buffer is not full."""
+        """True while the lane may read more: the source is open, and the buffer is not full."""
         return self.source >= 0 and len(self.waiting) < LIMIT
 
     def read(self) -> bool:
-        """Read once from the source; return False if a non-blocking source has no data now."""
+        """Read once from the source. Return False if a non-blocking source has no data now."""
         try:
             data = os.read(self.source, PIECE)
         except BlockingIOError:
@@ -79,7 +79,7 @@ class Lane:
         return True
 
     def take(self, data: bytes) -> None:
-        """Take bytes from the source: log and pass on each complete line, and keep the rest."""
+        """Take bytes from the source. Log and pass on each complete line, and keep an incomplete line."""
         lines = self._splitter.feed(data)
         self._held = len(data) - data.rfind(b"\n") - 1 if lines else self._held + len(data)
         for line in lines:
@@ -97,7 +97,7 @@ class Lane:
             self.waiting += line
 
     def end(self) -> None:
-        """Handle the end of the source: pass an unterminated last line on unchanged, and then end the sink."""
+        """Handle the end of the source: pass on an incomplete last line unchanged, and then close the sink."""
         if self.source < 0:
             return
         tail = self._splitter.close()
@@ -108,7 +108,10 @@ class Lane:
         self._settle()
 
     def write(self) -> None:
-        """Write once to the sink; if its reader has disconnected, also close the source, so that its writer notices this."""
+        """Write once to the sink.
+
+        If the reader of the sink has disconnected, also close the source, so that the writer notices the end.
+        """
         try:
             del self.waiting[: os.write(self.sink, self.waiting[: self.piece])]
         except BlockingIOError:
@@ -131,13 +134,16 @@ class Lane:
 
 
 class Recorder:
-    """Start an app-server behind this process's stdin and stdout, and log the traffic until the server exits.
+    """Start an app-server, connect it to this process's stdin and stdout, and log the traffic until the server exits.
 
-    The recorder must run in the main thread, because it handles signals; the process must have no other task.
+    The recorder must run in the main thread, because it handles signals. The process must have no other task.
     """
 
     def __init__(self, command: Sequence[str], log: Log, env: Mapping[bytes, bytes] | None = None) -> None:
-        """Start `command` (found as the shell would find it) with `env`; raises OSError if it cannot be started."""
+        """Start `command`, which is searched on PATH, with the environment `env`.
+
+        Raises OSError if the command cannot be started.
+        """
         self._poll = select.poll()
         self._registered: dict[int, int] = {}
         self._wake, self._hurry = signal_pipe(), False
@@ -163,7 +169,10 @@ class Recorder:
         return ours_in, ours_out
 
     def run(self) -> int:
-        """Pass everything on until the server has exited and all its output is delivered; return its status as `Popen` does."""
+        """Pass on all data until the server has exited and all its output is delivered.
+
+        Return the exit status, as `Popen` does.
+        """
         while not self._finished():
             self._watch()
             for descriptor, events in self._poll.poll():
@@ -180,9 +189,9 @@ class Recorder:
         return self._hurry or (self.server.source < 0 and not self.server.waiting)
 
     def _watch(self) -> None:
-        """Register the events that matter now with poll().
+        """Register with poll() the events for which the recorder waits now.
 
-        A sink is always watched, because poll() then reports a closed reader.
+        Every sink is registered, so that poll() reports a closed reader.
         """
         wanted = {self._wake: select.POLLIN}
         for lane in (self.client, self.server):
@@ -220,8 +229,10 @@ class Recorder:
                 self._hurry = True
 
     def _drain(self) -> None:
-        """Pass on the output that is in the pipe after the server's exit; do not wait for other processes that keep the pipe
-        open."""
+        """After the server's exit, pass on the output that is still in the pipe.
+
+        Do not wait for other processes that keep the pipe open.
+        """
         self.client.drop()
         while self.server.readable:
             if not self.server.read():

@@ -1,9 +1,10 @@
-"""The tap of a proxy's app-server: like `wire_tap`, with the time of each line.
+"""A tap for the app-server of a proxy: like `wire_tap`, but with the time of each line.
 
     python -m codex_replay.shell.rpc.timed_tap LEDGER [PIECE] -- COMMAND...
 
-`"t"` is in seconds since the epoch, so that the lines of several children and the requests that caused them are on one timeline.
-The ledger is not redacted, so it must be in the test's own folder."""
+`"t"` is in seconds since the epoch, so that a test can put the lines of several app-servers and the client's requests on one
+timeline. The ledger is not redacted, so it must be in the test's own folder.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TimedTap(wire_tap.Tap):
-    """A tap whose lines have times. Each child has its own ledger, so the ledger contains only one run."""
+    """A tap that writes the time of each line. Each app-server has a separate ledger, so a ledger contains only one run."""
 
     module = "codex_replay.shell.rpc.timed_tap"
 
@@ -36,7 +37,7 @@ class TimedTap(wire_tap.Tap):
 
 
 def main(argv: list[str]) -> None:
-    """Become the command, and log its traffic."""
+    """Run the command in the place of this process, and log its traffic."""
     wire_tap.main(argv, kind=TimedTap)
 
 

@@ -3,11 +3,11 @@
     python -m codex_replay.shell.rpc.wire_tap LEDGER [PIECE] -- COMMAND...
 
 PIECE is a number of bytes: the client gets the server's output in chunks of this size, each in a separate write. Without PIECE,
-the client gets the output line by line. Each line is written to LEDGER before it is passed on: `{"got": "..."}` from the client,
-`{"said": "..."}` from the server, and first `{"run": N, "pid": ..., "argv": [...]}`; `"of"` is the pid of the run that the line
-belongs to. Unlike a recording, the ledger is not redacted, so it must be in the test's own folder, where all credentials are
-fictitious. The tap uses the recorder of `codex_replay.shell.rpc.recorder`: bytes, end of file, signals and exit status pass
-unchanged. A suite starts a hundred of these programs, so this module imports as little as it can.
+the client gets the output line by line. Each line is written to LEDGER before it is passed on. A line of the client becomes
+`{"got": "..."}`, and a line of the server becomes `{"said": "..."}`. The first line of a run is `{"run": N, "pid": ..., "argv":
+[...]}`. In all other lines of the run, `"of"` is this pid. The ledger is not redacted, so it must be in the test's own folder,
+where all credentials are fictitious. The tap uses the recorder of `codex_replay.shell.rpc.recorder`, which passes bytes, end of
+file, signals and exit status unchanged. A suite starts a hundred of these programs, so this module imports as little as possible.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Tap:
-    """Logs lines in the place of the recorder's `Log`."""
+    """Logs lines to a ledger; the recorder uses a tap in place of its `Log`."""
 
     module = "codex_replay.shell.rpc.wire_tap"
 
@@ -51,16 +51,16 @@ class Tap:
         self.add(**{"got" if sender == "client" else "said": text}, **self._whose)
 
     def end(self, status: int) -> None:
-        """Note the end of the command; this tap writes nothing."""
+        """Note the end of the command. This tap then writes nothing; a subclass may write a line."""
 
     def give_up(self, why: str) -> None:
-        """Pass a line that is too long to the client without logging it."""
+        """Log that a line is too long, and log no further lines. The traffic continues."""
         self.add(lost=why)
         self.on = False
 
 
 def main(argv: list[str], leave: Callable[[int], None] = leave_as, kind: type[Tap] = Tap) -> None:
-    """Become the command, and log its traffic with a tap of this kind."""
+    """Run the command in the place of this process, and log its traffic with a tap of this kind."""
     open_standard_descriptors()
     at = argv.index("--") if "--" in argv else len(argv)
     before, command = argv[:at], argv[at + 1 :]

@@ -1,6 +1,6 @@
-"""Repeat the six edge cases LITE-63 to LITE-68 of the backend, and compare the observed statuses.
+"""Repeat the six edge cases LITE-63 to LITE-68 of the backend, and compare their HTTP statuses with those in the specification.
 
-Each case prints the actual status and the status that was observed earlier.
+For each case, print the actual status and the status in the specification.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ QUESTION = user_message("What is 2 + 3?")
 
 
 def call(call_id: str, arguments: str = '{"a":2,"b":3}') -> Item:
-    """Return a call as if the model had made it."""
+    """Return an input item for a tool call that the model might have made."""
     return {"type": "function_call", "name": "add", "arguments": arguments, "call_id": call_id}
 
 
@@ -27,7 +27,7 @@ def output(call_id: str, text: str = "5") -> Item:
 
 
 def cases() -> Iterator[tuple[str, int, list[Item], list[Item]]]:
-    """Yield each case: its description, the observed status, the tools, the input."""
+    """Yield each case: its description, its status in the specification, the tools, the input."""
     broken = {**ADD, "parameters": {"type": "nonsense"}}
     yield "1. invalid tool schema", 200, [broken], [QUESTION]
     yield "2. invalid arguments JSON", 200, [ADD], [QUESTION, call("call_1", '{"a":2,'), output("call_1", "err: no JSON")]
@@ -39,7 +39,7 @@ def cases() -> Iterator[tuple[str, int, list[Item], list[Item]]]:
 
 
 def main() -> int:
-    """Return 0 if every case has the status that was observed earlier."""
+    """Return 0 if every case has the status in the specification."""
     different = 0
     for name, observed, tools, conversation in cases():
         try:

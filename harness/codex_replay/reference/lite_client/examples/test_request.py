@@ -1,4 +1,4 @@
-"""A function tool and its follow-up: the model asks for a sum, the script adds, the model answers."""
+"""An example with a function tool: the model calls the tool `add`, the script returns the sum, and the model answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A web search, which the backend runs itself: the events of the search come first, then the text."""
+"""An example with a web search, which the backend itself runs. The events of the search come first, then the text."""
 
 from __future__ import annotations
 

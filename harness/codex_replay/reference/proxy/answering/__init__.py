@@ -1,1 +1,1 @@
-"""From app-server events to the response for the client."""
+"""Convert the events of the app-server to the response for the client."""

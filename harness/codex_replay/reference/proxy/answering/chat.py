@@ -1,4 +1,4 @@
-"""The answer in the shape of chat completions, whole or in chunks."""
+"""Build the answer of the chat completions API, complete or in chunks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from codex_replay.reference.proxy.wire import sse
 
 
 class ChatAnswer:
-    """Collects the parts of an answer: `feed` returns the bytes to stream for each part, `whole` returns the complete answer
-    without streaming.
+    """Collects the parts of an answer.
+
+    For each part, `feed` returns the bytes to stream. Without streaming, `whole` returns the complete answer.
     """
 
     def __init__(self, asked: Asked) -> None:

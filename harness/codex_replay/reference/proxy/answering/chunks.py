@@ -1,4 +1,4 @@
-"""The parts of an answer, independent of its API: texts, calls, breaks between messages, and finally the token usage."""
+"""The parts of an answer, the same for both APIs: texts, calls, breaks between messages, and finally the token usage."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Call(NamedTuple):
 
 
 class Break(NamedTuple):
-    """The texts after this part belong to the next message of the model."""
+    """A break: the texts after this part belong to the next message of the model."""
 
 
 class Done(NamedTuple):
-    """The answer is complete; `usage` is None if the server did not report it."""
+    """The end of the answer. `usage` is None if the server did not report the token usage."""
 
     usage: Usage | None
 
@@ -44,7 +44,7 @@ Piece = Text | Call | Break | Done
 
 
 async def answer_chunks(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[Piece]:
-    """Yield the parts of the answer. If the client has tools, the text is searched for calls. Raises `ProxyError`."""
+    """Yield the parts of the answer. If the request has tools, the model's text is searched for calls. Raises `ProxyError`."""
     sort = _Sorter(asked, mode, exchange.markup)
     sent: dict[str, list[str]] = {}
     item: str | None = None
@@ -68,7 +68,9 @@ async def answer_chunks(exchange: Exchange, asked: Asked, mode: str) -> AsyncIte
 
 
 def _unsaid(sent: list[str], event: Delta | AgentMessage) -> str:
-    """Return the new text of an event: a delta, or the rest of a whole message that its deltas did not contain."""
+    """Return the new text of an event: the text of a delta, or the part of a complete message that is not in the deltas before
+    it.
+    """
     new = event.text
     if isinstance(event, AgentMessage):
         so_far = "".join(sent)
@@ -78,7 +80,7 @@ def _unsaid(sent: list[str], event: Delta | AgentMessage) -> str:
 
 
 class _Sorter:
-    """A splitter that divides each message into texts and calls."""
+    """Split each message of the model into texts and calls."""
 
     def __init__(self, asked: Asked, mode: str, markup: Mapping[str, str] | None) -> None:
         self._markup = markup

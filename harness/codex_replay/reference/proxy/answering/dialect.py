@@ -1,8 +1,8 @@
-"""Find calls in a markup that the environment declares (`PROXY_TOOL_CALLS`), as the text arrives, in chunks of any size.
+"""Find tool calls in a text that arrives in chunks of any size.
 
-If the content of a call is JSON, the content ends where the JSON ends, so markup inside a string does not end it. Other content
-ends at the closing markup. A block that is not a call is text, unchanged. A block that is cut off by the end of the stream is
-dropped.
+The environment variable `PROXY_TOOL_CALLS` declares the markup of the calls. If the content of a call is JSON, the content ends
+where the JSON ends; markup inside a JSON string does not end the content. Any other content ends at the closing markup. A block
+that is not a call becomes text, unchanged. A block is dropped if the stream ends inside it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DialectParser:
         self._rest = ""
 
     def feed(self, text: str) -> list[Piece]:
-        """Take the next part of the stream; return the parts of the answer that are final."""
+        """Take the next chunk of the text. Return the parts of the answer that later chunks cannot change."""
         self._rest += text
         out: list[Piece] = []
         while True:
@@ -56,7 +56,7 @@ class DialectParser:
             self._rest = self._rest[end:]
 
     def _end(self) -> int:
-        """Return where the block at the start ends; -1 if more text is needed."""
+        """Return the position where the first block ends, or -1 if more text is needed."""
         begin = len(self._open)
         if self._markup["content"] == "json":
             text = self._rest[begin:]

@@ -1,7 +1,8 @@
-"""Translate the app-server's notifications into the events of a request, for v1 and v2.
+"""Translate the notifications of the app-server to the events of a request, for v1 and v2.
 
-v1 is read only from `codex/event/*`, and v2 only from `item/*`, `turn/*` and `error`. The server sends most events in both
-dialects, so a reader of both would get them twice. Only usage is taken from every source, and the last value counts.
+The events of v1 are read only from `codex/event/*`, and the events of v2 only from `item/*`, `turn/*` and `error`. The server
+sends most events in both dialects, so a client that reads both gets these events twice. Only the token usage is read from both
+dialects, and the last value counts.
 """
 
 from __future__ import annotations
@@ -60,13 +61,16 @@ class Began(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The turn is over; `aborted` is True if it did not run to its end."""
+    """The turn has ended. `aborted` is True if the turn was interrupted."""
 
     aborted: bool
 
 
 class Item(NamedTuple):
-    """An item has been added to the conversation; `call` is True if its output, and then another reply, must follow."""
+    """An item was added to the conversation.
+
+    `call` is True if the item is a call, after which an output and another reply must follow.
+    """
 
     call: bool
 
@@ -75,10 +79,12 @@ Event = Delta | AgentMessage | Native | Usage | Failed | Began | Ended | Item
 
 
 class Replies:
-    """A detector for the end of the last reply of a turn. The last reply has no call, and its usage has been reported.
+    """Detect the end of the last reply of a turn.
 
-    Codex 0.92 sometimes does not send the end of a turn: if it sends about 128 frames in one burst, the next frame is lost. The
-    server then does not answer an interrupt of that turn either. A client that waits for the end hangs.
+    The last reply is complete if it has no call and the server has reported its token usage.
+
+    Codex 0.92 sometimes loses the frame that ends a turn, because it loses frames after a burst of about 128 frames. If the end
+    of a turn is lost, Codex also does not answer an interrupt of that turn. A client that waits for the end of the turn hangs.
     """
 
     def __init__(self) -> None:
@@ -86,7 +92,10 @@ class Replies:
         self.through = False
 
     def saw(self, event: Event | None) -> None:
-        """Process the next event. Usage is reported more than once; only the first report after an item ends a reply."""
+        """Process the next event.
+
+        The server reports the token usage more than once; only the first report after an item ends a reply.
+        """
         if isinstance(event, Item | Native):
             self._items.append(isinstance(event, Native) or event.call)
             self.through = False
@@ -98,7 +107,7 @@ class Replies:
 
 
 def read_event(message: Message, v2: bool) -> Event | None:
-    """Return the event that a message means; None if it does not matter to a request."""
+    """Return the event in a message, or None if the proxy needs no event of this kind."""
     if message.method == TOOL_CALL:
         return _native_request(message)
     kind = message.method.removeprefix("codex/event/")
@@ -186,7 +195,7 @@ NAMES = (
 
 
 def _usage(info: Any, total: str) -> Usage | None:
-    """Return the tokens under `total`, in either spelling; None if they are not known yet."""
+    """Return the token counts under `total`, in either spelling, or None if the server does not know them yet."""
     found = info.get(total) if isinstance(info, dict) else None
     if not isinstance(found, dict):
         return None

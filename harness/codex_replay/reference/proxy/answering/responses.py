@@ -1,6 +1,7 @@
-"""The answer in the shape of the Responses API, whole or as its events.
+"""Build the answer of the Responses API, complete or as a stream of events.
 
-Both forms come from the same events: the whole answer is the response in the last event, so the two forms cannot differ."""
+The complete answer is the response in the last event of the stream, so the two forms cannot differ.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ Event = dict[str, Any]
 
 
 class ResponsesAnswer:
-    """Collects the parts of an answer; `feed` returns the bytes to stream for each part, `whole` returns the complete answer
-    without streaming.
+    """Collects the parts of an answer.
+
+    For each part, `feed` returns the bytes to stream. Without streaming, `whole` returns the complete answer.
     """
 
     def __init__(self, asked: Asked) -> None:
@@ -36,7 +38,7 @@ class ResponsesAnswer:
         yield self._event("response.in_progress", response=self._response)
 
     def feed(self, piece: Piece) -> Iterable[bytes]:
-        """Take a part of the answer, and return the events for it."""
+        """Take a part of the answer, and return the events that report this part."""
         if isinstance(piece, Text):
             if self._message is None:
                 yield from self._open_message()
@@ -115,7 +117,7 @@ def _part(text: str) -> dict[str, Any]:
 
 
 def _empty(asked: Asked) -> dict[str, Any]:
-    """Return the response before its first item: it repeats the request's settings, as the API does."""
+    """Return the response without items. The response repeats the settings of the request, as the API requires."""
     body = asked.body
     tools = [{"type": "function", "parameters": None, "strict": None, **_flat(tool)} for tool in asked.tools.definitions]
     choice = {"type": "function", "name": asked.tools.forced} if asked.tools.forced else asked.tools.choice

@@ -1,9 +1,9 @@
-"""Find `<tool_call>{...}</tool_call>` in the output of a model, as it arrives, in chunks of any size.
+"""Find `<tool_call>{...}</tool_call>` in the output of a model, which arrives in chunks of any size.
 
-Strategy: a state machine that reads each character once, and releases text as soon as it cannot be markup. A call ends where its
-JSON ends, not at the closing tag: the tag may be inside a string, be missing, or be repeated. A tag in a code block or a code
-span is not a call. Everything that cannot be a call is text, unchanged; only a block that the end of the stream cut off is
-dropped.
+Strategy: a state machine reads each character once, and returns a text as soon as the text cannot be markup. A call ends where
+its JSON ends, not at the closing tag, because the tag may be inside a string, be missing, or be repeated. A tag in a code block
+or a code span does not begin a call. Everything that cannot be a call becomes text, unchanged. Only an incomplete block at the
+end of the stream is dropped.
 
     text -> lead (after the opening tag) -> object (until its braces close) -> tail (until the closing tag) -> after -> text
 """
@@ -31,9 +31,10 @@ Piece = str | ToolCall
 
 
 class ToolCallParser:
-    """A parser of the model's text: call `feed` with each chunk, then `close`.
+    """A parser of the model's text.
 
-    Both return the texts and calls that are final, in order.
+    Call `feed` with each chunk, and `close` at the end. `feed` and `close` return, in order, the texts and calls that later
+    chunks cannot change.
     """
 
     def __init__(self) -> None:
@@ -57,7 +58,7 @@ class ToolCallParser:
         return self._run()
 
     def close(self) -> list[Piece]:
-        """End the stream: return the text that was buffered and may be shown."""
+        """End the stream. Return the buffered text, except an incomplete block."""
         out = self._run()
         if self._state == self._object_state and self._split():
             return out + self._run() + self.close()
@@ -83,7 +84,7 @@ class ToolCallParser:
     # -- text ------------------------------------------------------------------------------------------------------------
 
     def _write_out(self, text: str) -> None:
-        """Pass text to the client; white space between calls is held back until other text follows."""
+        """Pass text to the client. White space after a call is buffered until other text follows."""
         if self._bare:
             text = self._gap + text
             self._gap = ""
@@ -97,7 +98,7 @@ class ToolCallParser:
             self._out.append(text)
 
     def _text(self) -> bool:
-        """Pass text on up to a tag; return True if there is more to do."""
+        """Pass on the text before the next tag. Return True if the parser must continue."""
         rest, at, message = self._rest, 0, 0
         while (match := SPECIAL.search(rest, at)) is not None:
             here = match.start()
@@ -128,7 +129,10 @@ class ToolCallParser:
         return False
 
     def _mark(self, run: str) -> None:
-        """Handle a run of backticks or tildes: a fence at the start of a line, a code span elsewhere."""
+        """Handle a sequence of backticks or tildes.
+
+        At the start of a line the sequence is a fence; at any other place it marks a code span.
+        """
         if len(run) >= 3 and not self._line.strip() and len(self._line) <= 3:
             if not self._fence:
                 self._fence = run
@@ -152,7 +156,7 @@ class ToolCallParser:
     # -- a block ---------------------------------------------------------------------------------------------------------
 
     def _lead(self) -> bool:
-        """Skip what models write before the object: white space, a bracket, a fence, the tag again."""
+        """Skip the text that models write before the JSON object: white space, a bracket, a fence, a repeated tag."""
         match = LEAD.match(self._rest)
         assert match is not None
         after = self._rest[match.end() :]
@@ -169,7 +173,7 @@ class ToolCallParser:
         return True
 
     def _object_state(self) -> bool:
-        """Read characters until the braces close."""
+        """Read characters up to the closing brace of the JSON object."""
         rest, at = self._rest, 0
         while True:
             match = (IN_STRING if self._quoted else IN_OBJECT).search(rest, at)
@@ -198,9 +202,9 @@ class ToolCallParser:
         return False
 
     def _broken(self, rest: str, at: int) -> bool:
-        """Handle a `<` that JSON does not allow here.
+        """Handle a `<` at a place where JSON does not allow it.
 
-        If the `<` starts the closing tag, this block is text; otherwise continue.
+        If the `<` starts the closing tag, the block is text. If the `<` starts anything else, continue to read the block.
         """
         if _begins(rest[at:], CLOSE):
             self._keep(rest[:at], rest[at:])
@@ -224,8 +228,10 @@ class ToolCallParser:
         return True
 
     def _split(self) -> bool:
-        """Handle a string without an end that contains the closing tag: the block is text up to the tag, and the rest is read
-        again."""
+        """Handle an unterminated JSON string that contains the closing tag.
+
+        The block up to the tag becomes text, and the rest is read again.
+        """
         raw = "".join(self._block)
         if CLOSE not in raw:
             return False
@@ -235,7 +241,10 @@ class ToolCallParser:
         return True
 
     def _tail(self) -> bool:
-        """Skip the text after the object, up to the closing tag or to a sign that the tag is missing."""
+        """Skip the text after the JSON object, up to the closing tag.
+
+        Stop if the next characters show that the tag is missing.
+        """
         match = TAIL.match(self._rest)
         assert match is not None
         after = self._rest[match.end() :]
@@ -271,7 +280,7 @@ class ToolCallParser:
         return True
 
     def _settle(self) -> bool:
-        """End the block: emit its calls, or its text if it has no calls. Return True if the block had calls."""
+        """End the block. Emit the calls of the block, or its text if it has no calls. Return True if the block has calls."""
         found, text = self._found, "".join(self._block)
         self._found, self._block = [], []
         if not found:
@@ -290,10 +299,10 @@ class ToolCallParser:
 
 
 def _cut_off(text: str, tag: str) -> bool:
-    """Return True if the stream ended inside `tag`: `text` is a beginning of `tag`, and too long for other text."""
+    """Return True if the stream ended inside `tag`: `text` is the beginning of `tag`, and is too long to be ordinary text."""
     return len(text) >= len(SURELY_MARKUP) and tag.startswith(text)
 
 
 def _begins(text: str, tag: str) -> bool:
-    """Return True if `text` is a proper beginning of `tag`."""
+    """Return True if `tag` begins with `text` and is longer than `text`."""
     return len(text) < len(tag) and tag.startswith(text)

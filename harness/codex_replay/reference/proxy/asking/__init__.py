@@ -1,1 +1,1 @@
-"""From a client request to the payloads for the app-server."""
+"""Convert the request of a client to the payloads for the app-server."""

@@ -1,8 +1,8 @@
 """Make an example that satisfies a JSON schema.
 
-Strategy: the walk through the schema remembers the references that it follows, so that it ends for a recursive schema. The
-example is the smallest possible value: the required properties (the first few others if none is required), the first branch that
-can be built.
+Strategy: the function remembers the references that it has followed, and therefore ends for a recursive schema. The example is as
+small as possible: it has only the required properties (or the first few if none is required), and uses the first branch that
+allows a value.
 """
 
 from __future__ import annotations
@@ -54,11 +54,14 @@ RISKY = {"oneOf", "not", "dependentRequired", "dependentSchemas", "dependencies"
 
 
 class NoExample(Exception):
-    """The schema allows no value that can be found here."""
+    """This module cannot find a value that the schema allows."""
 
 
 def resolve(schema: Any, root: Any) -> Any:
-    """Return the target of a local reference (RFC 6901); for an unknown reference, a schema that allows anything."""
+    """Return the schema to which a local reference (RFC 6901) points.
+
+    For an unknown reference, return a schema that allows any value.
+    """
     reference = schema["$ref"]
     if not isinstance(reference, str) or not reference.startswith("#"):
         return {}
@@ -79,7 +82,7 @@ def resolve(schema: Any, root: Any) -> Any:
 
 
 def example_for_schema(schema: Any) -> Any:
-    """Return a value that the schema allows; an empty object if it allows anything, or if no value can be found."""
+    """Return a value that the schema allows. Return an empty object if the schema allows any value, or if no value was found."""
     if not isinstance(schema, dict) or not schema:
         return {}
     try:
@@ -134,7 +137,7 @@ def _first(branches: list[Any], rest: Schema, root: Any, open_refs: tuple[str, .
 
 
 def _merged(schema: Any, more: Any) -> Any:
-    """Return one schema with the constraints of both, as far as possible."""
+    """Return one schema that has, as far as possible, the constraints of both schemas."""
     if not isinstance(schema, dict) or not isinstance(more, dict):
         return False if schema is False or more is False else (more if isinstance(more, dict) else schema)
     result = {**schema, **more}

@@ -1,7 +1,8 @@
-"""The developer instructions, which tell the model how to call the client's tools (PAY-34 to PAY-54).
+"""The developer instructions, which explain to the model how to call the client's tools (PAY-34 to PAY-54).
 
-The fixed lines are the contract, character by character. The list of tools, the parameters and the examples are generated from
-the schemas."""
+The specification fixes each character of the constant lines. The list of tools, the parameters and the examples are generated
+from the schemas.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ If no tool is needed, respond with plain text."""
 
 
 def tool_instructions(tools: Tools) -> str:
-    """Return the complete text for these tools; empty without tools."""
+    """Return the complete instructions for these tools, or "" if there are no tools."""
     if not tools.definitions:
         return ""
     schemas = [f"- {function['name']}: {text(schema_of(function))}" for function in tools.functions]
@@ -48,7 +49,7 @@ def tool_instructions(tools: Tools) -> str:
 
 
 def choice_lines(tools: Tools) -> list[str]:
-    """Return the lines that apply only to some requests: the choice of a tool, and strict tools."""
+    """Return the lines for requests with a tool choice or with strict tools."""
     lines = []
     if tools.choice == "none":
         lines.append("Tool choice is none: never emit <tool_call>.")
@@ -62,9 +63,9 @@ def choice_lines(tools: Tools) -> list[str]:
 
 
 def native_choice(tools: Tools) -> list[str]:
-    """Return the lines on the tool choice for a model that gets the tools natively (works-on-0.92).
+    """Return the lines about the tool choice for a model that gets the tools as native tools (profile `works-on-0.92`).
 
-    Codex itself always sends the choice `auto`.
+    The lines are necessary because Codex always sends the model the tool choice `auto`.
     """
     if tools.definitions and tools.choice == "required":
         return ["You MUST call at least one of the client's tools."]
@@ -72,17 +73,20 @@ def native_choice(tools: Tools) -> list[str]:
 
 
 def joined(parts: Iterable[str]) -> str | None:
-    """Return the blocks of the instructions in order, separated by blank lines; None without blocks."""
+    """Return the blocks of the instructions in order, separated by blank lines, or None if there are no blocks."""
     return "\n\n".join(part for part in parts if part.strip()) or None
 
 
 def example_call(name: str, schema: Any) -> str:
-    """Return a call of the tool as the model should write it, with arguments that the schema allows."""
+    """Return an example of a tool call that the model should imitate, with arguments that the schema allows."""
     return call_markup(name, text(example_for_schema(schema)))
 
 
 def call_markup(name: str, arguments: str) -> str:
-    """Return a call in the form that the instructions ask for, which is also the form in obsidian-xml answers."""
+    """Return a call in the markup that the instructions demand from the model.
+
+    Answers in the mode obsidian-xml use the same markup.
+    """
     return "<tool_call>" + text({"name": name, "arguments": arguments}) + "</tool_call>"
 
 

@@ -1,6 +1,7 @@
-"""Answer an editor's background requests for a title or a summary of the chat without starting a turn.
+"""Answer the background requests of an editor for a title or a summary of the chat, without starting a turn.
 
-HAND-07 requires the interception but not its answer. This proxy answers with the first words of the chat.
+HAND-07 requires that a proxy intercepts these requests, but leaves the answer open. This proxy answers with the first words of
+the chat.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ WORDS = {"title": 5, "summary": 40}
 
 
 def intercepted(asked: Asked) -> str | None:
-    """Return the local answer to a request for a title or a summary; None for any other request, or for a request with tools."""
+    """Return the proxy's own answer to a request for a title or a summary.
+
+    Return None for any other request, and for a request with tools.
+    """
     if asked.tools.definitions or asked.schema is not None or len(asked.items) != 1:
         return None
     message = asked.items[0].value
@@ -35,7 +39,7 @@ def intercepted(asked: Asked) -> str | None:
 
 
 def _first_words(said: str, most: int) -> str:
-    """Return the beginning of the chat's text: the text after the first line of the request."""
+    """Return the first words of the chat. The chat is the text after the first line of the request."""
     about = said.partition("\n")[2].strip()
     words = [word for line in about.splitlines() for word in LABEL.sub("", line).split()]
     return " ".join(words[:most]).strip(" \"'.,:;")

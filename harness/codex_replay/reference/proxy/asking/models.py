@@ -1,6 +1,7 @@
-"""The names of models: the names that clients may request, and the names for the app-server (PAY-08 to PAY-13).
+"""Map the model names that clients request to the names for the app-server (PAY-08 to PAY-13).
 
-An alias stands for a model with an effort: `gpt-5.2-codev-l` is `gpt-5.2` at `low`. Other names are not changed.
+An alias names a model and a reasoning effort: `gpt-5.2-codev-l` is `gpt-5.2` with the effort `low`. Any other name stays
+unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ ALIASES: dict[str, tuple[str, str]] = {
 
 
 class Model(NamedTuple):
-    """`requested` is returned to the client, `effective` is sent to the app-server; `effort` is the effort of the alias."""
+    """The names of a model: `requested` is returned to the client, and `effective` is sent to the app-server.
+
+    `effort` is the reasoning effort of the alias.
+    """
 
     requested: str
     effective: str
@@ -24,12 +28,12 @@ class Model(NamedTuple):
 
 
 def normalize_model(requested: str) -> Model:
-    """Resolve a model's name; spaces around it are ignored, and an alias may be written in any case."""
+    """Return the model for a requested name. Spaces around the name are ignored, and the case of an alias does not matter."""
     name = requested.strip()
     effective, effort = ALIASES.get(name.lower(), (name, None))
     return Model(requested, effective, effort)
 
 
 def listed() -> list[str]:
-    """The names that `/v1/models` lists."""
+    """Return the model names that `/v1/models` lists."""
     return [*MODELS, *ALIASES]

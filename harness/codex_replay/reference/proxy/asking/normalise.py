@@ -1,7 +1,7 @@
-"""A request in the same form for both endpoints: items, instructions, tools and settings.
+"""Convert the requests of both endpoints to one common form: items, instructions, tools and settings.
 
-Messages and calls from the client become lines of text (`[user] ...`, `[function_call ...]`), with images between them; HAND-40
-requires this conversion, and notes that it cannot be undone.
+Messages and calls in the request become lines of text (`[user] ...`, `[function_call ...]`), with images between the lines.
+HAND-40 requires this conversion, and notes that the original messages cannot be restored.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ class Item(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request in a normal form. `system` has the system and developer texts, `effort` the explicit effort or the alias's
-    effort.
+    """A request in the common form.
+
+    `system` has the system and developer texts. `effort` has the reasoning effort of the request, or of the model's alias.
     """
 
     endpoint: str
@@ -50,7 +51,7 @@ class Asked(NamedTuple):
 
 
 class Transcript:
-    """Collects lines and images; lines that follow each other become one text item."""
+    """Collects lines of text and images. Consecutive lines become one text item."""
 
     def __init__(self) -> None:
         self._items: list[Item] = []
@@ -61,7 +62,7 @@ class Transcript:
         self._lines.append(text)
 
     def image(self, role: str, url: str) -> None:
-        """Add an image, after a line with its role."""
+        """Add a line with the role of an image, and then the image."""
         self._lines.append(f"[{role}]")
         self._flush()
         self._items.append(Item("image", url))
@@ -212,7 +213,7 @@ def _asked(
 
 
 def _content(role: str, content: Any, where: str, transcript: Transcript) -> None:
-    """Format a message as lines: its texts after `[role]`, and each image after a separate line with the role."""
+    """Add a message to the transcript: each text in a line after `[role]`, and each image after a separate line with the role."""
     if content is None or isinstance(content, str):
         transcript.line(f"[{role}] {content or ''}")
         return
@@ -275,7 +276,10 @@ def _url(part: dict[str, Any], where: str) -> str:
 
 
 def _schema(shape: Any) -> Any:
-    """Return the JSON schema of a response format: chat puts it under `json_schema`, and the Responses API beside `type`."""
+    """Return the JSON schema of a response format.
+
+    The chat API puts the schema under `json_schema`, and the Responses API next to `type`.
+    """
     if not isinstance(shape, dict) or shape.get("type") != "json_schema":
         return None
     inner = shape.get("json_schema")

@@ -1,4 +1,4 @@
-"""Write a tool's parameters as lines for the model; a recursive schema ends where it would repeat itself."""
+"""Describe the parameters of a tool for the model, one per line. A recursive schema is described only once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from codex_replay.reference.proxy.asking.examples import Schema, resolve
 
 
 def summarize_schema_parameters(schema: Any) -> list[str]:
-    """Return a line for each parameter (nested ones by path): name, type, whether required, allowed values, description."""
+    """Return a line for each parameter: its name (the path of a nested parameter), its type, `required` or `optional`, its
+    allowed values, its description.
+    """
     return _lines(schema, schema, "", ()) or ["none"]
 
 

@@ -1,7 +1,7 @@
-"""The payloads for the app-server: the three calls of PAY-01, and the two calls that 0.92 understands.
+"""The params of the requests to the app-server: the three requests of PAY-01, and the two requests that Codex 0.92 accepts.
 
-If the specification shows a field as null, an empty field is sent as null. If the specification shows a field only with a value,
-an empty field is left out. If a field has two spellings, both are written in one place, so their values cannot differ.
+A field without a value is sent as null if the specification shows it as null, and is left out otherwise. If a field has two
+spellings, one statement writes both, so that their values cannot differ.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ Params = dict[str, Any]
 
 
 def developer_instructions(asked: Asked, settings: Settings) -> str | None:
-    """Return the developer instructions: how to call tools, system and developer items, the client's instructions."""
+    """Return the developer instructions: how to call tools, the system and developer items, and the client's instructions."""
     report = [tool_instructions(asked.tools)] if in_text(settings) else native_choice(asked.tools)
     system = asked.system if asked.endpoint == "responses" else ()
     return joined([*report, *system, asked.instructions or ""])
 
 
 def base_instructions(asked: Asked, settings: Settings) -> str | None:
-    """Return the system messages of a chat, unless they are ignored."""
+    """Return the system messages of a chat, or None if the settings ignore them."""
     return joined(asked.system) if asked.endpoint == "chat" and not settings.ignore_system else None
 
 
 def in_text(settings: Settings) -> bool:
-    """Return True if only the instructions describe the tools to the model, without tool definitions."""
+    """Return True if the model learns about the tools only from the instructions, and gets no tool definitions."""
     return settings.as_specified or settings.omit_manifest
 
 
@@ -101,7 +101,7 @@ def send_user_message(conversation: str, asked: Asked, settings: Settings) -> Pa
 
 
 def v1_items(asked: Asked) -> list[Params]:
-    """Return the items in v1's form, with their content under `data`."""
+    """Return the items in the form of the v1 API, with their content under `data`."""
     keys = {"text": "text", "image": "image_url"}
     return [{"type": item.kind, "data": {keys[item.kind]: item.value}} for item in asked.items]
 
@@ -116,9 +116,9 @@ def _manifest(asked: Asked, settings: Settings) -> Params:
 
 
 def thread_start(asked: Asked, settings: Settings) -> Params:
-    """Return the params of `thread/start`, the only call in which 0.92 accepts tools.
+    """Return the params of `thread/start`, the only request in which Codex 0.92 accepts tools.
 
-    Raw events are requested, so that the proxy sees all calls of a reply.
+    The params request raw events, so that the proxy sees all calls in a reply.
     """
     params: Params = {
         **_opening(asked, settings),
@@ -134,7 +134,7 @@ def thread_start(asked: Asked, settings: Settings) -> Params:
 
 
 def turn_start(thread: str, asked: Asked) -> Params:
-    """Return the params of `turn/start`, the only call in which 0.92 accepts a schema of the answer."""
+    """Return the params of `turn/start`, the only request in which Codex 0.92 accepts a schema of the answer."""
     keys = {"text": "text", "image": "url"}
     params: Params = {"threadId": thread, "input": [{"type": item.kind, keys[item.kind]: item.value} for item in asked.items]}
     if asked.effort:

@@ -1,7 +1,8 @@
-"""The client's tools in the required forms: definitions for the payloads, dynamic tools, and the choice among them.
+"""Read the tools in a client's request, and return them in the forms that the app-server requires: definitions and dynamic tools.
 
-A function tool comes nested (chat: `{"type":"function","function":{...}}`) or flat (responses: `{"type":"function","name":...}`).
-Other kinds of tools are refused, because no program would run them."""
+A function tool is nested in a chat request (`{"type":"function","function":{...}}`) and flat in a Responses request
+(`{"type":"function","name":...}`). Any other kind of tool is refused, because no program would run it.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 class Tools(NamedTuple):
-    """The function tools of a request: `definitions` have the nested form and are otherwise unchanged.
+    """The function tools of a request.
 
-    `choice` is none, auto, required, or the name of the `forced` tool.
+    `definitions` have the nested form, and are otherwise unchanged. `choice` is none, auto, required or forced; `forced` is the
+    name of the forced tool.
     """
 
     definitions: tuple[dict[str, Any], ...] = ()
@@ -30,16 +32,16 @@ class Tools(NamedTuple):
 
     @property
     def names(self) -> set[str]:
-        """Return the names of the tools that may be called; empty if the choice is none."""
+        """Return the names of the tools that the model may call. If the tool choice is none, the result is empty."""
         return set() if self.choice == "none" else {function["name"] for function in self.functions}
 
     @property
     def strict(self) -> list[str]:
-        """Return the names of the tools whose schema must be followed exactly."""
+        """Return the names of the strict tools. The arguments of a call to a strict tool must follow the schema exactly."""
         return [function["name"] for function in self.functions if function.get("strict") is True]
 
     def dynamic(self) -> list[dict[str, Any]]:
-        """Return the tools as `dynamicTools` (SCHEMA-07); empty if the choice is none."""
+        """Return the tools in the form of `dynamicTools` (SCHEMA-07). If the tool choice is none, the result is empty."""
         if self.choice == "none":
             return []
         return [
@@ -66,7 +68,7 @@ def read_tools(body: dict[str, Any]) -> Tools:
     definitions = tuple(_definition(tool, f"tools[{at}]") for at, tool in enumerate(given))
     names = [definition["function"]["name"] for definition in definitions]
     if len(set(names)) < len(names):
-        raise bad_request("Two tools have one name.", "tools")
+        raise bad_request("Two tools have the same name.", "tools")
     choice, forced = _choice(body.get("tool_choice"), names)
     parallel = body.get("parallel_tool_calls")
     if parallel is not None and not isinstance(parallel, bool):

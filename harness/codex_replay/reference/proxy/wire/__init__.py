@@ -1,1 +1,1 @@
-"""The seams of the reference proxy: HTTP, SSE, JSON text, app-server processes."""
+"""The inputs and outputs of the reference proxy: HTTP, SSE, JSON text, app-server processes."""

@@ -1,8 +1,8 @@
-"""One run of `codex app-server`: JSON-RPC over its stdin and stdout.
+"""A process of `codex app-server`: JSON-RPC over its stdin and stdout.
 
-Strategy: one task reads all messages. A response resolves its waiting request. A notification goes to the inbox of its thread,
-and is dropped if the proxy does not have that thread. A request of the server is answered immediately, because a turn hangs
-without the answer; only calls of the client's tools go to the inbox.
+Strategy: one task reads all messages. A response completes the request that waits for it. A notification goes to the inbox of its
+thread, and is dropped if that thread has no inbox. A request of the server is answered immediately, because the turn hangs
+without an answer. Only the calls of the client's tools go to the inbox.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CHUNK = 1 << 16
 def no_tool(why: str, experimental: bool) -> dict[str, Any]:
     """Return the reply to a request for a tool's output: the reply states that the tool was not run, and the reason.
 
-    Versions with the capability require a list of contents; earlier versions require a text.
+    Versions with the experimental capability require a list of contents. Earlier versions require a text.
     """
     output = {"contentItems": [{"type": "inputText", "text": why}]} if experimental else {"output": why}
     return {**output, "success": False}
@@ -52,7 +52,10 @@ Inbox = asyncio.Queue[Message | None]
 
 
 class AppServer:
-    """A running app-server. `users` counts the requests that use it; a `retired` server gets no new requests."""
+    """A running app-server.
+
+    `users` is the number of client requests that use the server. A `retired` server gets no new requests.
+    """
 
     def __init__(self, process: asyncio.subprocess.Process, settings: Settings) -> None:
         self._process = process
@@ -70,7 +73,7 @@ class AppServer:
 
     @classmethod
     async def start(cls, settings: Settings) -> AppServer:
-        """Start the program and shake hands. Raises `ProxyError`."""
+        """Start the program and initialize the connection. Raises `ProxyError`."""
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(settings.codex, "app-server", stdin=pipe, stdout=pipe)
@@ -90,8 +93,10 @@ class AppServer:
     # -- out -------------------------------------------------------------------------------------------------------------
 
     async def request(self, method: str, params: Any, then: Callable[[Any], None] | None = None) -> Any:
-        """Send a request, and return the result. `then` gets the result first, before the next line of the server is read. Raises
-        `ProxyError`."""
+        """Send a request, and return the result.
+
+        The function `then` gets the result before the next line of the server is read. Raises `ProxyError`.
+        """
         return await self.answer_of(method, await self.ask(method, params, then))
 
     async def ask(self, method: str, params: Any, then: Callable[[Any], None] | None = None) -> asyncio.Future[Any]:
@@ -122,7 +127,7 @@ class AppServer:
         await self._send({"jsonrpc": "2.0", "method": method})
 
     async def reply(self, number: Any, result: Any) -> None:
-        """Answer a request of the server. Raises `ProxyError`."""
+        """Answer the request `number` of the server. Raises `ProxyError`."""
         await self._send({"jsonrpc": "2.0", "id": number, "result": result})
 
     async def _send(self, value: Any) -> None:
@@ -143,7 +148,7 @@ class AppServer:
     # -- in --------------------------------------------------------------------------------------------------------------
 
     def open_inbox(self, thread: str) -> Inbox:
-        """Collect the messages for this thread in an inbox from now on. A None in the inbox means that the server has ended."""
+        """From now on, collect the messages for this thread in an inbox. A None in the inbox means that the server has ended."""
         inbox: Inbox = asyncio.Queue()
         self._inboxes[thread] = inbox
         if self.dead:
@@ -151,7 +156,7 @@ class AppServer:
         return inbox
 
     def close_inbox(self, thread: str) -> None:
-        """Drop the messages for this thread from now on."""
+        """From now on, drop the messages for this thread."""
         self._inboxes.pop(thread, None)
 
     async def _read(self) -> None:

@@ -1,7 +1,9 @@
-"""A small HTTP/1.1 server: requests with bodies in, answers out, whole or in chunks; httptools parses, asyncio does the I/O.
+"""A small HTTP/1.1 server.
 
-Strategy: each request has one task, which is cancelled when the client disconnects. Requests that arrive before the previous
-answer is complete wait. A client of HTTP/1.0 gets a stream that ends when the connection closes."""
+The server reads requests with bodies, and sends answers complete or in chunks. The library httptools parses the requests, and
+asyncio does the I/O. Strategy: each request has one task. The task is cancelled when the client disconnects. A request that
+arrives before the previous answer is complete must wait. An HTTP/1.0 client gets a stream whose end is the end of the connection.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Disconnected(Exception):
 
 
 class Request:
-    """A request as it arrived: method, path, headers (names in lower case), body."""
+    """An HTTP request: method, path, headers (names in lower case), body."""
 
     def __init__(self) -> None:
         self.method = ""
@@ -41,7 +43,10 @@ class Request:
 
 
 class Answer:
-    """Writes the answer to one request: `send` it whole, or `start` it, `write` its chunks and `end` it."""
+    """Writes the answer to one request.
+
+    Call `send` for a complete answer. For a stream, call `start`, then `write` for each chunk, then `end`.
+    """
 
     def __init__(self, connection: Connection, request: Request) -> None:
         self._connection, self._request = connection, request
@@ -64,7 +69,7 @@ class Answer:
         await self._connection.write(b"")
 
     async def write(self, data: bytes) -> None:
-        """Send a chunk of the stream; wait for a client that reads slowly. Raises `Disconnected`."""
+        """Send a chunk of the stream. If the client reads slowly, wait for it. Raises `Disconnected`."""
         if data:
             await self._connection.write(b"%x\r\n%s\r\n" % (len(data), data) if self._request.chunked else data)
 
@@ -117,7 +122,7 @@ class Connection(asyncio.Protocol):
             self._fault(400)
 
     def eof_received(self) -> bool:
-        """Take note that the client has closed its side, so nobody reads the answer."""
+        """Take note that the client has closed its side of the connection and will not read the answer."""
         self.abandon()
         return False
 
@@ -127,11 +132,11 @@ class Connection(asyncio.Protocol):
         self.abandon()
 
     def pause_writing(self) -> None:
-        """Take note that the client reads slowly."""
+        """Take note that the client reads slowly, so that writers must wait."""
         self._may_write.clear()
 
     def resume_writing(self) -> None:
-        """Take note that the client has read enough."""
+        """Take note that the client has read enough, so that writers may continue."""
         self._may_write.set()
 
     # -- httptools' side -------------------------------------------------------------------------------------------------
@@ -142,7 +147,7 @@ class Connection(asyncio.Protocol):
         self._url = b""
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the target."""
+        """Take a part of the request's target."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -161,7 +166,7 @@ class Connection(asyncio.Protocol):
             self.buffer(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
+        """Take a part of the request's body."""
         self._size += len(body)
         if self._size <= MAX_BODY:
             self._body.append(body)
@@ -182,14 +187,14 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
     async def write(self, data: bytes) -> None:
-        """Send, and wait until the client has read enough of the data. Raises `Disconnected`."""
+        """Send data, and wait until the client has read enough of the data. Raises `Disconnected`."""
         self.buffer(data)
         await self._may_write.wait()
         if self._gone:
             raise Disconnected
 
     def abandon(self) -> None:
-        """Cancel the work for a client that has disconnected."""
+        """Cancel the tasks of a client that has disconnected."""
         self._gone = True
         self._may_write.set()
         self._waiting.clear()
@@ -234,7 +239,7 @@ class Connection(asyncio.Protocol):
 
 
 def _path(target: bytes) -> str:
-    """Return the path in a request's target, which may be a whole URL; other forms are invalid."""
+    """Return the path in the target of a request. The target is a path or a whole URL; any other form is invalid."""
     try:
         found = httptools.parse_url(target).path or b""
     except httptools.HttpParserInvalidURLError:
@@ -243,6 +248,6 @@ def _path(target: bytes) -> str:
 
 
 def _request_id(request: Request) -> str:
-    """Return the client's own id if it can be in a header, otherwise a new one."""
+    """Return the request id that the client sent if it is valid in a header, otherwise a new id."""
     given = request.headers.get("x-request-id", "")
     return given if 0 < len(given) <= 128 and given.isascii() and given.isprintable() else "req_" + os.urandom(12).hex()

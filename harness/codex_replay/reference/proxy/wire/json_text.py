@@ -1,7 +1,9 @@
-"""Read and write JSON. The text has three kinds of readers, and each kind needs a different precaution.
+"""Read and write JSON for three kinds of readers: the app-server, HTTP clients, and the model.
 
-The app-server silently drops a line that it cannot parse. Half a surrogate pair makes a line unreadable, so it is replaced. An
-HTTP client gets ASCII: so U+2028 does not split a line, and half a surrogate pair stays an escape."""
+The app-server silently drops a line that it cannot parse. Half a surrogate pair makes a line unreadable, so a JSON text for the
+app-server has a replacement character in its place. A JSON text for an HTTP client is ASCII. As a result, U+2028 does not split a
+line, and half a surrogate pair stays an escape.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,17 @@ def loads(data: bytes | str) -> Any:
 
 
 def for_client(value: Any) -> bytes:
-    """Encode for an HTTP client: ASCII only."""
+    """Encode a value as JSON for an HTTP client, with only ASCII characters."""
     return _ASCII.encode(value).encode("ascii")
 
 
 def text(value: Any) -> str:
-    """Encode compactly, without escapes: the form of a schema in the instructions."""
+    """Encode a value as compact JSON without escapes. The instructions contain schemas in this form."""
     return _ANY.encode(value)
 
 
 def for_server(value: Any) -> bytes:
-    """Encode one line for the app-server, with its line end."""
+    """Encode a value as one line of JSON for the app-server, with a line end."""
     return SURROGATE.sub("\ufffd", text(value)).encode() + b"\n"
 
 

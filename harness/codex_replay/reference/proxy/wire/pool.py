@@ -1,4 +1,7 @@
-"""The running app-servers: as many as the settings allow, started on demand, replaced when they have ended."""
+"""The running app-servers.
+
+The proxy starts app-servers on demand, as many as the settings allow, and replaces those that have ended.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from codex_replay.reference.proxy.wire.app_server import AppServer
 
 
 class Pool:
-    """Gives each request the app-server with the fewest users."""
+    """Assigns each request to the app-server with the fewest requests."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -20,7 +23,10 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def acquire(self) -> AppServer:
-        """Return a ready server; call `release` with it afterwards. Raises `ProxyError` if no server can be started."""
+        """Return a ready server.
+
+        The caller must call `release` with this server at the end. Raises `ProxyError` if no server can be started.
+        """
         async with self._starting:
             self._sweep()
             fit = [server for server in self._servers if not server.retired]
@@ -41,13 +47,13 @@ class Pool:
         return sum(not server.retired and not server.dead for server in self._servers)
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Clean up after a request, in the background."""
+        """Run the cleanup of a request in the background."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def _sweep(self) -> None:
-        """Clean up the servers that have ended, and stop the retired servers without users."""
+        """Clean up the servers that have ended, and stop the retired servers that no request uses."""
         for server in list(self._servers):
             if server.dead or (server.retired and not server.users):
                 self._servers.remove(server)

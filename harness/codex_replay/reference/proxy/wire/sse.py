@@ -1,4 +1,4 @@
-"""Server-sent events, encoded. The data is ASCII JSON, so that no line reader can cut it in the wrong place."""
+"""Encode server-sent events. The data is ASCII JSON, so that it contains no character that a client might treat as a line end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ DONE = b"data: [DONE]\n\n"
 
 
 def data(value: Any) -> bytes:
-    """Return an event without a name, as in chat completions."""
+    """Return a server-sent event without a name, as in the chat completions API."""
     return b"data: " + for_client(value) + b"\n\n"
 
 
 def event(value: dict[str, Any]) -> bytes:
-    """Return an event that is named by its `type`, as in the Responses API."""
+    """Return a server-sent event whose name is the `type` of its data, as in the Responses API."""
     return b"event: " + str(value["type"]).encode() + b"\n" + data(value)
