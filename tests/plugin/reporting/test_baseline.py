@@ -178,7 +178,7 @@ def test_update_and_run_again(run_both, pytester: pytest.Pytester) -> None:
     result = run_both(None, "--update-baseline")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*known.yaml lists 3 checks in 3 groups now.", "3 groups still need a reason: write it in place of *"]
+        ["*known.yaml lists 3 checks in 3 groups now.", "3 groups still need a reason: write the reason in place of *"]
     )
     lines = parse(path.read_text(encoding="utf-8"), "it")
     assert [line.check for line in lines] == ["bad-all", "bad-some[1]", "bad-some[3]"]

@@ -84,7 +84,7 @@ class ProxySubject:
 
 
 def capabilities_of(path: str, body: Any) -> list[str]:
-    """Return the capabilities that a proxy needs to answer a request: the endpoint, and streaming if the body asks for a stream."""
+    """Return the capabilities that a proxy needs for a request: the endpoint, and streaming if the body asks for a stream."""
     endpoint = _ENDPOINTS.get(path.partition("?")[0])
     if endpoint is None:
         return []
