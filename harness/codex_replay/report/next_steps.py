@@ -1,4 +1,6 @@
-"""The next steps after a failed run: the plugin's advice, the top cause, and the command that reruns one of its cases."""
+"""Choose the next steps after a failed run: advice from the plugin, the most frequent cause, and the command that reruns one of
+its cases.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ from codex_replay.report.group_failures import LONGEST, groups
 
 
 def next_steps(report: Report, advice: Iterable[str] = ()) -> list[str]:
-    """Return the steps, the most useful first; an empty list for a run without failed cases. `advice` are sentences from the
-    plugin.
+    """Return the steps, the most useful first; an empty list for a run without failed cases.
+
+    `advice` has sentences from the pytest plugin.
     """
     cases = report["cases"]
     found = groups(cases, least=1, most=1)
