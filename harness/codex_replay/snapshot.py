@@ -1,13 +1,15 @@
 """Snapshots of conversations in your own repository, with syrupy:
 
+`pytest --snapshot-update` writes the snapshot to `__snapshots__/<test file>/<test>.conversation.txt`. docs/snapshots.md explains
+snapshots. The fixture `codex_snapshot` is syrupy's `snapshot` with the extension `ConversationSnapshot`. Secrets are redacted
+before a snapshot is written or printed.
+
+Example:
+
     def test_my_client(fake_codex, codex_snapshot):
         fake_codex.script(["Hello."])
         MyClient(fake_codex.command).ask("Hi")
         assert fake_codex.conversation == codex_snapshot
-
-`pytest --snapshot-update` writes the snapshot to `__snapshots__/<test file>/<test>.conversation.txt`. docs/snapshots.md explains
-snapshots. The fixture `codex_snapshot` is syrupy's `snapshot` with the extension `ConversationSnapshot`. Secrets are redacted
-before a snapshot is written or printed.
 """
 
 from __future__ import annotations

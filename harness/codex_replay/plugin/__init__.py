@@ -2,13 +2,15 @@
 
 Each case contains its scenario:
 
+The fixture `app_server` starts the server that `--app-server` names. Its value is a `Server`, the conversation with that server.
+
+Example of a case, which contains its scenario:
+
     def test_text_turn(app_server: AppServer) -> None:
         server = app_server(script=[{"items": ["Hello"]}])
         server.initialize()
         thread = server.request("thread/start", {"cwd": server.work})["thread"]
         ...
-
-The fixture `app_server` starts the server that `--app-server` names. Its value is a `Server`, the conversation with that server.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 This module covers requests that are refused before their params are used: a request before `initialize`, a second `initialize`,
 an unknown method, missing params, and params of a wrong type. Source: REAL-81 to REAL-91, and the binary itself
-(`data/<version>/methods.json`). fake-codex loads this module when a client makes an error, so it imports only the core.
+(`data/<version>/methods.json`). The program fake-codex loads this module when a client makes an error, so it imports only the
+core.
 """
 
 from __future__ import annotations

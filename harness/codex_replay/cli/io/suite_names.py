@@ -55,7 +55,7 @@ def resolve(names: tuple[str, ...]) -> list[str]:
 def _place(suites: Path, name: str) -> Path | None:
     """Return the path of the suite `name`, or of a module `SUITE/test_x.py` in any folder of the suite.
 
-    None if there is no such path.
+    Return None if there is no such path.
     """
     if (suites / name).exists():
         return suites / name

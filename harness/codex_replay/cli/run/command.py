@@ -46,8 +46,9 @@ class _Command(click.Command):
 
 
 def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse an invalid number of workers. pytest-xdist would read some of these as "no workers", or print pytest's usage
-    message.
+    """Refuse an invalid number of workers.
+
+    The plugin pytest-xdist would read some of these as "no workers", or print pytest's usage message.
     """
     if value not in ("auto", "logical") and not whole_number(value):
         raise BadUse(f"-n {value}: give the number of parallel cases, 1 or more, or auto.", ctx)

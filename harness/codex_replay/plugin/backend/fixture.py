@@ -1,8 +1,8 @@
 """The `backend` fixture: requests to the backend that `--backend` names. A backend that is given as a command is started.
 
-    fake              the fake backend, started as a program (the default)
-    fake:CMD          a program with the same control API as the fake backend
-    URL               a backend that already runs: requests go to URL/responses, with the login of `--backend-auth FILE`
+The value `fake` means the fake backend, started as a program (the default). `fake:CMD` starts CMD, a program with the same
+control API as the fake backend. A URL means a backend that already runs: requests go to URL/responses, with the login of
+`--backend-auth FILE`.
 
 A case with the marker `both_transports` runs twice, over HTTP and over a WebSocket. For a backend that is given as a URL, the
 second run needs the option `--backend-websocket`.

@@ -1,9 +1,8 @@
 """The configuration of a project: the table `[tool.codex-replay]` in its pyproject.toml, otherwise in its codex-replay.toml.
 
-    [tool.codex-replay]                     the options of a run, by name
-    [tool.codex-replay.ROLE.NAME]           a subject by name; ROLE is proxy, editor-client or lite-client
-
-Both files have the same tables. Every error is a `BadConfiguration` that names the file, the table and the key.
+The table `[tool.codex-replay]` has the options of a run. A table `[tool.codex-replay.ROLE.NAME]` has a program under test; ROLE
+is proxy, editor-client or lite-client. Both files have the same tables. Every error is a `BadConfiguration` that names the file,
+the table and the key.
 """
 
 from __future__ import annotations

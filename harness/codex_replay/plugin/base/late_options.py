@@ -1,7 +1,7 @@
 """Add the suites' options to pytest after the options of all installed plugins, and name the plugin if one option already exists.
 
-`argparse` refuses to add an option twice: the second plugin that adds the option fails with a traceback. pytest loads a plugin
-named by `-p` before the installed plugins. Therefore this module adds the suites' options only after the installed plugins are
+`argparse` refuses to add an option twice: the second plugin that adds the option fails with a traceback. A plugin named by `-p`
+is loaded before the installed plugins. Therefore this module adds the suites' options only after the installed plugins are
 loaded.
 """
 

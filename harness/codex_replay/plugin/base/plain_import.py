@@ -1,10 +1,10 @@
 """Make pytest import this package without rewriting its assertions.
 
-pytest normally rewrites every module of a plugin's package.
+Normally, pytest rewrites every module of a plugin's package.
 
 Rewriting would cost each process of a run one second if Python has no compiled modules, or must not write them. Rewriting would
-have no benefit, because the assertions of the cases are in the suites. pytest has no public function that turns rewriting off. If
-the private function is missing, rewriting stays on.
+have no benefit, because the assertions of the cases are in the suites. There is no public function of pytest that turns rewriting
+off. If the private function is missing, rewriting stays on.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 `--editor-client` names the editor: `reference`, or the command line of a program that follows docs/editor-client.md. In the
 command line, `{codex}` is replaced by the path of the codex that the editor must start. The editor's codex is a small program in
 the folder of the case. This program replaces itself with a server in the environment of the case, without the editor's
-environment variables. The server is one of:
+environment variables.
 
-    the app-server that `--app-server` names, the scripted fake or the real Codex, behind a tap  `editor_client(script=[...])`
-    the byte server, which plays the steps that the case gives it                               `editor_client(server=[...])`
+`editor_client(script=[...])` chooses the app-server that `--app-server` names (the scripted fake or the real Codex), behind a tap
+that records the messages. `editor_client(server=[...])` chooses the byte server, which sends the bytes that the case lists.
 
 Each check has the mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of the specification that it
 asserts.

@@ -1,9 +1,9 @@
 """Judge every field that a proxy sends: is the field specified, is it valid, and does the Codex version know it?
 
-*As specified*: a statement of the specification (PAY-... or HAND-...) names the field. *Valid*: the JSON schema of the Codex
-version accepts the field. *Known*: the JSON schemas of the Codex version contain the name of the field. Codex accepts a field
-with an unknown name, and silently ignores it (REAL-45). The report also shows whether a proxy sends a value, sends null, or omits
-the field. The specification says "values are omitted when undefined", but its examples contain nulls.
+A field is *as specified* if a statement of the specification (PAY-... or HAND-...) names it. A field is *valid* if the JSON
+schema of the Codex version accepts it. A field is *known* if the JSON schemas of the Codex version contain its name. Codex
+accepts a field with an unknown name, and silently ignores it (REAL-45). The report also shows if a proxy sends a value, sends
+null, or omits the field. The specification says "values are omitted when undefined", but its examples contain nulls.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """The `proxy` fixture: send HTTP requests to a proxy, and see the messages between the proxy and its app-server.
 
-    @pytest.mark.model("Hello.")
-    def test_it(proxy: Proxy) -> None:
-        done = proxy.responses({"input": proxy.prompt("Hi")})
-        assert done.params("newConversation")["model"] == "gpt-5.2"
-
 `--proxy` names the proxy under test (docs/proxy.md). The marker `@pytest.mark.model(*items)` of a case sets the reply of the
 model. The replies of all cases become one script. Each case has a unique word in its prompt, which selects the reply for the
 case. Therefore cases with the same environment can share one process. Each check has the mark `@pytest.mark.spec(id,
 statements...)`: a stable name, and the statements of the specification that it asserts.
+
+Example:
+
+    @pytest.mark.model("Hello.")
+    def test_it(proxy: Proxy) -> None:
+        done = proxy.responses({"input": proxy.prompt("Hi")})
+        assert done.params("newConversation")["model"] == "gpt-5.2"
 """
 
 from __future__ import annotations

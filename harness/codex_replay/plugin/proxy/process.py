@@ -311,7 +311,7 @@ class Pool:
     def broken(self, env: Mapping[str, str], script: Any = None) -> str:
         """Return in one line why the start of a process with this environment failed in an earlier case.
 
-        "" if no start failed.
+        Return "" if no start failed.
         """
         why = self._never or self._broken.get(_key(env, script), "")
         return why.partition("\n")[0].removesuffix(STDERR)

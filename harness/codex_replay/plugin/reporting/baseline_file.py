@@ -1,5 +1,9 @@
 """The file format for `--baseline FILE`: a list of known failures, each with its reason.
 
+Pure: text in, values out.
+
+Example:
+
     - check: message-limit            # the id of a check, one case of it (id[parameter]), suite/module/case, or a glob (* and ?)
       reason: the limit is not passed on yet
     - checks: [turn-tools, "turn-model[gpt-5]"]   # several checks with one reason
@@ -8,8 +12,6 @@
     - check: many-clients*
       reason: depends on the load of the machine
       racy: 1/20                      # fails in about 1 of 20 runs
-
-Pure: text in, values out.
 """
 
 from __future__ import annotations

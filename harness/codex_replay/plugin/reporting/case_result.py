@@ -1,6 +1,6 @@
 """Add data to pytest's report on one phase (set-up, call or teardown) of a case, in the process that runs the case.
 
-pytest-xdist sends the result from the worker to the controller as JSON, as a user property of the report."""
+The plugin pytest-xdist sends the result from the worker to the controller as JSON, as a user property of the report."""
 
 from __future__ import annotations
 

@@ -1,12 +1,15 @@
 """Find the cases whose result differs from the baseline, and judge them again after they were rerun alone.
 
+All functions are pure: they take cases and return sentences. The argument of `rerun` is a function that runs the cases.
+
+The kinds of such cases:
+
     | kind | the case | red if |
     |---|---|---|
     | new | failed, and no line lists it | it fails again alone |
     | racy | failed, and a line marks it racy | it fails every time that it is run alone (`Rate.tries`) |
     | stale | passed, and its line lists a failure | it passes again alone |
-
-All functions are pure: they take cases and return sentences. The argument of `rerun` is a function that runs the cases."""
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def machine_paths() -> dict[str, str]:
 def taken_in(path: Path) -> dict[str, Any] | None:
     """Return the saved output of a command in the report folder.
 
-    None if there is no file, or an error text if the file is damaged.
+    Return None if there is no file, or an error text if the file is damaged.
     """
     try:
         found = json.loads(path.read_bytes())

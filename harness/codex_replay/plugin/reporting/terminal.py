@@ -1,6 +1,6 @@
 """Remove secrets and control characters from pytest's output in a run of suites.
 
-Failure reports quote the output of the program under test, which may contain secrets. pytest writes all text through one
+Failure reports quote the output of the program under test, which may contain secrets. All text of pytest goes through one
 `TerminalWriter`, so this module changes that object. A run without cases of a suite is not changed.
 """
 

@@ -1,14 +1,17 @@
-"""The pytest plugin with the fixtures `fake_codex`, `codex_backend` and `codex_snapshot`. pytest loads it once codex-replay is
-installed.
+"""The pytest plugin with the fixtures `fake_codex`, `codex_backend` and `codex_snapshot`.
+
+Every pytest run loads this plugin if codex-replay is installed.
+
+This plugin adds no options and no hooks to pytest. To keep other runs fast, each fixture imports the modules that it needs when a
+test first uses the fixture. The page docs/fixtures.md describes the fixtures for users.
+
+Example:
 
     def test_my_client(fake_codex: FakeCodex) -> None:
         fake_codex.script(["Hello."])
         assert my_client(fake_codex.command).ask("Hi") == "Hello."
         assert fake_codex.methods == ["initialize", "initialized", "thread/start", "turn/start"]
         assert len(fake_codex.model_calls) == 1
-
-This plugin adds no options and no hooks to pytest. To keep other runs fast, each fixture imports the modules that it needs when a
-test first uses the fixture. docs/fixtures.md describes the fixtures for users.
 """
 
 from __future__ import annotations

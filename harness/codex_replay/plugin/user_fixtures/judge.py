@@ -25,7 +25,7 @@ def judge_backend(backend: CodexBackend, item: pytest.Item, failed: bool) -> Non
     """Fail a test that passed so far, but whose client did not follow the script.
 
     If the test has already `failed`, add the problems to its report, below the captured output. After a failure, unused turns are
-    not reported, because the test ended early. pytest stores the exception of the failed test in `sys.last_value`.
+    not reported, because the test ended early. After a failed test, pytest stores the exception in `sys.last_value`.
     """
     __tracebackhide__ = True
     raised = getattr(sys, "last_value", None)  # also of a test that was expected to fail

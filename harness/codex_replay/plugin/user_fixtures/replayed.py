@@ -1,7 +1,7 @@
 """Find the recorded messages that a client did not send, and the messages of the client that are not in the cassette.
 
 A client may kill the fake codex, which then cannot report what was missing. Therefore, after the test, this module sends the
-client's messages to fake-codex once more. fake-codex then reports the differences as JSON (`FAKE_CODEX_ENDING`).
+client's messages to fake-codex once more. The program fake-codex then reports the differences as JSON (`FAKE_CODEX_ENDING`).
 """
 
 from __future__ import annotations

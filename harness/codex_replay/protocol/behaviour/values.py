@@ -1,8 +1,8 @@
 """Find the paths at which two normalised values differ. Equal changes get equal paths in all cases.
 
 List items are paired by their kind (type, role, name), and not by their index. A path names the kind of the item:
-`$.body.input[function_call_output].output` is the output that the model gets, at any index of the list. (The package deepdiff
-compares by index, so one item inserted at the front would change all items.) Placeholder names, which stand for ids, are compared
+`$.body.input[function_call_output].output` is the output that the model gets, at any index of the list. The package deepdiff
+compares by index, so one item inserted at the front would change all items. Placeholder names, which stand for ids, are compared
 as identities: a name in one run must always stand for the same object as its partner in the other run, whatever its number is.
 """
 

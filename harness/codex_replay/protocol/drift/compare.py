@@ -8,14 +8,8 @@ A Codex version may keep a part of its protocol for clients that declare a capab
 a second, experimental bundle, which applies to clients with the capability. Therefore the experimental bundles of both versions
 are also compared, and the module `clients` determines which clients notice each change.
 
-The other modules of this package:
-
-- `rules`: which clients a change breaks; `clients`: which clients notice the change;
-- `walk`: the methods, params, results and events of two bundles;
-- `shapes.compare`: two types, with `shapes.limits` (bounds, free keys), `shapes.variants` (unions) and `shapes.same` (equal
-  parts);
-- `shapes.read`: which values a schema accepts, with `shapes.model` (its form) and `shapes.sets` (unions and ``allOf``);
-- `findings`: the result in its order; `report`: its JSON; `users`: the recordings that a change affects.
+The module `shapes.compare` compares two types, and `shapes.read` finds the values that a schema accepts. The module `findings`
+has the result, `report` converts it to JSON, and `users` finds the recordings that a change affects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Convert a drift to the JSON of `codex-replay drift --json`; all other forms of the report are made from this JSON.
 
-``{"drift":1, "from", "to", "counts", "findings":[...], "uncompared":[...], "cassettes": null | {...}}``. docs/drift.md explains
-each key.
+``{"drift":1, "from", "to", "counts", "findings":[...], "uncompared":[...], "cassettes": null | {...}}``. The page docs/drift.md
+explains each key.
 """
 
 from __future__ import annotations

@@ -74,8 +74,9 @@ def _is_time(value: float) -> bool:
 
 
 def by_text(left: str, right: str) -> list[dict[str, Any]]:
-    """Return rows for the part "strings" of the table, which mask the differences of two texts. [] if the texts differ in more
-    than digits.
+    """Return rows for the part "strings" of the table, which mask the differences of two texts.
+
+    Return [] if the texts differ in more than digits.
     """
     one, other = _WORD.split(left), _WORD.split(right)
     if one != other:

@@ -1,11 +1,13 @@
 """Write scripts in Python: a builder has a method for each item and key of a turn.
 
+The page docs/scripts.md describes each item and key. The builder does not check its arguments, because the reader of scripts
+checks the whole script and reports errors.
+
+Example:
+
     script = ScriptBuilder()
     script.turn().call("add", a=1, b=2)
     script.turn().when(tool="3").text("It is 3.")
-
-docs/scripts.md describes each item and key. The builder does not check its arguments, because the reader of scripts checks the
-whole script and reports errors.
 """
 
 from __future__ import annotations

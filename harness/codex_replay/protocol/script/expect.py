@@ -1,5 +1,9 @@
 """Compare a request to the model with expectations. The same keys choose a turn (`match`) and check a request (`expect`).
 
+This module is pure: it takes plain values and returns a sentence.
+
+The keys of an expectation:
+
     {"prompt": "marker" | ["a", "b"],        each is in some text of the request's input
      "model": "gpt-5.2-codex",
      "body": {...},                          a part of the body: named keys must be equal, other keys are free
@@ -11,8 +15,7 @@
      "tool": "marker",                       is in the output of a call that follows the last message of the user
      "instructions": "marker",               is in the instructions, or in a message of the system or the developer
      "turn": 2}                              the number of the reply in its conversation, from 1
-
-This module is pure: it takes plain values and returns a sentence."""
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def ours(word: str, words: Container[str]) -> str:
 def near(word: str, words: Iterable[str], cutoff: float = 0.6) -> str:
     """Return a question that suggests the most similar known word.
 
-    "" if no word has at least the similarity `cutoff` (1 means equal).
+    Return "" if no word has at least the similarity `cutoff` (1 means equal).
     """
     import difflib  # only for a mistake: it would cost every start
 

@@ -1,10 +1,10 @@
 """The script of a fake model: it decides which reply each request gets.
 
 A script is JSON: `{"turns": [{"items": ["Hello"]}]}`. Each turn answers one request. The order of the turns, or a marker in the
-prompt, selects the turn. docs/scripts.md explains scripts; the tables in the module `keys` define the whole format. This module
-opens no files. The function `parse` converts a decoded value to a `Script`, or raises `BadScript`. The text of `BadScript` names
-the place of the error and the next step. The kinds of items are the kinds that a model sends (LITE-48 to LITE-62, and the types
-of the openai package).
+prompt, selects the turn. The page docs/scripts.md explains scripts; the tables in the module `keys` define the whole format. This
+module opens no files. The function `parse` converts a decoded value to a `Script`, or raises `BadScript`. The text of `BadScript`
+names the place of the error and the next step. The kinds of items are the kinds that a model sends (LITE-48 to LITE-62, and the
+types of the openai package).
 """
 
 from __future__ import annotations

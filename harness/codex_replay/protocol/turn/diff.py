@@ -3,7 +3,7 @@
 `changes_of` returns the changes of an apply_patch call. The script's `result.changes` gives the changes; otherwise the patch
 itself gives as many as it contains. `TurnDiff` joins the changes of a turn into one diff in git's form. The real Codex sends this
 diff after each patch. In recordings, each path begins with `a//` or `b//`, the ids of blobs are not shortened, and the files are
-sorted. fake-codex loads this module at start-up.
+sorted. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Convert the events of a turn to the frames of one Codex version, with a table of this version.
 
 The rules are in `data/<version>/turn.json`. This module finds the rows for an event, omits rows for other kinds of clients, and
-inserts the values. fake-codex loads this module at start-up, so this module imports only the core.
+inserts the values. The program fake-codex loads this module at start-up, so this module imports only the core.
 
     "$name"       the value of that name, whatever its type       {"reason?": "$reason"}   a key that is left out when null
     "${name}"     the value as text within a longer text          {"each": "texts", "as": "one", ...} one frame for each entry

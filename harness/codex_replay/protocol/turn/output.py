@@ -1,6 +1,6 @@
 """Cut the output of a command like Codex 0.92.0: into chunks of at most 8 KiB for the client, and truncated for the model.
 
-The rules were observed with the real Codex. fake-codex loads this module at start-up.
+The rules were observed with the real Codex. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations

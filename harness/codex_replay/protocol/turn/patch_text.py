@@ -1,7 +1,7 @@
 """Parse patches in the language of apply_patch as strictly as Codex 0.92.0, also inside shell commands.
 
 The real Codex ignores white space around the patch and CRLF, removes a heredoc around the patch, and reports the first wrong line
-with its number. fake-codex loads this module at start-up.
+with its number. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The class `Sampling` is a state machine over decoded events. It knows the open item, and collects the items for the history, the
 tool calls and the usage. At the end, it reports how the reply ended. The part "model" of turn.json maps the events. The rules
 come from the real Codex. A delta without an open item is dropped. If an item was not announced, it is announced when it is
-complete. An item of an unknown form is ignored (recordings; REAL-110). fake-codex loads this module at start-up.
+complete. An item of an unknown form is ignored (recordings; REAL-110). The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def well_formed(item: Mapping[str, Any]) -> bool:
 def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the values for the events of an item.
 
-    None if the item causes no events, because it is malformed or no assistant message.
+    Return None if the item causes no events, because it is malformed or no assistant message.
     """
     sort = item["type"]
     if sort == "message":

@@ -2,7 +2,7 @@
 
 No command is executed: the output of a call comes from the `result` in the script. This module computes the other values in the
 frames: the argv, its one-line form, if the policy demands an approval, and the rule that is proposed (recordings of the real
-Codex; REAL-65 to REAL-67). fake-codex loads this module at start-up.
+Codex; REAL-65 to REAL-67). The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
