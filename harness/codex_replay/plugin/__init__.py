@@ -2,7 +2,8 @@
 
 Each case contains its scenario:
 
-The fixture `app_server` starts the server that `--app-server` names. Its value is a `Server`, the conversation with that server.
+The fixture `app_server` starts the server that `--app-server` names. A call of the fixture returns a `Server`, the conversation
+with the started server.
 
 Example of a case, which contains its scenario:
 

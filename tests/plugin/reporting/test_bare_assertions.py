@@ -18,9 +18,13 @@ TITLE = "The editor shows each answer."
         (
             "assert ['a'] == ['b']\n  At index 0",
             (["b"], ["a"]),
-            f"Not met: {TITLE} Expected ['b'], actual ['a']. The subject's messages are below.",
+            f"Not met: {TITLE} Expected ['b'], actual ['a']. The messages of the program under test are below.",
         ),
-        ("assert 'quota' in ''", None, f"Not met: {TITLE} This is false: 'quota' in ''. The subject's messages are below."),
+        (
+            "assert 'quota' in ''",
+            None,
+            f"Not met: {TITLE} This is false: 'quota' in ''. The messages of the program under test are below.",
+        ),
         ("the answer is late\nassert 3 < 2", None, None),
         ("a text of the case", None, None),
     ],
@@ -45,6 +49,9 @@ def test_a_report_has_it(pytester: pytest.Pytester) -> None:
     )
     pytester.runpytest("-p", "codex_replay.suites", "--report", "report", "suites")
     bare, own = json.loads(pytester.path.joinpath("report/report.json").read_text())["cases"]
-    assert bare["message"].splitlines()[0] == f"Not met: {TITLE} Expected 3, actual 2. The subject's messages are below."
+    assert (
+        bare["message"].splitlines()[0] == f"Not met: {TITLE} Expected 3, actual 2. The messages of the program under test "
+        "are below."
+    )
     assert "assert 2 == 3" in bare["details"]
     assert own["message"].startswith("the case has a text of its own")

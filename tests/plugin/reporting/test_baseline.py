@@ -291,7 +291,10 @@ def test_entries_are_dropped_whose_cases_all_lack_a_capability(run_both, pyteste
     result = run_both(text, "--update-baseline")
     assert [line.check for line in parse(path.read_text(encoding="utf-8"), "it")] == ["one-lacks", "other-skip"]
     result.stdout.fnmatch_lines(
-        ["2 entries were dropped from the baseline: every case was skipped, because the subject does not declare a capability."]
+        [
+            "2 entries were dropped from the baseline: every case was skipped, because the program under test does not declare a "
+            "capability."
+        ]
     )
 
 

@@ -1,7 +1,7 @@
 """The fixture `app_server`: start the servers of a case, and check them at the end of the case.
 
-Strategy. `Case` implements the `app_server` fixture; `AppServer` starts its servers. At the end of the test function, when a
-failure still counts as a failure of the test, `finish` closes every server. `finish` checks exit statuses, unread scripts and the
+Strategy. `Case` implements the fixture `app_server`; `AppServer` starts the servers of a case. `finish` closes every server at
+the end of the test function, so that a failed check fails the test. `finish` checks exit statuses, unread scripts and the
 validity of each frame. After these checks, `finish` writes the cassettes, if the options request this. `close` always ends every
 remaining process, even if a check failed.
 """
@@ -51,7 +51,7 @@ class Case:
     def version(self) -> str:
         """The Codex version of the server under test, or the version that a fake server imitates.
 
-        "unknown" if it is not known.
+        The value is "unknown" if the version is not known.
         """
         return self._subject.version
 
@@ -60,7 +60,7 @@ class Case:
     def finish(self) -> None:
         """Close each server and raise `SubjectFailure` for the first error.
 
-        Without an error, write the cassettes if the options request this.
+        If all servers ended without an error, write the cassettes if the options request this.
         """
         __tracebackhide__ = True
         if not self.servers:

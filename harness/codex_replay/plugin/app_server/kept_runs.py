@@ -2,15 +2,14 @@
 
 This plugin is loaded only on request: `python -m pytest suites/app_server -p codex_replay.plugin.app_server.kept_runs
 --keep-behaviour DIR`. The workers of pytest-xdist load the plugin, too. The plugin writes one redacted cassette for each server
-of a case, DIR/cases/<module>/<case>.<n>.ndjson. It writes the result of the case to DIR/cases/<module>/<case>.json, and the
+of a case, DIR/cases/<module>/<case>.<n>.ndjson. The result of the case is written to DIR/cases/<module>/<case>.json, and the
 number of cases to DIR/collected.json.
 
-Strategy. If a case was written for one version, its assertions may fail on another version. Then the traffic up to the failure is
+Strategy. If a case was written for one version, its assertions may fail on another version; then the traffic up to the failure is
 kept. After a failure, the servers get a few seconds to finish, and the recording ends before the servers are stopped. The clients
-must behave the same on both sides of a comparison. Therefore every client sends the opening messages of later versions
-(`OPENING`), and otherwise behaves as for the default version. A case with an `until` mark also runs on later versions. The model
-answers every request, even if the request breaks an expectation of the script: a refusal by the backend would look like a change
-of the server.
+must behave the same on both compared versions. Therefore every client sends the opening messages of later versions (`OPENING`),
+and otherwise behaves as for the default version. A case with an `until` mark also runs on later versions. The model answers every
+request, even if the request breaks an expectation of the script: a refusal by the backend would look like a change of the server.
 """
 
 from __future__ import annotations
@@ -227,7 +226,7 @@ class Keeper:
 def _input_ended(server: Server, end: End, number: int) -> float | None:
     """Return the time at which the case closed a server's stdin, or None.
 
-    The time has the same zero as the times of the server's frames.
+    The returned time has the same zero as the times of the server's frames.
     """
     ended = server.process.input_ended
     at = None if ended is None else ended - server.started

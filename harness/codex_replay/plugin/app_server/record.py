@@ -1,4 +1,4 @@
-"""Write a live run of a case to its cassette.
+"""Write a run of a case with a real server to the cassette of the case.
 
 A recording goes to a draft file next to its final place. The draft replaces the old cassette only if the two differ after
 normalisation. Therefore `git diff` shows only real changes.
@@ -41,9 +41,9 @@ def _is_long(value: Any, longest: int) -> bool:
 def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Header:
     """Return the header of the cassette of a case.
 
-    `upstream` is the script and the configuration of the model. `codex-replay replay` needs them to replay the case against
-    another server. The HTTP requests come from a real server (origin "recorded"); the model's answers come from a script (origin
-    "authored").
+    `upstream` is the script and the configuration of the model. `codex-replay replay` needs the script and the configuration to
+    replay the case against another server. The HTTP requests come from a real server (origin "recorded"); the model's answers
+    come from a script (origin "authored").
     """
     from codex_replay.shell.codex.origin import bundle_of
 

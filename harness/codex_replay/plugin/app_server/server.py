@@ -53,7 +53,7 @@ class Server(Client):
         return value_for(values, self.dialect or self.version)
 
     def initialize(self, *, experimental: bool = False, **client_info: Any) -> Any:
-        """Do the handshake, initialize and initialized, and return the result of initialize.
+        """Do the handshake (`initialize` and `initialized`), and return the result of `initialize`.
 
         With `experimental`, the client declares the capability experimentalApi, if the server's version requires this.
         """
@@ -84,7 +84,7 @@ class Server(Client):
     def close_stdout(self) -> None:
         """Stop reading the server's stdout.
 
-        Use this with a real server only: a replayed recording does not change if the client stops reading.
+        Call this method only for a real server: a replayed recording does not change if the client stops reading.
         """
         self.process.close_stdout()
 

@@ -58,7 +58,7 @@ def _compared(case: Case) -> CollectedTrace:
 
 
 def _reproduced(case: Case) -> CollectedTrace | None:
-    """Return the trace of a case that reproduced its cassettes: the frames of its cassettes, one cassette per server."""
+    """Return the trace of a case whose frames equal its cassettes: the frames of the cassettes, one cassette for each server."""
     from codex_replay.report.cassette_trace import cassette_trace
     from codex_replay.shell.cassettes.file import CassetteError
 

@@ -21,7 +21,7 @@ class Answer:
     body: bytes = field(repr=False)
 
     def header(self, name: str) -> str:
-        """Return the value of a header, "" if it is missing; the case of the name does not matter."""
+        """Return the value of a header, or "" if the header is missing; upper and lower case in the name are equal."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), "")
 
     @cached_property

@@ -1,9 +1,9 @@
 """Use the Responses backend in one case: send requests, and check the answers.
 
 The harness gives a fake backend its valid tokens and the replies of the model through the control API. A backend that is given as
-a URL has no control API. A case that needs the control API is then skipped, with a reason. This module uses the HTTP client of
-the standard library and the SSE decoder of `core`. A case for both transports runs once over HTTP and once over a WebSocket. The
-second run sends its requests to `/responses` as WebSocket messages (module `websocket`).
+a URL has no control API. For a backend without a control API, a case that needs it is skipped, with a reason. This module uses
+the HTTP client of the standard library and the SSE decoder of `core`. A case for both transports runs once over HTTP and once
+over a WebSocket. The second run sends its requests to `/responses` as WebSocket messages (module `websocket`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def event_problems(event: object) -> list[str]:
 
 
 def stream_problems(events: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each inconsistency in the events of one stream."""
+    """Return a sentence for each contradiction between the events of one stream."""
     from codex_replay.protocol.responses.stream import StreamChecker
 
     checker = StreamChecker()
@@ -139,7 +139,7 @@ class Backend:
     def connect(self, headers: Mapping[str, str | None] | None = None, *, compressed: bool = True) -> Socket:
         """Open a WebSocket to `/responses`, with the headers that the specification demands.
 
-        Raises `SubjectFailure` if the backend refuses it.
+        Raises `SubjectFailure` if the backend refuses the WebSocket.
         """
         __tracebackhide__ = True
         from codex_replay.plugin.backend.websocket import Refused, Socket

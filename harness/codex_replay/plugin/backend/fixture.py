@@ -5,7 +5,7 @@ control API as the fake backend. A URL means a backend that already runs: reques
 `--backend-auth FILE`.
 
 A case with the marker `both_transports` runs twice, over HTTP and over a WebSocket. For a backend that is given as a URL, the
-second run needs the option `--backend-websocket`.
+WebSocket run needs the option `--backend-websocket`.
 
 Requests to a backend on another host may cost money, so the user must allow them with `--backend-cost-ok`. Each check has the
 mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of the specification that it asserts.
@@ -93,7 +93,7 @@ def speaks_websocket(config: pytest.Config) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the cases for both transports twice, over HTTP and over a WebSocket.
 
-    The second run has another name; the name of the HTTP run does not change.
+    The WebSocket run gets another name; the name of the HTTP run does not change.
     """
     if "backend_transport" not in metafunc.fixturenames:
         return

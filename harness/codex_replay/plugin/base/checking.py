@@ -1,8 +1,8 @@
 """Check each frame of a case when it is sent or received.
 
-A checker gets every frame of one connection, in order. `blame` names the side that wrote an invalid frame. An invalid server
-frame is a fault of the server under test, and fails the case. An invalid client frame is a fault of the harness, unless the case
-sends invalid frames on purpose.
+A checker gets every frame of one connection, in order. In a finding, `blame` names the side that wrote the invalid frame. An
+invalid server frame is a fault of the server under test, and fails the case. An invalid client frame is a fault of the harness,
+unless the case sends invalid frames on purpose.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The configuration of a project: the table `[tool.codex-replay]` in its pyproject.toml, otherwise in its codex-replay.toml.
+"""Read the configuration of a project: the table `[tool.codex-replay]` in pyproject.toml, otherwise in codex-replay.toml.
 
 The table `[tool.codex-replay]` has the options of a run. A table `[tool.codex-replay.ROLE.NAME]` has a program under test; ROLE
-is proxy, editor-client or lite-client. Both files have the same tables. Every error is a `BadConfiguration` that names the file,
-the table and the key.
+is proxy, editor-client or lite-client. The tables in pyproject.toml and codex-replay.toml have the same form. Every error is a
+`BadConfiguration` that names the file, the table and the key.
 """
 
 from __future__ import annotations

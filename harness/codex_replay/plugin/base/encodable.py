@@ -1,8 +1,8 @@
-"""Make pytest's reports encodable as UTF-8: the output of a broken program may contain text that is not.
+"""Make pytest's reports encodable as UTF-8: the output of a broken program may contain text that UTF-8 cannot encode.
 
 A JSON text can contain an escaped lone surrogate, such as `\\ud800`, and a failure message that quotes it contains the surrogate.
 The plugin pytest-xdist cannot send such a text, and would end the whole run. Therefore each lone surrogate is replaced by its
-escape first.
+escape sequence before the report is sent.
 
 A report of pytest has about a hundred small values, and pytest-xdist encodes and decodes each value in Python, which is slow.
 Therefore pytest-xdist gets only one value: the report, written as bytes by Python's `marshal`. `marshal` keeps the same types,

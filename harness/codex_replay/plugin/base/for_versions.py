@@ -1,4 +1,4 @@
-"""Cases that run only on some Codex versions (markers `since` and `until`), or that expect other values on other versions.
+"""Select cases for a Codex version (markers `since` and `until`), and the values that a case expects of a version.
 
 Each marker names a version and the reason. A case that is not for the version under test is skipped, and the report shows the
 reason.
@@ -29,7 +29,7 @@ MARKERS = (
 def skip_for_version(items: list[pytest.Item], version: str) -> str:
     """Skip the cases that are not for `version`. Return a sentence about an invalid marker, or "" if all markers are valid.
 
-    If the version of the subject is unknown, every case runs.
+    If the Codex version of the program under test is unknown, every case runs.
     """
     for item in items:
         for name in ("since", "until"):

@@ -87,7 +87,7 @@ def _plain_id(parameters: str) -> tuple[str, bool]:
 
 
 def role_of(item: pytest.Item) -> str | None:
-    """Return the role of the subject that a test uses through a codex-replay fixture; None if the test uses no such fixture.
+    """Return the role of the program that a test uses through a fixture of codex-replay; None if the test uses no such fixture.
 
     A user's own fixture of the same name does not count.
     """
@@ -113,10 +113,11 @@ def below_suites(path: Path) -> tuple[str, ...]:
 
 
 def cassette_folder(path: Path, root: Path, version: str = DEFAULT) -> Path:
-    """Return the folder `cassettes` next to the `suites` folder that contains `path`, otherwise the one in the root folder.
+    """Return the folder `cassettes` next to the `suites` folder that contains `path`, otherwise the folder `cassettes` in the
+    root folder.
 
-    In an installed wheel, this folder is an archive. For a `version` other than the default, return the cassette folder in the
-    data folder of that version.
+    In an installed wheel, the folder `cassettes` is an archive. For a `version` other than the default, return the cassette
+    folder in the data folder of that version.
     """
     for parent in path.parents:
         if parent.name == "suites":

@@ -135,7 +135,7 @@ def settings_of(config: pytest.Config) -> Settings:
 
 
 def table_name(config: pytest.Config, role: str) -> str:
-    """Return the name of the configuration table with the subject of a role; empty if no table has this subject."""
+    """Return the name of the configuration table with the program under test of a role; empty if there is no such table."""
     rows = configuration_of(config).subjects(role) if role in SUITE_OF else {}
     given = config.getoption(_dest(role), None) if role in SUITE_OF else None
     if given is None:

@@ -27,11 +27,11 @@ def installed_suites() -> Path:
 def installed_id(path: Path, root: Path) -> str | None:
     """Return `suites/SUITE/MODULE` as the name of a module of an installed suite.
 
-    Return None if pytest needs no help with the name.
+    Return None if pytest itself gives the module a usable name.
 
     For a module outside the root of the run, pytest makes the name relative to the command line argument; the name would be
-    empty. For a module in a virtual environment below the root, pytest uses the path in that environment as the name. This path
-    does not contain the suite.
+    empty. For a module in a virtual environment below the root, pytest uses the path in that environment as the name. The suite
+    cannot be seen in this path.
     """
     suites = installed_suites()
     if not path.is_relative_to(suites):

@@ -4,7 +4,7 @@ Normally, pytest rewrites every module of a plugin's package.
 
 Rewriting would cost each process of a run one second if Python has no compiled modules, or must not write them. Rewriting would
 have no benefit, because the assertions of the cases are in the suites. There is no public function of pytest that turns rewriting
-off. If the private function is missing, rewriting stays on.
+off. This module uses a private attribute of pytest; if the attribute is missing, rewriting stays on.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ LAST_WORDS = "CODEX_REPLAY_LAST_WORDS"
 class Progress:
     """A pytest plugin that reports the progress.
 
-    Only the main process of a run registers this plugin, because it gets the reports of all workers.
+    Only the main process of a run registers this plugin, because this process gets the reports of all workers.
     """
 
     def __init__(self, descriptor: int) -> None:

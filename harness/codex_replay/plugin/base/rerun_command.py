@@ -1,4 +1,4 @@
-"""The shell command that reruns one case alone, with the same subject and options."""
+"""Build the shell command that reruns one case alone, with the same program under test and the same options."""
 
 from __future__ import annotations
 

@@ -66,7 +66,10 @@ class Interrupts:
 
 
 def block() -> None:
-    """Block the signals until `unblock` is called. A process that is started before that also starts with blocked signals."""
+    """Block the signals until `unblock` is called.
+
+    A process that is started while signals are blocked also starts with blocked signals.
+    """
     signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
 
 
@@ -87,7 +90,7 @@ def restore_in_children() -> None:
 def follow_controller(stop: Callable[[], None]) -> None:
     """Make this process a worker.
 
-    It ignores interrupts; when its controller terminates it, or ends, it calls `stop` and exits.
+    A worker ignores interrupts. When the controller terminates the worker, or ends, the worker calls `stop` and exits.
     """
 
     def end(number: int, frame: object) -> NoReturn:
@@ -105,7 +108,7 @@ def follow_controller(stop: Callable[[], None]) -> None:
 def end_with(controller: int) -> None:
     """Wait until the process `controller` is no longer the parent of this process, then terminate this process.
 
-    Call this function in a thread.
+    Call this function in a separate thread, because it blocks.
     """
     waits = threading.Event()
     while os.getppid() == controller:

@@ -28,7 +28,7 @@ class BadSubject(ValueError):
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Raise `pytest.UsageError` for a `BadSubject` that is raised inside."""
+    """Inside the `with` block, convert a `BadSubject` to a `pytest.UsageError`."""
     try:
         yield
     except BadSubject as error:

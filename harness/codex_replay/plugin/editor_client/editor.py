@@ -2,9 +2,9 @@
 
 Start an editor, control it with the commands of docs/editor-client.md, and read its messages to the user and to the server.
 
-The editor writes its reports to the user on stdout; `turn`, `wait` and `shown` read them. The module `wire` has the messages
-between the editor and its server; `sent`, `requests` and `answers` read them. `wait` returns each report only once. Every failure
-raises a `SubjectFailure` that quotes the messages to the user and to the server.
+The editor writes its reports to the user on stdout; the methods `turn`, `wait` and `shown` read these reports. The module `wire`
+reads the messages between the editor and its server, with the methods `sent`, `requests` and `answers`. The method `wait` returns
+each report only once. Every failure raises a `SubjectFailure` that quotes the messages to the user and to the server.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Editor(Wire):
     # -- what the user sees ------------------------------------------------------------------------------------------------
 
     def wait(self, kind: str, /, **fields: Any) -> dict[str, Any]:
-        """Wait for the next report of this kind with these fields; return the report, and do not return it again later."""
+        """Wait for the next report of this kind with these fields, and return it; later calls do not return the same report."""
         __tracebackhide__ = True
 
         def found() -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 `--editor-client` names the editor: `reference`, or the command line of a program that follows docs/editor-client.md. In the
 command line, `{codex}` is replaced by the path of the codex that the editor must start. The editor's codex is a small program in
-the folder of the case. This program replaces itself with a server in the environment of the case, without the editor's
+the folder of the case. The small program replaces itself with a server in the environment of the case, without the editor's
 environment variables.
 
 `editor_client(script=[...])` chooses the app-server that `--app-server` names (the scripted fake or the real Codex), behind a tap
@@ -226,5 +226,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"    the server: {reported['does'] or 'does not'}")
     agree = sorted(name for name, reported in found.items() if reported["holds"])
     terminalreporter.write_line(
-        f"The document and the server agree on {len(agree)} of {len(found)} statements: {', '.join(agree)}."
+        f"The documentation and the server agree on {len(agree)} of {len(found)} statements: {', '.join(agree)}."
     )

@@ -139,7 +139,7 @@ class Wire:
     def violations(self) -> list[str]:
         """Return a sentence for each fault in the editor's messages: a value of a wrong type, or a key unknown to Codex 0.92.
 
-        The JSON schemas of Codex 0.92 decide; a key that they do not name is a fault in every object.
+        The JSON schemas of Codex 0.92 decide what is a fault; in every object, a key that the schemas do not name is a fault.
         """
         from codex_replay.core.cassette.frames import Frame
         from codex_replay.plugin.base.checking import BundleChecker

@@ -187,10 +187,11 @@ class LiteClient:
         """Run the client on a prompt and return its result; raises `SubjectFailure` if the client does not end in time.
 
         `script` is the reply of the model (docs/scripts.md); None keeps the script of the session. `auth` is the content of
-        auth.json: a JSON value, or bytes that are written unchanged (b"" for no file). None keeps the login of the previous run;
-        the first run uses `LOGIN`. `tools` and `schema` are the values for the environment variables LITE_TOOLS and
-        LITE_OUTPUT_SCHEMA. `base` and `token_url` are complete URLs, or paths on the fake backend. With `at_home`, the login is
-        written to ~/.codex/auth.json, and LITE_AUTH_FILE is not set. `env` contains additional environment variables.
+        auth.json: a JSON value, or bytes that are written unchanged (b"" for no file). If `auth` is None, the login of the
+        previous run is kept; the first run uses `LOGIN`. `tools` and `schema` are the values for the environment variables
+        LITE_TOOLS and LITE_OUTPUT_SCHEMA. `base` and `token_url` are complete URLs, or paths on the fake backend. With `at_home`,
+        the login is written to ~/.codex/auth.json, and LITE_AUTH_FILE is not set. `env` contains additional environment
+        variables.
         """
         __tracebackhide__ = True
         if script is not None:
@@ -262,8 +263,8 @@ def _write(path: Path, content: object) -> Path:
 def parse_lite_client(text: str, *, packages: bool = False) -> tuple[str, ...]:
     """Return the command that `--lite-client` names; raises `pytest.UsageError` with a sentence.
 
-    The reference client is started without installed packages, which is faster, unless `packages` is True: it needs them for a
-    WebSocket.
+    The reference client starts faster without installed packages. It needs these packages only for a WebSocket; set `packages` to
+    True for this.
     """
     with usage_errors():
         choice = OPTION.parse(text)

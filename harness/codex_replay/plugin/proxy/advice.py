@@ -50,8 +50,8 @@ def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence
         if failed[name] >= LEAST and not passed[name] and others[name]:
             kept = [each for each in subject.capabilities if each != name]
             advice.append(
-                f"Every case that needs the capability {name} failed ({failed[name]}). If the proxy is not meant to "
-                f"have it, put capabilities = {kept} into {table}; otherwise fix the failures.".replace("'", '"')
+                f"Every case that needs the capability {name} failed ({failed[name]}). If the proxy is not meant to have this "
+                f"capability, put capabilities = {kept} into {table}; otherwise fix the failures.".replace("'", '"')
             )
     return advice
 

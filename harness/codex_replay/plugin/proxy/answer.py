@@ -38,7 +38,7 @@ class Array(list[Any]):
 
 
 def placed(value: Any, path: str) -> Any:
-    """Return a copy of a JSON value in which each object and array knows its JSON path. The copy equals the value.
+    """Return a copy of a JSON value in which each object and array knows its JSON path. The returned copy is equal to the value.
 
     `path` is the name of the whole value in error messages.
     """

@@ -91,7 +91,7 @@ class FoundProxy:
 
 
 def detect(seen: Observed) -> FoundProxy:
-    """Return the properties of the proxy; if it failed too early for this, `wrong` is a sentence with the reason."""
+    """Return the properties of the proxy. If the proxy failed too early to detect them, `wrong` is a sentence with the reason."""
     dialects = _dialects(seen)
     lacks = _lacks(seen, dialects)
     profile, calls = _profile(seen)

@@ -22,8 +22,8 @@ class Dialect:
     """One form of a tool call in a text: the markup `open`, the content, the markup `close`.
 
     `content` is "json" or "elements". "json" is an object with the tool under the key `name` and the arguments under the key
-    `arguments`. "elements" is `<name>TOOL</name>`, followed by an element for each argument. If `arguments` is set, one element
-    of that name contains all arguments as JSON.
+    `arguments`. "elements" is `<name>TOOL</name>`, followed by an element for each argument. If the content is "elements" and
+    `arguments` is set, one element with this name contains all arguments as JSON.
     """
 
     id: str
@@ -61,7 +61,7 @@ DIALECTS = {
 def parse(given: Any, where: str) -> tuple[Dialect, ...]:
     """Return the dialects of a configuration.
 
-    Each value is the name of a dialect, or a table that defines a dialect. Raises `BadSubject`.
+    Each value in the configuration is the name of a dialect, or a table that defines a dialect. Raises `BadSubject`.
     """
     rows = given if isinstance(given, list) else [given]
     return tuple(_one(row, f"{where} tool_calls", f"own-{number}") for number, row in enumerate(rows, 1))

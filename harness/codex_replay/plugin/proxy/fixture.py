@@ -2,7 +2,7 @@
 
 `--proxy` names the proxy under test (docs/proxy.md). The marker `@pytest.mark.model(*items)` of a case sets the reply of the
 model. The replies of all cases become one script. Each case has a unique word in its prompt, which selects the reply for the
-case. Therefore cases with the same environment can share one process. Each check has the mark `@pytest.mark.spec(id,
+case. Because of this word, cases with the same environment can share one process. Each check has the mark `@pytest.mark.spec(id,
 statements...)`: a stable name, and the statements of the specification that it asserts.
 
 Example:
@@ -159,8 +159,8 @@ class Proxy:
         answer does not end in time. With `ok`, also raises `SubjectFailure` if the answer is not a success. If the proxy is busy
         (429 or 503 with Retry-After), the request is sent again after the time in Retry-After, as real clients do. With `ok`,
         these retries continue until the time limit of one answer has passed. Without `ok`, the retries continue for a few seconds
-        only. They stop if the proxy has sent a message to its app-server, because the answer may then come from a fault of the
-        model.
+        only. The retries stop if the proxy has sent a message to its app-server, because the answer may then come from a fault of
+        the model.
         """
         __tracebackhide__ = True
         self._claimed(capabilities_of(path, body))
@@ -245,7 +245,7 @@ class Proxy:
     def violations(self, kind: Kind) -> list[str]:
         """Return a sentence for each fault in the messages that this proxy wrote to its app-servers.
 
-        The kind "valid" means invalid messages, the kind "known" means unknown members.
+        With the kind "valid", invalid messages are faults; with the kind "known", unknown members are faults.
 
         The JSON schemas of the Codex version under test decide whether a message is valid. Skips the case if the schemas of the
         Codex version under test are not available.
@@ -382,7 +382,7 @@ def proxy_patience(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPat
 def silence(node: pytest.Item) -> float:
     """Return for how many seconds the model of a case is silent before its first word.
 
-    The time limit of an answer is longer by this time.
+    The time limit of an answer is longer by these seconds.
     """
     marker = node.get_closest_marker("model")
     turns = marker.kwargs.get("turns", ()) if marker is not None else ()

@@ -156,8 +156,8 @@ def no_end(done: Exchange, *, attached: bool, gone: Collection[str] = ()) -> str
     """Return the error text for an answer that did not end: the cause that the frames show, the problem of the client, and how
     much of the answer came.
 
-    `gone` are the app-server processes in `frames` that no longer run. An `attached` proxy was given as a URL. Its frames cannot
-    be seen, so the cause is unknown.
+    `gone` are the app-server processes in `frames` that no longer run. An `attached` proxy was given as a URL. The frames of an
+    `attached` proxy cannot be seen, so the cause is unknown.
     """
     cause = "" if attached else _cause(done.frames, done.ended, gone, _framing(done)) + " "
     came = (

@@ -1,6 +1,6 @@
 """Try a proxy: start the proxy with the scripted fake as its codex, or use a running proxy.
 
-Send requests, and note the behaviour.
+The probe sends requests to the proxy, and notes its behaviour.
 
 A proxy that is given by its URL may have a real model behind it, which costs money. Such a proxy therefore gets only requests
 that need no model: the answer to the body `{}` shows if a route exists.
@@ -64,7 +64,7 @@ SHOWN = 200
 def observe(subject: ProxySubject, folder: str, wait: float, report_on: Callable[[str], None]) -> Observed:
     """Start the proxy, or use a running one, and return its behaviour.
 
-    `folder` is its working directory. `wait` is the time limit for one answer, in seconds.
+    `folder` is the working directory of the proxy. `wait` is the time limit for one answer, in seconds.
 
     The function `report_on` gets a description of each step. Raises `SubjectFailure` if the proxy does not become ready.
     """
@@ -224,7 +224,7 @@ def answer_of(done: Exchange) -> Answer:
 
 
 def _text_and_calls(value: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the text and the names of the tool calls in an answer that is not a stream, from either endpoint."""
+    """Return the text and the names of the tool calls in an answer, from either endpoint; the answer must not be a stream."""
     texts: list[str] = []
     calls: list[str] = []
     try:

@@ -1,9 +1,10 @@
 """Start a proxy process with a chosen codex, wait until it is ready, and end the process with all its children.
 
-The proxy's codex is a small program in the folder of the proxy process. The program replaces itself with the app-server under
-test, in another environment than that of the proxy. A tap (a program between both) records the messages. The tap of each child
-writes a file, the ledger; the process id in the name of each file keeps the names different. Cases with the same environment
-variables share a proxy process. If there are too many proxy processes, the one that was unused for the longest time is ended.
+The proxy's codex is a small program in the folder of the proxy process. The small program replaces itself with the app-server
+under test, in another environment than that of the proxy. Between the proxy and the app-server, a tap (a program) records the
+messages. The tap of each child writes a file, the ledger; the process id in the name of each file keeps the names different.
+Cases with the same environment variables share a proxy process. If there are too many proxy processes, the one that was unused
+for the longest time is ended.
 """
 
 from __future__ import annotations
@@ -175,7 +176,8 @@ class RunningProxy:
         """Send requests until an answer is not a server error; raises `SubjectFailure` if this takes too long.
 
         If the configuration sets no path, `/readyz` and `/healthz` decide: status 503 means that the proxy is still starting,
-        status 200 that it is ready. The status of `/v1/models` then does not matter.
+        status 200 that it is ready. If `/readyz` or `/healthz` has given one of these answers, the status of `/v1/models` does
+        not matter.
         """
         __tracebackhide__ = True
         began = time.monotonic()
@@ -282,7 +284,7 @@ def free_port() -> int:
 def _old_http(done: Exchange) -> str:
     """Return the error text for a proxy that answers with HTTP/1.0.
 
-    The text also tells users of some web servers how to change this.
+    For some web servers, the text also says how to use HTTP/1.1.
     """
     server = done.header("server") or ""
     how = (

@@ -57,7 +57,8 @@ _ROW: dict[str, Kind] = {
 class ProxySubject:
     """A proxy under test.
 
-    It is either a command, in which `{port}`, `{codex}` and `{key}` are replaced, or the `url` of a proxy that already runs.
+    A proxy is given either as a command, in which `{port}`, `{codex}` and `{key}` are replaced, or as the `url` of a running
+    proxy.
 
     `ready` is a path that the proxy answers once it is ready. `key` is the bearer token that the proxy accepts. `env` has
     additional environment variables. `clients` is the number of clients that the proxy can serve in parallel. `tool_calls` are

@@ -7,9 +7,9 @@ fails the run, because stale lines would hide later failures. A line that matche
 run of named modules or cases. The module `baseline_file` describes the format of the file.
 
 Before the run fails, each changed case is rerun alone (see `alone`). If a new failure passes when it is rerun, the case is
-reported as racy and does not fail the run. If it fails again, the run fails. The cases of a line that is marked racy may pass or
-fail. If such a case fails, it is rerun up to a number of times that depends on its failure rate, and must pass once.
-`--update-baseline` replaces the file with the failures of the run, one entry for each cause, and keeps existing reasons.
+reported as racy and does not fail the run. If the case fails again, the run fails. The cases of a line that is marked racy may
+pass or fail. A failed racy case is rerun several times, depending on its failure rate, and must pass once. `--update-baseline`
+replaces the file with the failures of the run, one entry for each cause, and keeps existing reasons.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def names_of(item: pytest.Item) -> list[str]:
 def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> None:
     """End the run with a usage error before its first case.
 
-    In a worker of pytest-xdist, only run no cases; the controller reports the error.
+    A worker of pytest-xdist only stops without running cases, because the controller reports the error.
     """
     output = getattr(config, "workeroutput", None)
     if output is None:
@@ -136,7 +136,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if unexplained and not update and not _selected(config):
         have = "has" if len(unexplained) == 1 else "have"
         raise pytest.UsageError(
-            f"--baseline {path}: {_some(unexplained)} {have} no reason yet; write it in place of {UNEXPLAINED!r}."
+            f"--baseline {path}: {_some(unexplained)} {have} no reason yet; write the reason in place of {UNEXPLAINED!r}."
         )
     config.pluginmanager.register(Gate(path, lines, update, shard_of(config) is not None), "codex-replay-baseline-gate")
 
@@ -392,7 +392,7 @@ class Gate:
             if self.dropped:
                 many = "1 entry was" if self.dropped == 1 else f"{self.dropped} entries were"
                 out.write_line(
-                    f"{many} dropped from the baseline: every case was skipped, because the subject does not "
+                    f"{many} dropped from the baseline: every case was skipped, because the program under test does not "
                     "declare a capability."
                 )
             if self.unexplained:

@@ -1,6 +1,6 @@
 """The file format for `--baseline FILE`: a list of known failures, each with its reason.
 
-Pure: text in, values out.
+This module is pure: it converts text to values, and values to text.
 
 Example:
 
@@ -36,7 +36,7 @@ class BadBaseline(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The failure rate of a racy case: `failures` of `runs` runs."""
+    """The failure rate of a racy case: the case fails in about `failures` of `runs` runs."""
 
     failures: int
     runs: int

@@ -120,6 +120,6 @@ class WorkerStop:
         self._run = session
 
     def pytest_runtest_logfinish(self) -> None:
-        """After each case, look for the file that stops the run."""
+        """After each case, look for the stop file, which ends the run."""
         if self._run is not None and self._file.exists():
             self._run.shouldfail = "stopped early"

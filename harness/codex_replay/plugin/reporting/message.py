@@ -36,7 +36,7 @@ def required(text: str, title: str, compared: tuple[Any, Any] | None) -> str | N
     else:
         expected, actual = excerpts([describe(value) for value in compared], LONGEST_VALUE, BEFORE)
         found = f"Expected {expected}, actual {actual}"
-    return f"Not met: {title} {found}. The subject's messages are below."
+    return f"Not met: {title} {found}. The messages of the program under test are below."
 
 
 def explain(report: pytest.TestReport, error: BaseException, title: str, compared: tuple[Any, Any] | None) -> None:

@@ -1,8 +1,8 @@
 """Collect the traces of cases: the messages of the program under test and of the harness, redacted and shortened for the report.
 
 Strategy. Each fixture for a program under test registers a function for its test (`TRACE_SOURCE`), so that this module does not
-depend on the fixtures. This function is called at the end of the test. Most of these functions only pass the frames of their
-fixture to `TraceCollector.collect`. The trace of a passed case is shorter than that of a failed case.
+depend on the fixtures. The registered function is called at the end of the test. Most registered functions only pass the frames
+of their fixture to `TraceCollector.collect`. The trace of a passed case is shorter than that of a failed case.
 """
 
 from __future__ import annotations

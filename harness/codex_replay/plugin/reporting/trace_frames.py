@@ -76,7 +76,7 @@ def ledger_frames(requests: Sequence[Request]) -> Iterator[Frame]:
 
 
 def wire_lines(ledger: Iterable[dict[str, Any]], conn: int) -> Iterator[tuple[float | None, int, str, str]]:
-    """Yield the lines of a tap's ledger in the form for `rpc_frames`.
+    """Yield the lines of a ledger (the file of a tap) in the form for `rpc_frames`.
 
     `conn` is the number of server starts before this ledger.
     """

@@ -1,8 +1,8 @@
 """Fixtures of the schema suite: the schema files under test, and the frames of each cassette in the repository.
 
-Strategy: the program that ``--app-server`` names is called like the real Codex, and generates the schema files. The fake then
-writes the schema files of this package, so the suite finds no difference. Each cassette is a separate case, so that a report can
-name the cassette.
+Strategy: the program that ``--app-server`` names is called like the real Codex, and generates the schema files. If `--app-server`
+names the fake, it writes the schema files of this package, so the suite finds no difference. Each cassette is a separate case, so
+that a report can name the cassette.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class BundleFiles(Mapping[str, bytes]):
 
 @dataclass(frozen=True, slots=True)
 class CheckedFrame:
-    """One rpc frame of a cassette: its number, its sender, its decoded value, and its faults."""
+    """One JSON-RPC frame of a cassette: its number, its sender, its decoded value, and its faults."""
 
     n: int
     sender: str

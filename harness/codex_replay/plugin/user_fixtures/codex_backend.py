@@ -112,7 +112,10 @@ class CodexBackend:
         self._session.close()
 
     def wait(self, count: int, seconds: float = 10.0) -> list[Request]:
-        """Wait until this many requests have been answered; return all of them. Raises AssertionError on a timeout."""
+        """Wait until this number of requests has been answered; return all answered requests.
+
+        Raises AssertionError on a timeout.
+        """
         __tracebackhide__ = True
         found = [request_of(entry, self.url) for entry in self._session.ledger(count, seconds)]
         if len(found) < count:
@@ -144,7 +147,7 @@ class CodexBackend:
             found = [*found, f"{what} Remove the unused turns, or allow them with codex_backend.script(..., partial=True)."]
         if self._recorded:
             left = [f"frame {each['frame']} of {each['cassette']}" for each in self._session.unused_frames()]
-            found += [f"The client never sent the request in {one} (cassette(path, partial=True) allows it)." for one in left]
+            found += [f"The client never sent the request in {one} (cassette(path, partial=True) allows this)." for one in left]
         return found
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:

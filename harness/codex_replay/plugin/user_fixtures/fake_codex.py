@@ -45,7 +45,9 @@ class ModelCall:
 
 
 class FakeCodex:
-    """A replacement for `codex` with a scripted model. Each start of it in a test begins the script at its first turn.
+    """A replacement for `codex` with a scripted model.
+
+    Each start of the fake codex in a test begins the script at its first turn.
 
     `path` is the executable file; `command` is the command that starts it as an app-server. Settings apply to all later starts of
     the program.
@@ -155,7 +157,8 @@ class FakeCodex:
     def _order(self) -> None:
         if "FAKE_CODEX_CASSETTE" in self._env and self._env.get("FAKE_CODEX_PACE", "").startswith("race:"):
             raise ValueError(
-                "race() reorders the frames of a script, but cassette() replays in the recorded order. Use only one in a test."
+                "race() reorders the frames of a script, but cassette() replays in the recorded order. In one test, use "
+                "either race() or cassette()."
             )
 
     def _write(self) -> None:
@@ -234,7 +237,10 @@ class FakeCodex:
         return rpc_conversation(lines, self._codex)
 
     def wait(self, method: str, count: int = 1, seconds: float = 10.0) -> list[dict[str, Any]]:
-        """Wait until the client has sent this many messages of a method; return them. Raises AssertionError on a timeout."""
+        """Wait until the client has sent this number of messages of a method; return these messages.
+
+        Raises AssertionError on a timeout.
+        """
         __tracebackhide__ = True
         deadline = time.monotonic() + seconds
         while True:
