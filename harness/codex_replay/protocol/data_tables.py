@@ -1,8 +1,9 @@
 """Read the data of a Codex version: the tables of codex-replay, and the JSON schema files that this Codex generates.
 
 Strategy: a version is a folder. The folder ``schema/`` has exactly the files that ``codex app-server generate-json-schema``
-writes, so that new files can be compared with them. The tables are next to this folder. This module opens no files itself. When
-the first file is needed, the root package provides `codex_replay.shell.files.version_data`, which reads files.
+writes, so that new files can be compared with them. The tables of codex-replay are next to the folder ``schema/``. This module
+opens no files itself. When the first file is needed, the root package provides `codex_replay.shell.files.version_data`, which
+reads files.
 
 The function `load` returns a table of one version. If the version has no such table, the function `choose` returns the table for
 all versions, or None, and a sentence for the user. The table of another version is used only if the user names that version.

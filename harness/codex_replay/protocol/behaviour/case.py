@@ -1,9 +1,9 @@
 """Compare two runs of one case, on two Codex versions: find every change in the server's frames.
 
-Strategy. Events with the same label are paired: first equal events, then similar events. Therefore a missing or an additional
-frame does not change the other pairs. An event without a partner is reported as missing, as new, or as occurring a different
-number of times. The members of paired events are compared. A different order of two pairs is a change, unless a declared race
-allows both orders.
+Strategy. Events with the same label are paired: first equal events, then similar events. Because events are paired by label, a
+missing or an additional frame does not change the other pairs. An event without a partner is reported as missing, as new, or as
+occurring a different number of times. The members of paired events are compared. A different order of two pairs is a change,
+unless a declared race allows both orders.
 
 If one run ended early because the case failed, only the same part of the other run is compared: up to the first client frame that
 the failed run never sent.
@@ -40,7 +40,7 @@ class Change:
     def key(self) -> tuple[str, str, str]:
         """Return the identity of the change.
 
-        A change with the same identity between two runs of one version is noise, and is not reported.
+        If two runs of one version also show a change with this identity, the change is noise, and is not reported.
         """
         return (self.rule, self.label, self.path)
 
@@ -257,7 +257,7 @@ def _order(pairs: list[tuple[Entry, Entry]], one: Form, other: Form) -> Iterator
 
 
 def _is_ordered(one: Entry, other: Entry, form: Form) -> bool:
-    """Return True if the order of these two events of one run must not change."""
+    """Return True if these two events of one run must keep their order in every run."""
     same_side = one.mark.lane == other.mark.lane and one.mark.lane.startswith("rpc")
     return same_side and form.order.ordered(form.order.kind_of(one.mark), form.order.kind_of(other.mark))
 

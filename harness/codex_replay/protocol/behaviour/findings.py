@@ -1,13 +1,14 @@
 """Make the result of `drift --behaviour`: the changes between two Codex versions, over all cases, as one JSON value.
 
-Strategy. All cases run twice on the first version. Differences between these two runs are noise: they are counted, but not
-reported for the same case. A different order is noise in every case as soon as two runs of one case show it, because few runs
-show a race. A case without three comparable runs is listed under `not_compared`, with the reason. A case may declare that the
-real server has more than one correct behaviour. Findings from such cases alone are listed separately (`racy`).
+Strategy. All cases run twice on the first version. Differences between two runs on the same version are noise: they are counted,
+but not reported for this case. If two runs of any case on the same version have frames in different orders, this order is noise
+in every case, because few runs show a race. A case without three comparable runs is listed under `not_compared`, with the reason.
+A case may declare that the real server has more than one correct behaviour. Findings from such cases alone are listed separately
+(`racy`).
 
-Then the changes of all cases are merged: changes with the same rule, method and path become one finding. Equal changes of one
-member in several methods also become one finding. If one version sends no events of a family (`codex/event/*`), this also becomes
-one finding.
+The changes of all cases are merged: changes with the same rule, method and path become one finding. Equal changes of one
+member in several methods also become one finding. If one version sends no events of a family (`codex/event/*`), the changes of
+all these events also become one finding.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def outcome(
 
     The function `step` is called after each case. `again` is a second run of some cases on the second version; findings that
     `again` does not show are noise, too. `compare` is the function that compares two runs of a case. If only some cases were run,
-    `chosen` is the expression that selected them; the result contains it.
+    `chosen` is the expression that selected these cases; the result contains this expression.
     """
     names = sorted({*before, *control, *after})
     not_compared = {name: why for name in names if (why := _obstacle(name, before, control, after, versions))}

@@ -1,11 +1,11 @@
 """Convert the traffic of one run of a case to a form that can be compared with a run on another Codex version.
 
-Strategy: as in `codex_replay.protocol.recordings.compare`, output chunks are joined, so that frames become events. The events are
-sorted into a canonical order, and then normalised. Frames of the client and answers of the model are left out, because the suite
-itself sends them. The position of every other event is kept, so that a changed order can be found.
+Strategy: as in `codex_replay.protocol.recordings.compare`, output chunks are joined, so that frames become events. Then the
+events of a run are sorted into a canonical order, and normalised. Frames of the client and answers of the model are left out,
+because the suite itself sends them. The position of every other event is kept, so that a changed order can be found.
 
-A result and an error get the same label, because both are replies. Therefore, if one version answers a request and the other
-refuses it, the two replies are compared. For a run that ended early, `client` shows how many steps its client completed; the
+A result and an error get the same label, because both are replies. Therefore the two replies can be compared if one version
+answers a request and the other version refuses it. If a run ended early, `client` shows how many steps its client completed. The
 other run is compared up to the same step.
 """
 

@@ -3,7 +3,7 @@
 List items are paired by their kind (type, role, name), and not by their index. A path names the kind of the item:
 `$.body.input[function_call_output].output` is the output that the model gets, at any index of the list. The package deepdiff
 compares by index, so one item inserted at the front would change all items. Placeholder names, which stand for ids, are compared
-as identities: a name in one run must always stand for the same object as its partner in the other run, whatever its number is.
+as identities: a name in one run must always have the same partner in the other run, even if the numbers of the two names differ.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _by_name(headers: list[list[str]]) -> dict[str, list[str]]:
 def aligned(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) -> Iterator[tuple[int | None, int | None]]:
     """Pair the items of two lists in order: first items with equal beginnings, then items with equal identities.
 
-    Both lists have pairs (identity, beginning); the result has indexes.
+    Both lists contain pairs (identity, beginning); the result contains pairs of indexes.
     """
     for _, from_a, to_a, from_b, to_b in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         next_free = from_b

@@ -2,11 +2,11 @@
 it.
 
 Strategy: clients without the capability use the plain schema bundle; clients with the capability use the experimental bundle
-(`experimental`). Therefore the comparison (a walk over all messages) runs twice, once for each bundle. A change that only one of
-them finds concerns only the clients of that bundle. If a part was removed only from the plain bundle, it now requires the
-capability. If a part is new only in the plain bundle, clients with the capability already had it. Changes inside experimental
-parts are found only in the experimental bundle. A change that concerns all clients at some places, and only some clients at other
-places, becomes two findings.
+(`experimental`). Therefore all messages are compared twice: once with the plain bundles, and once with the experimental bundles.
+If only one of these comparisons finds a change, the change concerns only the clients that use this bundle. If a part was removed
+only from the plain bundle, the part now requires the capability. If a part is new only in the plain bundle, clients with the
+capability already had this part. Changes inside experimental parts are found only in the experimental bundle. A change that
+concerns all clients at some places, and only some clients at other places, becomes two findings.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Other:
         self._walk = walk
 
     def has(self, sender: Sender, change: Change, place: Place) -> bool:
-        """Return True if the other comparison found this change.
+        """Return True if the comparison of the other bundles found this change.
 
         A part that could not be compared, and a place beyond the maximum number of places, count as found.
         """

@@ -1,9 +1,9 @@
 """Find out why two values differ between two runs, and make a mask that ignores the difference: by key, by header or by text.
 
 Strategy: a number that looks like a recent time always counts as a time. Other numbers and texts are masked by their key, unless
-the key is an important word of the protocol (`STRUCTURE`). A text must also have the form of a value that changes: a time, a
-path, or random digits. In a longer text, only the digits that differ are masked; the words before the digits become the pattern
-of the mask.
+the key is an important word of the protocol (`STRUCTURE`). A text is masked only if it has the form of a value that changes: a
+time, a path, or random digits. In a longer text, only the digits that differ are masked; the words before the digits become the
+pattern of the mask.
 """
 
 from __future__ import annotations

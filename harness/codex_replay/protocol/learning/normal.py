@@ -1,7 +1,7 @@
 """Learn the table `normalise` of a Codex version, which lists the allowed differences between two runs of one scenario.
 
 Strategy: first find the keys with paths. All runs use the same home folder, so no difference shows these keys; they are the keys
-whose texts are mostly paths in this home folder. Then the two runs of a pair are compared with the rules that were learnt so far.
+whose texts are mostly paths in this home folder. The two runs of each pair are compared with the rules that were learnt so far.
 Each differing leaf suggests a mask (see `masks`), and each pair of server frames in reversed order suggests a race. A rule is
 accepted if the comparison needs it. The pair is compared again until no new rule is suggested. Differences that remain are
 reported, and not masked.
@@ -234,7 +234,7 @@ def inversions(left: Sequence[NormalEvent], right: Sequence[NormalEvent]) -> Ite
 def _places(line: Sequence[NormalEvent]) -> dict[tuple[str, int], int]:
     """Return the position of each server frame.
 
-    The key is the label of the frame, and the number of the frame among the frames with this label.
+    The key of each frame is its label, and its number among the frames with this label.
     """
     counts: dict[str, int] = {}
     found = {}

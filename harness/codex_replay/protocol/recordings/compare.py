@@ -114,7 +114,7 @@ class Comparison:
 
 
 def normal_form(frames: Iterable[Frame], version: str = versions.DEFAULT, *, replies_first: bool = False) -> list[NormalEvent]:
-    """Return the normalised events of a run in canonical order. Two runs are equal if their lists are equal.
+    """Return the normalised events of a run in canonical order. Two runs are equal if their lists of normalised events are equal.
 
     `replies_first` selects the order for readers of a conversation (see `canonical`).
     """
@@ -207,7 +207,10 @@ def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFA
 
 
 def equal_after_normalisation(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFAULT) -> bool:
-    """Return True if two runs are equal except for times and ids. The recorder then leaves the existing file unchanged."""
+    """Return True if two runs are equal except for times and ids.
+
+    If the new run equals the recorded run, the recorder leaves the existing file unchanged.
+    """
     left, right = normal_form(a, version), normal_form(b, version)
     return [one.key for one in left] == [one.key for one in right]
 
@@ -282,8 +285,8 @@ def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any,
 
     If one of the events also has its exact text, also return the path and the two texts.
 
-    A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes. Otherwise it is stored as text,
-    with the value as `view`. A direct comparison of these two forms would find no common parts.
+    A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes. Otherwise the payload is stored as
+    text, with the value as `view`. A direct comparison of a value with a text would find no common parts.
     """
     for kind, name in _VALUES:
         sides = one.get(kind), other.get(kind)

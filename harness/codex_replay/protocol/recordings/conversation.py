@@ -26,7 +26,7 @@ _MARGIN = 3
 class Conversation(Sequence[Frame]):
     """The frames of a conversation, in the order in which they were recorded.
 
-    `codex` is the Codex version whose tables apply to them.
+    `codex` is the Codex version whose tables apply to the frames.
     """
 
     def __init__(self, frames: Iterable[Frame], codex: str = versions.DEFAULT) -> None:
@@ -49,7 +49,7 @@ class Conversation(Sequence[Frame]):
 def rpc_conversation(lines: Iterable[tuple[str, bytes]], codex: str = versions.DEFAULT) -> Conversation:
     """Return the conversation with these JSON-RPC lines.
 
-    Each is a pair of "client" or "server" and the line with its line feed.
+    Each line is given as a pair: the sender, "client" or "server", and the line with its line feed.
     """
     return Conversation((Frame(n, 0.0, "rpc", sender, "msg", raw) for n, (sender, raw) in enumerate(lines, 1)), codex)
 

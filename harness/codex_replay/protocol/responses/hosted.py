@@ -26,10 +26,10 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwG
 class Kind(Value):
     """One kind of item: the prefix of its id, the default value of each key, and the progress events.
 
-    `begun` has values that some keys have only until the item is complete. `progress` has the progress events in order. `"X"` is
-    the event `response.KIND.X`, a pair (event name without its ending, key) is a text that streams, and a function makes its own
-    events. `call` is True if the item has a `call_id`. `statuses` are the final values that its `status` may have; the first one
-    is the default.
+    `begun` has values that some keys have only until the item is complete. `progress` has the progress events in order. In
+    `progress`, `"X"` is the event `response.KIND.X`. A pair (event name without its ending, key) is a streamed text. A function
+    makes its own events. `call` is True if the item has a `call_id`. `statuses` are the final values that its `status` may have;
+    the first one is the default.
     """
 
     prefix: str

@@ -40,7 +40,7 @@ def steps_of(turn: Turn, body: Mapping[str, Any], label: str, whole: bool = Fals
 
 
 class _Reply:
-    """A reply in progress. It numbers the events, collects the finished items, and counts the tokens."""
+    """A reply in progress. A `_Reply` numbers the events, collects the finished items, and counts the tokens."""
 
     waits = False  # the response is queued before it begins
 

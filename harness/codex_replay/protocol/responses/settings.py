@@ -64,7 +64,7 @@ def settings(body: Mapping[str, Any]) -> dict[str, Any]:
 def _object(value: Any) -> dict[str, Any]:
     """Return the value if it is an object, otherwise an empty object.
 
-    A script can switch the type checks off, so other types can come.
+    A script can switch the type checks off, so that a value of another type can come.
     """
     return value if isinstance(value, dict) else {}
 

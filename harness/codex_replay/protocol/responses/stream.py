@@ -30,7 +30,7 @@ _SEARCH = ["response.web_search_call." + status for status in ("in_progress", "s
 class StreamChecker:
     """A checker for one stream: pass the decoded events to `feed` in order, then call `close`.
 
-    Each of these calls returns the problems that it found.
+    Both `feed` and `close` return the problems that they found.
     """
 
     def __init__(self) -> None:

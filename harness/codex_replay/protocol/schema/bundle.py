@@ -2,9 +2,9 @@
 
 Strategy: Codex writes its schemas in two forms: one primary file with all definitions, and one self-contained file for each type.
 The files for single types are preferred, because the primary file of Codex 0.92.0 is wrong where two types have the same name. In
-this file, seven references of ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...). The
-binary writes the snake_case types, as in the files for single types. A user may give only a primary file; its wrong references
-are then corrected.
+the primary file, seven references of ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...).
+The Codex binary sends the snake_case types, as in the files for single types. A user may give only a primary file; its wrong
+references are then corrected.
 
 A schema file is parsed only when a payload of its type is first needed. The name of a result type is derived from the name of the
 method's params type (``ThreadStartParams`` -> ``ThreadStartResponse``). For irregular names, ``data/any/results.json`` lists the
@@ -196,7 +196,7 @@ class Bundle:
     def unlisted(self, method: str) -> Schema | None:
         """Return the schema of the params of a server notification that the bundle does not list as a method.
 
-        The name of the type is derived from the method.
+        The name of this notification's type is derived from the method.
 
         Codex may send a notification that it calls internal, such as ``rawResponse/completed`` (clients request it with
         ``experimentalRawEvents``). The bundle then has the type ``RawResponseCompletedNotification``, but not the method.
@@ -236,7 +236,8 @@ class Bundle:
     def result_type(self, direction: Direction, method: str) -> str | None:
         """Return the name of the result type of the request `method`, or None if it is unknown.
 
-        The name is derived from a regular name (``XParams`` -> ``XResponse``); otherwise the table ``results.json`` has the name.
+        The name of the result type is derived from a regular name (``XParams`` -> ``XResponse``); otherwise the table
+        ``results.json`` has the name.
         """
         listed: str | None = data_tables.load("results", "any")["results"].get(method)
         if listed is not None and self.type(listed) is not None:

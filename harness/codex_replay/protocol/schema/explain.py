@@ -94,7 +94,7 @@ class Explainer:
     def _follow(self, node: Any) -> Any:
         """Return the schema that `node` refers to, through references and `allOf` with one member.
 
-        ``true`` becomes the empty schema.
+        The schema ``true`` becomes the empty schema.
         """
         while isinstance(node, dict):
             if "$ref" in node:
@@ -193,7 +193,7 @@ class Explainer:
     def _internal_tag(self, objects: list[Any]) -> tuple[str | None, dict[str, Any]]:
         """Return the property that each of `objects` requires and fixes to another string.
 
-        Also return the objects by this string.
+        Also return the `objects`, keyed by this string.
         """
         for name in objects[0].get("required", ()):
             values = [

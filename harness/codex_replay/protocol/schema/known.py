@@ -4,8 +4,8 @@ Strategy: the schemas of a bundle allow additional keys (no ``additionalProperti
 unknown key. The function `extract` returns a copy of a schema in which objects forbid additional keys, unless they explicitly
 allow them. A value that matches this copy is valid *and* known, so one check is enough for a correct frame. Maps stay open:
 objects whose ``additionalProperties`` is true or a schema, and schemas that are ``true``. In this copy, a oneOf or anyOf can be
-too strict if a value matches two open members at the same time. Then `codex_replay.protocol.schema.explain` decides. Each member
-of a union also allows the keys of the schema around the union (`codex_replay.protocol.schema.union_keys`).
+too strict if a value matches two open members at the same time. In such a case, `codex_replay.protocol.schema.explain` decides.
+Each member of a union also allows the keys of the schema around the union (`codex_replay.protocol.schema.union_keys`).
 
 To keep validators small, `extract` copies only a type and the types that it refers to. `extract` also applies corrections: at a
 few places, the real binary differs from the schemas that it generates.

@@ -2,9 +2,10 @@
 union.
 
 Strategy: a schema may list some keys in ``properties``, and other keys in the members of a union next to ``properties``. The
-ThreadItem of later Codex versions does this. An object of such a schema may have keys from ``properties`` and from a member of
-the union. Therefore each member is checked with all keys around the union (`UnionKeys`). The keys around the union are not
-checked again on their own. `codex_replay.protocol.schema.known` and `codex_replay.protocol.schema.explain` use this module.
+ThreadItem of later Codex versions lists its keys in both places. An object of such a schema may have keys from ``properties`` and
+from a member of the union. Therefore each member is checked with all keys around the union (`UnionKeys`). The keys of the schema
+around the union are checked only together with a member. `codex_replay.protocol.schema.known` and
+`codex_replay.protocol.schema.explain` use this module.
 """
 
 from __future__ import annotations

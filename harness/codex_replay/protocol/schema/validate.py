@@ -2,8 +2,8 @@
 keys)?
 
 Strategy: there is one frame schema for each method and direction. A frame schema is built from the JSON-RPC envelope and the
-method's params or result; unknown keys are forbidden. The package jsonschema-rs compiles it when the first such frame comes. A
-frame that matches its frame schema is valid and known, and needs no further check. Any other frame goes to
+method's params or result; unknown keys are forbidden. The package jsonschema-rs compiles a frame schema when the first frame of
+its method comes. A frame that matches its frame schema is valid and known, and needs no further check. Any other frame goes to
 `codex_replay.protocol.schema.explain`, which names each fault with its path and the failed check. If jsonschema-rs finds a fault
 but `explain` finds none, the result of jsonschema-rs is reported.
 
@@ -104,7 +104,7 @@ class FrameSchema:
 
 
 class Validator:
-    """The frame schemas of one bundle, which are built when they are needed. All connections can share this object."""
+    """The frame schemas of one bundle, which are built when they are needed. All connections can share the frame schemas."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
@@ -231,7 +231,7 @@ class Validator:
 def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
     """Add the definitions `more` to `into`, folder by folder.
 
-    Both come from one bundle, so definitions with the same name are equal.
+    Both `more` and `into` come from one bundle, so definitions with the same name are equal.
     """
     for key, value in more.items():
         if key in into and isinstance(into[key], dict) and "type" not in into[key] and key == "v2":

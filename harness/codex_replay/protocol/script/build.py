@@ -58,7 +58,10 @@ class TurnBuilder:
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, /, *, call_id: str | None = None, **named: Any
     ) -> Self:
-        """Add a call of a function. Arguments are keywords or a mapping; a string is sent unchanged, even if it is not JSON."""
+        """Add a call of a function.
+
+        The arguments of the call are keywords or a mapping; a string is sent unchanged, even if it is not JSON.
+        """
         given = arguments if isinstance(arguments, str) else {**(arguments or {}), **named}
         return self._add("function_call", name=name, arguments=given, call_id=call_id)
 
@@ -226,7 +229,7 @@ class TurnBuilder:
         return self._set(status=status, error=error, body=body, headers=headers)
 
     def times(self, times: int | Literal["always"]) -> Self:
-        """Answer this many requests with this turn."""
+        """Answer this number of requests with this turn."""
         return self._set(times=times)
 
     def usage(self, **counts: int) -> Self:

@@ -71,7 +71,7 @@ def mismatch(
 
     If `headers` is None, expectations about headers are skipped. `texts` is `list(input_texts(body))`; a caller that compares one
     request with many expectations computes it only once. `earlier` has the earlier items of the conversation if the request names
-    it only by an id. Expectations about the conversation also apply to these items.
+    it only by an id. Expectations about the conversation also apply to the items in `earlier`.
     """
     for marker in markers_of(wanted):
         texts = list(input_texts(body)) if texts is None else texts
@@ -123,7 +123,7 @@ def instructions(body: Mapping[str, Any]) -> list[str]:
 def captured(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, str] | None:
     """Search the pattern in the last message of the user.
 
-    Return its groups by name and by number, or None if the pattern does not match.
+    Return the groups of the match by name and by number, or None if the pattern does not match.
     """
     import re  # only for a pattern: it would cost every start of a script
 

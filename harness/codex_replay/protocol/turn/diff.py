@@ -1,9 +1,9 @@
 """Compute the changes of patches and the diff of a turn, from texts only, without reading or writing files.
 
-`changes_of` returns the changes of an apply_patch call. The script's `result.changes` gives the changes; otherwise the patch
-itself gives as many as it contains. `TurnDiff` joins the changes of a turn into one diff in git's form. The real Codex sends this
-diff after each patch. In recordings, each path begins with `a//` or `b//`, the ids of blobs are not shortened, and the files are
-sorted. The program fake-codex loads this module at start-up.
+`changes_of` returns the changes of an apply_patch call. The changes of a call come from the script's `result.changes`; otherwise
+they are read from the patch, as far as possible. `TurnDiff` joins the changes of a turn into one diff in git's form. The real
+Codex sends such a diff after each patch. In recordings, each path begins with `a//` or `b//`, the ids of blobs are not shortened,
+and the files are sorted. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def shown_v2(changes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
 class TurnDiff:
     """The files that a turn has changed so far.
 
-    For each current path: the original path, and the old and the new text (None if there is no file).
+    For each current path, the object has the original path, and the old and the new text (None if there is no file).
     """
 
     def __init__(self, base: str = "") -> None:

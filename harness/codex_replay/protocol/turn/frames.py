@@ -1,7 +1,8 @@
 """Convert the events of a turn to the frames of one Codex version, with a table of this version.
 
-The rules are in `data/<version>/turn.json`. This module finds the rows for an event, omits rows for other kinds of clients, and
-inserts the values. The program fake-codex loads this module at start-up, so this module imports only the core.
+The rules for this conversion are in `data/<version>/turn.json`. This module finds the rows for an event, omits rows for other
+kinds of clients, and inserts the values. The program fake-codex loads this module at start-up, so this module imports only the
+core.
 
     "$name"       the value of that name, whatever its type       {"reason?": "$reason"}   a key that is left out when null
     "${name}"     the value as text within a longer text          {"each": "texts", "as": "one", ...} one frame for each entry
@@ -158,7 +159,7 @@ def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, An
     The effects have the keys message, info, retry (a list of "request" and "stream"), streamStatus and full.
 
     `cause` has one of these keys: "status" (with reason, body, url), "code" (with text), "break" (with url, reason), or "plan"
-    (with again). The table "errors" and REAL-98 describe them.
+    (with again). The table "errors" and REAL-98 describe the keys of `cause`.
     """
     if "plan" in cause:
         row = {"message": errors["plans"].get(cause["plan"]) or errors["plans"]["*"], **errors["codes"]["usage_limit_reached"]}

@@ -1,7 +1,8 @@
 """Read the rate limits from the headers of the backend's answers, like Codex 0.92.0.
 
-The real Codex has these rules. Numbers are parsed as in Rust, without underscores. A window of zeros counts as missing. The
-windows of an answer replace those of the previous answer, but credits stay until new credits come.
+The rules come from the real Codex. Numbers in headers are parsed as in Rust, without underscores. A rate limit window that
+contains only zeros counts as missing. The rate limit windows of an answer replace those of the previous answer, but credits stay
+until new credits come.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _flag(text: str) -> bool | None:
 def joined(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str, Any]:
     """Return the limits after an answer: the windows of the answer, and its credits.
 
-    Without credits in the answer, the earlier credits.
+    If the answer has no credits, the earlier credits stay.
     """
     kept = now.get("credits") or (before or {}).get("credits")
     return {**now, "credits": kept} if kept else dict(now)

@@ -1,6 +1,6 @@
 """Cut the output of a command like Codex 0.92.0: into chunks of at most 8 KiB for the client, and truncated for the model.
 
-The rules were observed with the real Codex. The program fake-codex loads this module at start-up.
+The rules in this module were observed with the real Codex. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHARS: Budget = (10_000, "chars")
 def chunks(text: str) -> Iterator[tuple[bytes, str]]:
     """Yield the chunks of an output; each chunk is given as bytes and as text.
 
-    If two chunks share a character, it becomes U+FFFD in their texts.
+    If the bytes of a character are in two chunks, the character becomes U+FFFD in their texts.
     """
     data = text.encode("utf-8", "surrogatepass")
     for start in range(0, len(data), _PIECE):

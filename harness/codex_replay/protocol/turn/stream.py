@@ -1,9 +1,10 @@
 """Read one reply of the model like Codex: take the events of the Responses stream, and return the events of the turn.
 
-The class `Sampling` is a state machine over decoded events. It knows the open item, and collects the items for the history, the
-tool calls and the usage. At the end, it reports how the reply ended. The part "model" of turn.json maps the events. The rules
-come from the real Codex. A delta without an open item is dropped. If an item was not announced, it is announced when it is
-complete. An item of an unknown form is ignored (recordings; REAL-110). The program fake-codex loads this module at start-up.
+The class `Sampling` is a state machine over decoded events. A `Sampling` knows the open item, and collects the items for the
+history, the tool calls and the usage. At the end, a `Sampling` reports how the reply ended. The part "model" of turn.json maps
+the events. The rules in this module come from the real Codex. A delta that comes while no item is open is dropped. If an item was
+not announced, it is announced when it is complete. An item of an unknown form is ignored (recordings; REAL-110). The program
+fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ _KINDS = {"message": "agent-message", "reasoning": "reasoning", "web_search_call
 
 
 class Sampling:
-    """One reply of the model. Pass its events to `receive`, then read `calls`, `history`, `usage`, `last_message` and `end`.
+    """One reply of the model.
+
+    Pass the events of the reply to `receive`, then read `calls`, `history`, `usage`, `last_message` and `end`.
 
     `end` is None until the reply ends, then {"completed": True} or the cause of the failure (see `failure` in `frames`).
     """

@@ -129,7 +129,7 @@ _NO_COMMAND = frozenset(
 def plain_commands(line: str) -> list[list[str]] | None:
     """Return the commands of a shell script that consists only of words joined by && || ; | and line ends.
 
-    Return None for any other script.
+    Return None if the script contains anything else.
     """
     commands: list[list[str]] = [[]]
     operator = ""

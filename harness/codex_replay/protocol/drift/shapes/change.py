@@ -19,7 +19,7 @@ Path = tuple[Step, ...]
 class Change(NamedTuple):
     """One change, described relative to the definition that contains it.
 
-    It has the id of its rule, and the old and the new side, in a form for readers and a form for programs.
+    A change has the id of its rule, and the old and the new side: one form for readers, and one form for programs.
 
     `owner` is the definition in the old schema ("" if there is none), and `local` is the path inside this definition. Equal
     changes at several places therefore are equal objects. `what` is the changed property, value or variant. `detail` has the data

@@ -55,7 +55,7 @@ class Shape:
     `constants` are JSON texts. `string` has the limits of strings, or is None if no strings are allowed.
 
     If `anything` is True, every JSON value is allowed. `unread` has the unsupported keywords, with their JSON text. `owner` is
-    the definition that contains the schema. It is only for display, and does not affect the comparison.
+    the definition that contains the schema. The member `owner` is only for display, and does not affect the comparison.
     """
 
     anything: bool = False

@@ -1,7 +1,7 @@
-"""Find the equal parts of two schema documents, which need not be read or compared.
+"""Find the equal parts of two schema documents, because equal parts need not be read or compared.
 
 Two schemas are equal if their texts are equal, and all definitions that they refer to are equal. Definitions may refer to each
-other in cycles.
+other in cycles, which count as equal if no difference is found.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Join and intersect shapes: a union allows the values of any schema, an intersection only values that all schemas allow.
 
-Both operations are approximate: after two arrays are joined, for example, the result does not show which items had which limits.
-The error is the same on both sides of a comparison.
+Joining and intersecting are approximate: after two arrays are joined, for example, the result does not show which items had which
+limits. The approximation is the same on both sides of a comparison.
 """
 
 from __future__ import annotations

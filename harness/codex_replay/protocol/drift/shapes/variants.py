@@ -14,7 +14,9 @@ Label = frozenset[tuple[str, str]]
 
 
 def label(reader: Reader, each: Object) -> Label:
-    """Return the name of a variant of a union: its constants, or its key if it is an object with one required key."""
+    """Return the name of a variant of a union: the constants of the variant, or its key if the variant is an object with one
+    required key.
+    """
     tags = reader.tags(each)
     if tags:
         return frozenset(tags.items())
