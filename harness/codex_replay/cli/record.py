@@ -81,8 +81,8 @@ def case_of(out: str) -> str:
 def redactor_for(directory: str, literals: Mapping[str, str] | None = None, places: Mapping[str, str] | None = None) -> Redactor:
     """Return the redactor for a recording.
 
-    It replaces secrets of all kinds, the user's own secrets, the user's home folder, and `directory`, the working directory of
-    the command.
+    The redactor replaces secrets of all kinds, the user's own secrets, the user's home folder, and `directory`, the working
+    directory of the command.
 
     `places` has more paths, each with its replacement.
 
@@ -267,7 +267,7 @@ def environment(literals: Mapping[str, str]) -> dict[str, str]:
     show_default=True,
     type=click.IntRange(1),
     metavar="BYTES",
-    help="Leave out bodies with more decoded bytes than this.",
+    help="Leave out bodies with more than this number of decoded bytes.",
 )
 @click.option(
     "--origin",

@@ -36,7 +36,7 @@ def group() -> None:
 def _codex(given: str | None, version: str) -> str:
     """Return the path of the Codex binary for `version`: `given`, otherwise the installed binary.
 
-    Raise a usage error if there is none.
+    Raise a usage error if there is no Codex binary.
     """
     if given is not None:
         return given

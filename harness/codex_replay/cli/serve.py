@@ -132,8 +132,8 @@ def command(
 ) -> None:
     """Run the fake Responses backend until this command is interrupted.
 
-    Each request is answered from the recordings if a recorded request matches, otherwise from the script. Without a recording and
-    a script, every request gets the same short reply.
+    Each request is answered from the recordings if a recorded request matches, otherwise from the script. If there is neither a
+    recording nor a script, every request gets the same short reply.
 
     Each request is printed as one line, without tokens and other secrets.
 
@@ -195,13 +195,16 @@ class _Stop:
         self._prints = self._came = False
 
     def install(self) -> None:
-        """Install the handlers of both signals. If SIGINT was ignored, as in a background job of a shell, it stays ignored."""
+        """Install the handlers of both signals.
+
+        SIGINT stays ignored if it was ignored before, as in a background job of a shell.
+        """
         signal.signal(signal.SIGTERM, self)
         if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
             signal.signal(signal.SIGINT, self)
 
     def __call__(self, number: int, frame: object) -> None:
-        """Raise `KeyboardInterrupt`, but not before the current line is printed."""
+        """Raise `KeyboardInterrupt` now, or, while a line is being printed, after this line."""
         if not self._prints or self._came:
             raise KeyboardInterrupt
         self._came = True

@@ -68,7 +68,7 @@ def _rules(version: str) -> tuple[Rules, frozenset[str], dict[tuple[str, str], b
 def unmarked(version: str) -> str:
     """Return a sentence with the reason why bound and masked values are not marked in frames of `version`.
 
-    Return "" if they are marked.
+    Return "" if these values are marked.
     """
     return data_tables.without(("normalise",), version, "times, durations and paths are not marked as masked")
 

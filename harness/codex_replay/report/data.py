@@ -239,7 +239,10 @@ def by_spec(cases: Iterable[Case]) -> dict[str, dict[str, list[Case]]]:
 
 @cache
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of report.json. Its `$defs` also have `story`, the schema of a line in stories.ndjson."""
+    """Return the JSON Schema of report.json.
+
+    The `$defs` of the schema also have `story`, the schema of a line in stories.ndjson.
+    """
     found: dict[str, Any] = json.loads(Path(__file__).with_name("report.schema.json").read_bytes())
     return found
 

@@ -1,8 +1,8 @@
 """Group failed cases by cause, because one missing header can fail a hundred cases.
 
-Two failures have the same cause if the first lines of their messages differ only in values (numbers, quoted texts). They also
-have the same cause if both report the same unexpected status and error code of an answer. If such lines have only a few different
-values, each value is a separate group.
+Two failures have the same cause if the first lines of their messages differ only in values (numbers, quoted texts). Two failures
+also have the same cause if both report the same unexpected status and error code of an answer. If the first lines of failures
+with one cause have only a few different values, each value is a separate group.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def cause(message: str) -> str:
 def groups(cases: Sequence[Case], least: int = LEAST, most: int | None = MOST) -> list[tuple[str, list[int]]]:
     """Return each cause with at least `least` failed cases, and the indexes of these cases.
 
-    The most frequent cause first, at most `most` causes.
+    The most frequent cause comes first; at most `most` causes are returned.
     """
     lines = [_first_line(case["message"]) if case["outcome"] == "failed" else "" for case in cases]
     causes = {line: cause(line) for line in set(lines)}

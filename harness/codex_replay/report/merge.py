@@ -1,7 +1,7 @@
 """Merge several reports into one, for example of the shards of a run, or of several machines, profiles or Codex versions.
 
-Strategy. A case with the same program under test, Codex version and profile in several reports is one case. The worst of its
-verdicts counts, and all verdicts are listed. With another program under test, Codex version or profile, a case becomes a separate
+Strategy. A case with the same program under test, Codex version and profile in several reports is one case. The worst verdict of
+a case counts, and all verdicts are listed. With another program under test, Codex version or profile, a case becomes a separate
 case with its own id. Reports are small, so each is read as a whole; traces are streamed, and a case keeps the trace of the
 verdict that counts. This module reads folders, but writes nothing.
 """

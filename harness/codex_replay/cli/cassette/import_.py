@@ -17,7 +17,7 @@ from codex_replay.shell.cassettes.file import CassetteWriter
 @click.option("--format", "form", type=click.Choice(["tee", "proto-events"]), required=True, help="The format of FILE.")
 @click.option("--out", required=True, metavar="F", help="The cassette to write.")
 @click.option("--force", is_flag=True, help="Replace F if it exists.")
-@click.option("--codex", metavar="VERSION", help="The recorded Codex version (default: from its userAgent).")
+@click.option("--codex", metavar="VERSION", help="The recorded Codex version (default: the version in the recorded userAgent).")
 @click.option("--case", metavar="NAME", help="The name of the case (default: the name of FILE).")
 @click.option("--authored", is_flag=True, help="Declare that a person or a script wrote FILE, and no real program.")
 @LITERAL

@@ -38,7 +38,7 @@ def show(file: str | None, page: str | None, full: bool, pattern: str | None, nu
     """Print a cassette as a timeline: number, seconds, seam, direction, kind and summary of each frame.
 
     `->` marks frames to the server (app-server or backend), `<-` marks frames from the server. `--html OUT` writes a web page
-    instead: a searchable sequence diagram of the JSON-RPC and HTTP frames, which can be unfolded.
+    instead: a searchable sequence diagram of the JSON-RPC and HTTP frames.
     """
     from codex_replay.cli.io.timeline import Timeline
 

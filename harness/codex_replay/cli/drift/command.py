@@ -61,8 +61,8 @@ _OTHER_SEAM = "a schema bundle does not describe the Responses backend. `drift -
     "--reads",
     metavar="FILE|CASSETTES",
     type=Place(exists=True),
-    help="Count only changes in messages that your client reads. The value is a file with one method, and optional fields, "
-    "per line, or cassettes of your client.",
+    help="Count only changes in messages that your client reads. Give cassettes of your client, or a file with one method, "
+    "and optional fields, per line.",
 )
 @click.option("--behaviour", is_flag=True, help="Run the cases of the suite on both real Codex binaries, and compare the frames.")
 @click.option("-k", "chosen", metavar="EXPRESSION", help="With --behaviour: run only the cases that match, like pytest's -k.")
@@ -211,7 +211,7 @@ def _read(path: str) -> list[str]:
 def _warn_of_unknown(path: str, wanted: list[str], bundles: list[Bundle]) -> None:
     """Report on stderr each line of `--reads FILE` that matches no method.
 
-    Such a line is not an error, because one list may serve several versions.
+    A line that matches no method is not an error, because one list may serve several versions.
     """
     from codex_replay.protocol.drift.reads import methods_of, misspelt, near_misses
 
@@ -225,7 +225,7 @@ def _warn_of_unknown(path: str, wanted: list[str], bundles: list[Bundle]) -> Non
     for field in misspelt(wanted, bundles):
         aside(
             f"--reads {path}: {field} is not the path of a field of the compared bundles, so it has no effect. "
-            "A path begins with $.params or $.result."
+            "The path of a field begins with $.params or $.result."
         )
 
 

@@ -2,8 +2,8 @@
 bundles.
 
 Strategy: first, the schema bundle of each version is made and kept. Only one Codex binary is installed at a time; it is removed
-when its bundle exists. Then all pages are written from the bundles. An interrupted run can be continued, because finished bundles
-are kept. If all bundles exist, a run needs no npm and no network, and writes the same bytes each time.
+when its bundle exists. After this, all pages are written from the bundles. An interrupted run can be continued, because finished
+bundles are kept. If all bundles exist, a run needs no npm and no network, and writes the same bytes each time.
 """
 
 from __future__ import annotations

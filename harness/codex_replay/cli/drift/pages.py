@@ -107,7 +107,7 @@ def worst(report: Report, most: int) -> list[Row]:
     """Return at most `most` rows, for the changes with the most effects.
 
     With cassettes, the changes that hit most cases come first. Without cassettes, all removed methods of one kind become one row.
-    These rows come first, followed by the changes at the most places.
+    The rows for removed methods come first, followed by the changes at the most places.
     """
     if report["cassettes"]:
         ranked = sorted(_groups(report, "breaking"), key=lambda group: -len({case for each in group for case in each["cases"]}))

@@ -53,7 +53,10 @@ def configuration_file(folder: Path, role: str, text: str, own: Configuration) -
 
 
 def new_file(path: Path, text: str) -> PlannedFile:
-    """Return the planned file: it is created, or kept if it exists. An existing file with the same text needs no change."""
+    """Return the planned file: it is created, or kept if it exists.
+
+    An existing file that has the same text already needs no change.
+    """
     if not os.path.lexists(path):
         return PlannedFile(path, "create", text)
     same = path.is_file() and path.read_bytes() == text.encode()

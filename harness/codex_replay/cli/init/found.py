@@ -77,8 +77,8 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     steps = []
     if found.lacks and not found.wrong:
         steps.append(
-            f"Check that the proxy is not meant to have these capabilities: {', '.join(found.lacks)}. Cases that need them "
-            "are skipped. "
+            f"Check that the proxy is not meant to have these capabilities: {', '.join(found.lacks)}. Cases that need such a "
+            "capability are skipped. "
             "If the proxy should have such a capability, add it to `capabilities` in the table of the proxy."
         )
     comments = [f"not capable of {name}: {why}" for name, why in found.lacks.items()]

@@ -59,7 +59,7 @@ class Unable(click.ClickException):
 def console(stream: TextIO | None = None) -> Console:
     """Return a console of the package rich for `stream` (stdout if None).
 
-    It uses colours on a terminal, unless NO_COLOR is set, and none in a pipe.
+    The console uses colours on a terminal, unless NO_COLOR is set, and no colours in a pipe.
 
     The console escapes control characters in all texts.
     """
@@ -114,7 +114,7 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
 def _told_to_end() -> Iterator[None]:
     """Raise an exception at SIGTERM and SIGHUP, as Python does at an interrupt, so that child processes are ended.
 
-    The signal determines the exit status.
+    The signal that came determines the exit status.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -175,7 +175,7 @@ def _say_needs(header: Header, frames: list[Frame]) -> None:
     if found := needs(frames, behind.get("config") if isinstance(behind, dict) else None):
         lacking = "; ".join(found)
         aside(
-            f"The home folder of a replay may lack parts that this recording needs: {lacking}. If they are missing, the "
+            f"The home folder of a replay may lack parts that this recording needs: {lacking}. If such parts are missing, the "
             "answers may differ."
         )
 

@@ -61,7 +61,7 @@ class Upstream:
     ) -> dict[int, Callable[[], None]]:
         """Answer requests from the recording.
 
-        Return a function for some frame numbers: the player must call it when it reaches the frame.
+        Return functions, keyed by frame number: the player must call a function when it reaches its frame.
 
         In the answers, the real directories replace the recorded directories, as in the messages of the client.
         If the recorded client sent a frame during an answer, the answer continues only after the player has sent this frame.
@@ -91,7 +91,7 @@ class Upstream:
 def held_frames(frames: Iterable[Frame]) -> list[int]:
     """Return the frames of the model's answers that must wait for a frame of the client.
 
-    These are the frames before which the recorded client sent a frame, after the previous frame of the same connection.
+    A frame must wait if the recorded client sent a frame between it and the previous frame of the same connection.
     """
     found, sent = [], 0
     seen: dict[int | None, int] = {}  # connection -> the client's frames before its last frame

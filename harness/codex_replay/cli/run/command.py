@@ -48,7 +48,7 @@ class _Command(click.Command):
 def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """Refuse an invalid number of workers.
 
-    The plugin pytest-xdist would read some of these as "no workers", or print pytest's usage message.
+    The plugin pytest-xdist would read some invalid numbers as "no workers", or print pytest's usage message.
     """
     if value not in ("auto", "logical") and not whole_number(value):
         raise BadUse(f"-n {value}: give the number of parallel cases, 1 or more, or auto.", ctx)
@@ -110,7 +110,9 @@ def command(
     as_json: bool,
     **named: str | None,
 ) -> None:
-    """Run the named suites (default: the suites of the configured subjects, or all suites) and print a verdict table.
+    """Run the named suites and print a verdict table.
+
+    Default: the suites for the configured proxies and clients, otherwise all suites.
 
     Exit status: 0 verified, 1 failed, 2 interrupted, 4 usage, 5 nothing verified, 143 ended by SIGTERM.
     """
