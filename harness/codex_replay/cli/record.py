@@ -216,7 +216,8 @@ def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
         return False
     if rewritten.secrets:
         options.write_out(
-            f"{writer.path}: {secrets_text(rewritten.secrets)} was removed from the cassette; the client got it unchanged."
+            f"{writer.path}: {secrets_text(rewritten.secrets)} was sent to the client unchanged, and was removed from the "
+            "cassette."
         )
     return True
 

@@ -189,6 +189,8 @@ def test_a_codex_replay_that_is_not_installed_leaves_a_placeholder(monkeypatch: 
 
     monkeypatch.setattr(page, "distribution", missing)
     assert requirement() == (PLACEHOLDER, True)
-    assert "# A placeholder: replace it by the source of codex-replay, such as a git URL" in workflow(tmp_path, "x", PLACEHOLDER, True)
+    assert "# A placeholder: replace it by the source of codex-replay, such as a git URL" in workflow(
+        tmp_path, "x", PLACEHOLDER, True
+    )
     _, found = steps(tmp_path, PLACEHOLDER)
     assert found[2] == f'python -m pip install "{PLACEHOLDER}"'

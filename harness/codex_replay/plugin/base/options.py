@@ -65,14 +65,14 @@ KEYS: dict[str, tuple[Any, str, str]] = {
 #: The options without a value: they have no key in the table.
 FLAGS = {
     "backend-cost-ok": "Allow requests to a --backend on another host, which may cost money.",
-    "backend-websocket": "The --backend URL has a WebSocket: run the cases for both transports twice.",
-    "lite-websocket": "The --lite-client speaks WebSocket (LITE_TRANSPORT=websocket): also run the cases for WebSocket.",
+    "backend-websocket": "The backend at the --backend URL accepts WebSockets: test HTTP and WebSocket.",
+    "lite-websocket": "The --lite-client can use a WebSocket (LITE_TRANSPORT=websocket): also run the cases for WebSocket.",
     "update-baseline": "Rewrite the file of --baseline from the failures of this run.",
-    "no-early-stop": "Run every case, even if the first ones all fail for one cause.",
+    "no-early-stop": "Run every case, even if the first cases all fail for the same cause.",
 }
 #: The options' group in `pytest --help`.
 GROUP = "codex-replay"
-_LOGIN = ("backend-auth", "FILE", "The auth.json for requests to a --backend URL.")
+_LOGIN = ("backend-auth", "FILE", "The auth.json with the login for requests to a --backend URL.")
 _SHARD = (
     "shard",
     "I/N",
