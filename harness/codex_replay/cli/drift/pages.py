@@ -83,7 +83,7 @@ class Row(NamedTuple):
 def rows(report: Report, cls: str) -> list[Row]:
     """Return the lines for the findings of a class (breaking or additive); with cassettes, only for findings that affect a case.
 
-    If a version removes all ``codex/event`` types, they get only one line.
+    If a version removes all ``codex/event`` types, all of them share one line.
     """
     return [_of_all_events(group) if len(group) > 1 else _row(group[0]) for group in _groups(report, cls)]
 

@@ -79,7 +79,7 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
         steps.append(
             f"Check that the proxy is not meant to have these capabilities: {', '.join(found.lacks)}. Cases that need such a "
             "capability are skipped. "
-            "If the proxy should have such a capability, add it to `capabilities` in the table of the proxy."
+            "If the proxy has such a capability after all, add it to `capabilities` in the table of the proxy."
         )
     comments = [f"not capable of {name}: {why}" for name, why in found.lacks.items()]
     where = {"url": proxy.url} if proxy.url is not None else {"command": subject}

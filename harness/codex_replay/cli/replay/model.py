@@ -7,8 +7,8 @@ script, all requests get a default reply. A message names the source. The option
 answers, the script and the default reply.
 
 The answers of an app-server contain the name of its model provider, and a few settings. If a user made the recording, the
-configuration for the replay gets the recorded values of all settings that the client did not set. Therefore the settings of the
-recorded user cause no differences.
+configuration for the replay gets the recorded values of all settings that the client did not set. With these values, the settings
+of the recorded user cause no differences.
 """
 
 from __future__ import annotations

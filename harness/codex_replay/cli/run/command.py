@@ -59,9 +59,9 @@ def settings_of(paths: list[str]) -> list[str]:
     """Return the pytest options that load the plugin of the suites.
 
     Installed suites get a separate configuration file, because pytest searches for a configuration in the parent folders of a
-    suite. In the parent folders of an installed suite, pytest would find the configuration of an unrelated project. Therefore
-    installed suites use packaged.ini. The table `[tool.codex-replay]` and the report folder still belong to the project in the
-    working directory.
+    suite. In the parent folders of an installed suite, pytest would find the configuration of an unrelated project, so installed
+    suites use packaged.ini. The table `[tool.codex-replay]` and the report folder still belong to the project in the working
+    directory.
     """
     here = Path.cwd()
     places = [Path(path.partition("::")[0]).resolve() for path in paths]

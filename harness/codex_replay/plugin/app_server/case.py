@@ -2,8 +2,8 @@
 
 Strategy. `Case` implements the fixture `app_server`; `AppServer` starts the servers of a case. `finish` closes every server at
 the end of the test function, so that a failed check fails the test. `finish` checks exit statuses, unread scripts and the
-validity of each frame. After these checks, `finish` writes the cassettes, if the options request this. `close` always ends every
-remaining process, even if a check failed.
+validity of each frame. After all checks of the servers, `finish` writes the cassettes, if the options request this. `close`
+always ends every remaining process, even if a check failed.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ of a case, DIR/cases/<module>/<case>.<n>.ndjson. The result of the case is writt
 number of cases to DIR/collected.json.
 
 Strategy. If a case was written for one version, its assertions may fail on another version; then the traffic up to the failure is
-kept. After a failure, the servers get a few seconds to finish, and the recording ends before the servers are stopped. The clients
-must behave the same on both compared versions. Therefore every client sends the opening messages of later versions (`OPENING`),
-and otherwise behaves as for the default version. A case with an `until` mark also runs on later versions. The model answers every
+kept. After a failure, the servers get a few seconds to finish, and the recording ends before the servers are stopped. So that
+clients behave the same on both compared versions, every client sends the opening messages of later versions (`OPENING`), and
+otherwise behaves as for the default version. A case with an `until` mark also runs on later versions. The model answers every
 request, even if the request breaks an expectation of the script: a refusal by the backend would look like a change of the server.
 """
 

@@ -1,7 +1,7 @@
 """Write a run of a case with a real server to the cassette of the case.
 
 A recording goes to a draft file next to its final place. The draft replaces the old cassette only if the two differ after
-normalisation. Therefore `git diff` shows only real changes.
+normalisation, so that `git diff` shows only real changes.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Head
 def write_cassette(path: Path, header: Header, frames: Iterable[Frame], redactor: Redactor, cut: int | None = None) -> bool:
     """Write a run to `path` unless the file has the same content; return whether the file changed.
 
-    Strings of more than `cut` characters are left out of the client's long lines, and such a frame is marked as truncated. Raises
-    `CassetteError`.
+    Strings of more than `cut` characters are left out of the client's long lines; the frame of a shortened line is marked as
+    truncated. Raises `CassetteError`.
     """
     tidy = parse_line(redactor.redact(encode_header(header)))  # the configuration in it may contain tokens
     assert isinstance(tidy, Header)

@@ -77,10 +77,10 @@ class AppServer:
         `script` is the reply of the model, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends invalid
         frames on purpose. `match` is how strictly the fake compares the client's frames with the cassette: "exact" or "method".
         The cassette leaves out strings of more than `cut` characters from very long client lines. `racy` is the reason why the
-        real server has more than one correct behaviour. A recording of a racy case shows only one of these behaviours, so
-        --record all keeps an existing recording. `ends` is the expected exit status. A negative value is the signal that kills
-        the server; None means that the harness must stop the server. `refused` declares that the fake backend rejects the login
-        of the server on purpose. `env` contains additional environment variables.
+        real server has more than one correct behaviour. A recording of a racy case shows only one correct behaviour, so --record
+        all keeps an existing recording. `ends` is the expected exit status. A negative value is the signal that kills the server;
+        None means that the harness must stop the server. `refused` declares that the fake backend rejects the login of the server
+        on purpose. `env` contains additional environment variables.
 
         The arguments `config`, `auth` and `prepare` are for a real server only. `config` is added to the server's config.toml.
         `auth` is "api_key", "chatgpt" or the whole content of auth.json. `prepare` is called before the start, with the folder

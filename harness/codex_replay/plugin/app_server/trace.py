@@ -1,7 +1,7 @@
 """The trace of an app-server case: its frames, for the report.
 
-If the frames of a case equal its cassettes, the trace is copied from the cassettes. Otherwise the trace compares the frames of
-the case with its cassettes.
+If the frames of a case equal its cassettes, the trace is copied from the cassettes. If the frames differ, the trace compares the
+frames of the case with its cassettes.
 """
 
 from __future__ import annotations

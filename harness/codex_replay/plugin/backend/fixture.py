@@ -149,10 +149,10 @@ def close_all(backend: Backend) -> None:
 
 
 class Programs:
-    """Starts the program under test at its first use, and ends it first if a case needs another command.
+    """Starts the program under test at its first use. If a case needs another command, the running program is ended first.
 
-    If a backend does not start, or cannot be reached, later cases fail at once. Otherwise a hundred cases would wait for the same
-    error.
+    If a backend does not start, or cannot be reached, later cases fail at once, because a hundred cases must not wait for the
+    same error.
     """
 
     def __init__(self) -> None:

@@ -2,9 +2,9 @@
 
 The client sends a `response.create` message, and returns the messages of the answer as an `Answer`.
 
-The `Answer` has the same form as over HTTP, so that one case can run on both transports. Events become the blocks of an event
-stream. An error message becomes an HTTP response with the status and the error of the message. This module uses the client of the
-package `websockets`.
+An `Answer` over a WebSocket has the same form as an answer over HTTP, so that one case can run on both transports. Events become
+the blocks of an event stream. An error message becomes an HTTP response with the status and the error of the message. This module
+uses the client of the package `websockets`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Add the suites' options to pytest after the options of all installed plugins, and name the plugin if one option already exists.
 
 `argparse` refuses to add an option twice: the second plugin that adds the option fails with a traceback. A plugin named by `-p`
-is loaded before the installed plugins. Therefore this module adds the suites' options only after the installed plugins are
-loaded.
+is loaded before the installed plugins. To find such conflicts, this module adds the suites' options only after the installed
+plugins are loaded.
 """
 
 from __future__ import annotations

@@ -212,8 +212,8 @@ def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str)
 
     Otherwise an empty text.
 
-    If the user runs a single case, this case may have no profile marker although other cases of its module have one. Therefore
-    the markers of all cases of the module are searched.
+    If the user runs a single case, this case may have no profile marker although other cases of its module have one. To find a
+    profile, the markers of all cases of the module are searched.
     """
     if profile in PROFILES or not items:
         return ""

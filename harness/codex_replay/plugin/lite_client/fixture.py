@@ -263,8 +263,8 @@ def _write(path: Path, content: object) -> Path:
 def parse_lite_client(text: str, *, packages: bool = False) -> tuple[str, ...]:
     """Return the command that `--lite-client` names; raises `pytest.UsageError` with a sentence.
 
-    The reference client starts faster without installed packages. It needs these packages only for a WebSocket; set `packages` to
-    True for this.
+    The reference client starts faster without installed packages. If the reference client uses a WebSocket, it needs installed
+    packages: set `packages` to True.
     """
     with usage_errors():
         choice = OPTION.parse(text)

@@ -157,10 +157,10 @@ class Proxy:
         `within` is for a request whose turn fails: the answer must end within this number of seconds after the end of the turn.
         `headers` are added to the Authorization header; a header with the value None is removed. Raises `SubjectFailure` if the
         answer does not end in time. With `ok`, also raises `SubjectFailure` if the answer is not a success. If the proxy is busy
-        (429 or 503 with Retry-After), the request is sent again after the time in Retry-After, as real clients do. With `ok`,
-        these retries continue until the time limit of one answer has passed. Without `ok`, the retries continue for a few seconds
-        only. The retries stop if the proxy has sent a message to its app-server, because the answer may then come from a fault of
-        the model.
+        (429 or 503 with Retry-After), the request is sent again after the time in Retry-After, as real clients do. With `ok`, the
+        retries of a request to a busy proxy continue until the time limit of one answer has passed. Without `ok`, the retries of
+        a request to a busy proxy continue for a few seconds only. The retries stop if the proxy has sent a message to its
+        app-server, because the answer may then come from a fault of the model.
         """
         __tracebackhide__ = True
         self._claimed(capabilities_of(path, body))
@@ -382,7 +382,7 @@ def proxy_patience(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPat
 def silence(node: pytest.Item) -> float:
     """Return for how many seconds the model of a case is silent before its first word.
 
-    The time limit of an answer is longer by these seconds.
+    The time limit of an answer is longer by the time in which the model is silent.
     """
     marker = node.get_closest_marker("model")
     turns = marker.kwargs.get("turns", ()) if marker is not None else ()

@@ -48,8 +48,8 @@ def ends_turn(message: Any) -> bool:
 def turn_is_open(frames: Sequence[WireFrame]) -> bool:
     """Return True if the client started more turns than the server has ended.
 
-    The server reports the end of a v2 turn with v1 and v2 notifications. Therefore the number of ended turns is the larger one of
-    the v1 count and the v2 count.
+    The server reports the end of a v2 turn with v1 and v2 notifications. The number of ended turns is the larger one of two
+    counts: the ends in v1 notifications, and the ends in v2 notifications.
     """
     methods = [(frame.sender, frame.value.get("method")) for frame in frames if frame.kind in ("request", "notification")]
     started: int = sum(sender == "client" and method in SUBMISSIONS for sender, method in methods)

@@ -2,8 +2,8 @@
 
 The probe sends requests to the proxy, and notes its behaviour.
 
-A proxy that is given by its URL may have a real model behind it, which costs money. Such a proxy therefore gets only requests
-that need no model: the answer to the body `{}` shows if a route exists.
+A proxy that is given by its URL may have a real model behind it, which costs money. A proxy that is given by its URL gets only
+requests that need no model: the answer to the body `{}` shows if a route exists.
 """
 
 from __future__ import annotations

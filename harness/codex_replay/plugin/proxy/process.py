@@ -176,8 +176,8 @@ class RunningProxy:
         """Send requests until an answer is not a server error; raises `SubjectFailure` if this takes too long.
 
         If the configuration sets no path, `/readyz` and `/healthz` decide: status 503 means that the proxy is still starting,
-        status 200 that it is ready. If `/readyz` or `/healthz` has given one of these answers, the status of `/v1/models` does
-        not matter.
+        status 200 that it is ready. If `/readyz` or `/healthz` has answered with 503 or 200, the status of `/v1/models` does not
+        matter.
         """
         __tracebackhide__ = True
         began = time.monotonic()
@@ -250,7 +250,7 @@ class RunningProxy:
     def settled(self) -> bool:
         """Return True once no turn of an earlier case runs; False if a turn still runs after `SETTLES` seconds.
 
-        The wait comes before the next case and not after the previous case, because most turns end between the two.
+        The wait comes before the next case and not after the previous case, because most turns end between these cases.
         """
         if self._left and not self.wire.until(self._is_quiet, self._settled_by - time.monotonic(), self._left):
             return False

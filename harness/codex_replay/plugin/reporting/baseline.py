@@ -68,7 +68,7 @@ def _selected(config: pytest.Config) -> bool:
 def _looked_at(config: pytest.Config) -> bool:
     """Return True if every argument is the node id of a case.
 
-    The user then wants to see the failures of these cases, even known ones.
+    A user who names single cases wants to see their failures, even known failures.
     """
     words = [str(word) for word in config.args]
     return bool(words) and all("::" in word for word in words)
@@ -386,7 +386,9 @@ class Gate:
                 out.write_line(report.longreprtext)
         out.section("baseline")
         if self.stopped:
-            out.write_line(f"{self.path} was not updated: the run stopped early. Add --no-early-stop to update it.", red=True)
+            out.write_line(
+                f"{self.path} was not updated: the run stopped early. Add --no-early-stop to update the baseline.", red=True
+            )
         elif self.update:
             out.write_line(f"{self.path} lists {plural(self.checks, 'check')} in {plural(self.entries, 'group')} now.")
             if self.dropped:

@@ -6,7 +6,8 @@ Strategy. The schema bundle of a Codex version lists the items to cover. Each Co
 `coverage.json` and `unreachable.json`. `coverage.json` lists the paths at which frames contain enumerated values.
 `unreachable.json` lists the items that no offline run can cover, with the reasons. The function `seen` reads the frames of one
 connection and returns plain strings, which a worker process can send. The class `Coverage` adds up the strings of all passed
-cases. Therefore each covered item was sent or answered in a valid frame. This module does not depend on pytest.
+cases. Only frames of passed cases count, so each covered item was sent or answered in a valid frame. This module does not depend
+on pytest.
 """
 
 from __future__ import annotations

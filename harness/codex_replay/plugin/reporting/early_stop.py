@@ -6,8 +6,8 @@ does not count if it expects a failure, because a program that always fails pass
 number of remaining cases is smaller than the number of failed cases.
 
 The controller of pytest-xdist decides whether the run stops. Workers of pytest-xdist read no messages from the controller between
-two cases. Therefore the controller creates a stop file in the folder of the traces, and each worker looks for this file after
-each case.
+two cases. To stop the workers of pytest-xdist, the controller creates a stop file in the folder of the traces. Each worker looks
+for this file after each case.
 """
 
 from __future__ import annotations

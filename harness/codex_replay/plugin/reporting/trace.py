@@ -41,8 +41,8 @@ _OPAQUE = re.compile(
 def without_torn(text: str) -> str:
     """Return a truncated text without words that may be a part of a secret, because truncation can cut a secret in two.
 
-    The redactor recognises a whole token by its form or its name, but not half a token. Therefore a word with an ellipsis, or the
-    word after an ellipsis, is removed if it looks like a part of a token.
+    The redactor recognises a whole token by its form or its name, but not half a token. A word with an ellipsis, or the word
+    after an ellipsis, is removed if it looks like a part of a token.
     """
     if "..." not in text:
         return text
@@ -117,8 +117,8 @@ class TraceCollector:
     def _beginning(self, text: str, longest: int) -> tuple[str, int]:
         """Return the redacted beginning of a long text (`longest` characters or more), and the length of the whole text.
 
-        The redactor may miss a secret that is cut in two. Therefore this function redacts more text than it returns, and does not
-        return the text near the cut.
+        The redactor may miss a secret that is cut in two. To be safe, this function redacts more text than it returns, and does
+        not return the text near the cut.
         """
         if len(text) <= longest + 2 * MARGIN:
             text = self._redactor.text(text)

@@ -151,7 +151,7 @@ class CodexBackend:
         return found
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
-        """Wait until an answer of the backend waits at this gate. Return False if the time is over."""
+        """Wait until an answer of the backend waits at this gate. Return False if no answer waits at the gate after `seconds`."""
         return self._session.wait_at_gate(gate, seconds)
 
     def release(self, gate: str) -> None:

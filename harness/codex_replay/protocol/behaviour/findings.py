@@ -3,8 +3,8 @@
 Strategy. All cases run twice on the first version. Differences between two runs on the same version are noise: they are counted,
 but not reported for this case. If two runs of any case on the same version have frames in different orders, this order is noise
 in every case, because few runs show a race. A case without three comparable runs is listed under `not_compared`, with the reason.
-A case may declare that the real server has more than one correct behaviour. Findings from such cases alone are listed separately
-(`racy`).
+A case may declare that the real server has more than one correct behaviour. Findings that only cases with several correct
+behaviours show are listed separately (`racy`).
 
 The changes of all cases are merged: changes with the same rule, method and path become one finding. Equal changes of one
 member in several methods also become one finding. If one version sends no events of a family (`codex/event/*`), the changes of

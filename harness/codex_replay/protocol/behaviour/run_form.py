@@ -1,12 +1,12 @@
 """Convert the traffic of one run of a case to a form that can be compared with a run on another Codex version.
 
-Strategy: as in `codex_replay.protocol.recordings.compare`, output chunks are joined, so that frames become events. Then the
-events of a run are sorted into a canonical order, and normalised. Frames of the client and answers of the model are left out,
+Strategy: as in `codex_replay.protocol.recordings.compare`, output chunks are joined, so that frames become events. After this,
+the events of a run are sorted into a canonical order, and normalised. Frames of the client and answers of the model are left out,
 because the suite itself sends them. The position of every other event is kept, so that a changed order can be found.
 
-A result and an error get the same label, because both are replies. Therefore the two replies can be compared if one version
-answers a request and the other version refuses it. If a run ended early, `client` shows how many steps its client completed. The
-other run is compared up to the same step.
+A result and an error get the same label, because both are replies. If one version answers a request and the other version refuses
+it, the two replies are compared. If a run ended early, `client` shows how many steps its client completed. The other run is
+compared up to the same step.
 """
 
 from __future__ import annotations

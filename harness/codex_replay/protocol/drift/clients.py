@@ -2,10 +2,10 @@
 it.
 
 Strategy: clients without the capability use the plain schema bundle; clients with the capability use the experimental bundle
-(`experimental`). Therefore all messages are compared twice: once with the plain bundles, and once with the experimental bundles.
-If only one of these comparisons finds a change, the change concerns only the clients that use this bundle. If a part was removed
-only from the plain bundle, the part now requires the capability. If a part is new only in the plain bundle, clients with the
-capability already had this part. Changes inside experimental parts are found only in the experimental bundle. A change that
+(`experimental`). All messages of the protocol are compared twice: once with the plain bundles, and once with the experimental
+bundles. If only one of these comparisons finds a change, the change concerns only the clients that use this bundle. If a part was
+removed only from the plain bundle, the part now requires the capability. If a part is new only in the plain bundle, clients with
+the capability already had this part. Changes inside experimental parts are found only in the experimental bundle. A change that
 concerns all clients at some places, and only some clients at other places, becomes two findings.
 """
 

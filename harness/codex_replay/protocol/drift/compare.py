@@ -4,9 +4,9 @@ Strategy: the module `walk` visits all types of messages, and notes each change 
 change; the judgement depends on the sender of the message. A change in a type that many methods share is one finding with many
 places.
 
-A Codex version may keep a part of its protocol for clients that declare a capability (module `experimental`). Such a version has
-a second, experimental bundle, which applies to clients with the capability. Therefore the experimental bundles of both versions
-are also compared, and the module `clients` determines which clients notice each change.
+A Codex version may keep a part of its protocol for clients that declare a capability (module `experimental`). For clients with
+this capability, the Codex version has a second, experimental bundle. The experimental bundles of both versions are also compared,
+and the module `clients` determines which clients notice each change.
 
 The module `shapes.compare` compares two types, and `shapes.read` finds the values that a schema accepts. The module `findings`
 has the result, `report` converts it to JSON, and `users` finds the recordings that a change affects.

@@ -47,7 +47,7 @@ def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
 def only_read(drift: Drift, read: Sequence[str]) -> Drift:
     """Return the drift without changes in messages of the server that the client does not read.
 
-    All changes in messages of the client are kept.
+    All changes in messages of the client stay in the drift.
 
     A line of `read` is a method, or a method and paths of the fields that the client reads ("thread/start $.result.thread.id").
     A change matches a path if it concerns the field, a part of the field, or an object that contains the field.

@@ -3,14 +3,14 @@ turn.
 
 Strategy: a turn is followed from `turn/started` to the frame that reports its status. The request whose result names a turn opens
 the turn. If no result names the turn, the last request before the turn in its thread opens the turn. A notification that names a
-thread but no turn normally counts as an effect of requests. Such a notification does not count if no request had named its thread
-after the thread was opened. Threads that the server opens for itself are ignored. A notification that names no thread counts as
-an effect of requests if it always came while a request was unanswered. A request that names no thread may have effects in all
-threads. A request is assumed to have effects in all threads if, during each such request, an idle thread repeated messages that
-it had also sent without a request. A request whose result names the running turn steers this turn. If only one request came
-during an interrupted turn, this request interrupted the turn. The effects of the interrupt are the notifications that came
-between this request and the end of the turn, in each interrupted turn. A conclusion counts only if no recording contradicts it. A
-row for which no recording has evidence is left out of the table, and reported as missing.
+thread but no turn normally counts as an effect of requests. A notification does not count as an effect of requests if no request
+had named its thread after the thread was opened. Threads that the server opens for itself are ignored. A notification that names
+no thread counts as an effect of requests if it always came while a request was unanswered. A request that names no thread may
+have effects in all threads. A request is assumed to have effects in all threads if, during each such request, an idle thread
+repeated messages that it had also sent without a request. A request whose result names the running turn steers this turn. If only
+one request came during an interrupted turn, this request interrupted the turn. The effects of the interrupt are the notifications
+that came between this request and the end of the turn, in each interrupted turn. A conclusion counts only if no recording
+contradicts it. A row for which no recording has evidence is left out of the table, and reported as missing.
 """
 
 from __future__ import annotations

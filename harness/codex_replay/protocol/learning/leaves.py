@@ -1,6 +1,6 @@
 """Find the leaves (values without members) in which two normalised values differ, with their paths.
 
-Masks are learnt from these leaves.
+The module `masks` learns masks from the differing leaves.
 """
 
 from __future__ import annotations

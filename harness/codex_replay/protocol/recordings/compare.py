@@ -59,7 +59,7 @@ class Difference:
 
     `a` and `b` are the frame numbers (None if missing). `path` is the JSON path inside the frame ("$" for the whole frame).
     `left` and `right` are the normalised values at this path (None if missing). `only` is "a" or "b" if only one of the two
-    frames has a value at that path. A member with the value null, and a missing member, are also different.
+    frames has a value at that path. A member with the value null differs from a missing member.
     """
 
     kind: str
@@ -132,7 +132,7 @@ def normal_form_by(frames: Iterable[Frame], table: Any, replies_first: bool = Fa
 
 
 def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """After the first close frame of a WebSocket, replace the rest of the closing by one end of the connection by the server.
+    """After the first close frame of a WebSocket, replace all further closing events by one: the server ends the connection.
 
     After a close frame, both sides close the connection. Timing decides which side closes first, if the close frame of the other
     side still arrives, and if a side resets the connection.
@@ -285,8 +285,9 @@ def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any,
 
     If one of the events also has its exact text, also return the path and the two texts.
 
-    A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes. Otherwise the payload is stored as
-    text, with the value as `view`. A direct comparison of a value with a text would find no common parts.
+    A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes. If encoding the value gives other
+    bytes, the payload is stored as text, with the value as `view`. A direct comparison of a value with a text would find no
+    common parts.
     """
     for kind, name in _VALUES:
         sides = one.get(kind), other.get(kind)

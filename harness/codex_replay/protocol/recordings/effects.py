@@ -1,9 +1,9 @@
 """List the effects that replaying a recording against a real server can have on this machine: commands, patches, programs.
 
 A cassette may come from somebody else. In a recording, the model requests commands, and the client sends its approval policy, its
-sandbox and its "accept". A real server runs these commands, with this policy and sandbox. Therefore a user should read a cassette
-before replaying it. Tools that are known to have no effect are left out; unknown tools count, because each version of Codex has
-different tools.
+sandbox and its "accept". A real server runs the commands of a recording, with the recorded policy and sandbox. A user should read
+a cassette before replaying it against a real server. Tools that are known to have no effect are left out; unknown tools count,
+because each version of Codex has different tools.
 
 Source: docs/contract/real-0.92.md, sections 2 to 4 (the tools of 0.92.0, `command/exec`, the configuration that a client may
 send).

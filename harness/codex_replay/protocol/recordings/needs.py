@@ -1,7 +1,7 @@
 """List what a recording needs but an empty home folder lacks: MCP servers, skills, files, a login, a repository.
 
-`codex-replay replay` prints these needs at its start, so that the user understands differences that a missing part causes. The
-list lacks needs that a recording does not show, such as files that a command reads, and enabled features.
+`codex-replay replay` prints the needs of a recording at its start, so that the user understands differences that a missing part
+causes. The list lacks needs that a recording does not show, such as files that a command reads, and enabled features.
 
 Source: docs/contract/real-0.92.md, section 4 (skills, MCP servers, accounts), section 2 (patches and images).
 """

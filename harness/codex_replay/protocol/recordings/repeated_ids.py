@@ -1,8 +1,8 @@
 """Group differences with one cause: an id that differs in one frame also differs in every other frame that contains it.
 
 For example, if one of two recordings has an additional turn, the ids of all later turns differ, in all frames of these turns. A
-list of all these differences would hide the cause behind dozens of lines such as `"2" and "3"`. Therefore only the first
-difference of each id is listed, and the others are counted.
+list of all these differences would hide the cause behind dozens of lines such as `"2" and "3"`. Of the differences of each id,
+only the first is listed, and the others are counted.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A response of the Responses API repeats the settings of the request. A setting that the request omits gets its documented default.
 The defaults are from the type `Response` of the openai package (copied to data/openai-*), and from the API reference, "Create a
-model response". Clients need these settings: langchain-openai, for example, parses a streamed text by the response's
+model response". Clients need the settings in a response: langchain-openai, for example, parses a streamed text by the response's
 `text.format`. Codex reads no settings, and the recordings of Codex contain none.
 """
 

@@ -2,10 +2,11 @@
 
 Strategy: the schemas of a bundle allow additional keys (no ``additionalProperties: false``), so plain validation never reports an
 unknown key. The function `extract` returns a copy of a schema in which objects forbid additional keys, unless they explicitly
-allow them. A value that matches this copy is valid *and* known, so one check is enough for a correct frame. Maps stay open:
-objects whose ``additionalProperties`` is true or a schema, and schemas that are ``true``. In this copy, a oneOf or anyOf can be
-too strict if a value matches two open members at the same time. In such a case, `codex_replay.protocol.schema.explain` decides.
-Each member of a union also allows the keys of the schema around the union (`codex_replay.protocol.schema.union_keys`).
+allow them. A value that matches the copy from `extract` is valid *and* known, so one check is enough for a correct frame. Maps
+stay open: objects whose ``additionalProperties`` is true or a schema, and schemas that are ``true``. In the copy from `extract`,
+a oneOf or anyOf can be too strict if a value matches two open members at the same time; then
+`codex_replay.protocol.schema.explain` decides. Each member of a union also allows the keys of the schema around the union
+(`codex_replay.protocol.schema.union_keys`).
 
 To keep validators small, `extract` copies only a type and the types that it refers to. `extract` also applies corrections: at a
 few places, the real binary differs from the schemas that it generates.

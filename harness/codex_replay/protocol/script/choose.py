@@ -5,7 +5,7 @@ The fake backend and the fake Codex both use this module.
 A turn with a matching `match` is preferred to a turn without `match`. Among several equally good turns, the first unused turn is
 chosen (docs/scripts.md).
 
-A script may have turns for a thousand cases, each with its own marker (a unique word in the prompt). Therefore each text of a
+A script may have turns for a thousand cases, each with its own marker (a unique word in the prompt). To be fast, each text of a
 request is searched once for all markers, and not once for each turn. The markers found in a text are cached, because most texts
 of a request (instructions, permissions) are repeated in the next request. This module is pure: it uses no files, sockets or
 clocks.

@@ -1,7 +1,7 @@
 """Define the keys of a script, its turns and its items: names, types, and the error for an invalid key.
 
-The tables in this module define the whole format (docs/scripts.md). `codex_replay.protocol.script.script` reads scripts with
-these tables.
+The tables in this module define the whole format (docs/scripts.md). `codex_replay.protocol.script.script` reads scripts with the
+tables of this module.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Read JSON into a type like Rust's serde_json, with the same error messages and positions.
 
 The real server reads the arguments of tool calls with serde_json, and sends its error messages to the model. Strategy: one pass
-over the bytes, like serde_json. Therefore the first error of syntax or type is reported, with the same line and column (in bytes)
-as by serde_json. The expected type is given by a name, the form: string, boolean, u64, or a `struct` or `enum` of the table
+over the bytes, like serde_json, so that the first error of syntax or type is reported with the same line and column (in bytes) as
+by serde_json. The expected type is given by a name, the form: string, boolean, u64, or a `struct` or `enum` of the table
 forms.json. In a form, `?` marks a value that may be null or absent, and `[form]` marks a list.
 """
 

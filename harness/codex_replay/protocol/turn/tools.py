@@ -19,9 +19,9 @@ _IN_DOUBLE = '$`"\\'
 
 
 class BadArguments(ValueError):
-    """The arguments of a call cannot be used.
+    """The arguments of a tool call are invalid.
 
-    The text is the part after "failed to parse ...: " in the real Codex's output to the model.
+    The text of the exception is the part after "failed to parse ...: " in the real Codex's output to the model.
     """
 
 

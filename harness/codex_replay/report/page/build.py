@@ -7,7 +7,8 @@ immediately. The page has the traces of all failed, known and skipped cases, but
 
 All texts in frames and messages are untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can close its
 HTML element. The script shows data only as text nodes, never as markup. The content security policy of the page allows only this
-script and this style sheet (by their hashes). It forbids connections, and markup that is made from strings (trusted types).
+script and this style sheet (by their hashes). The content security policy forbids connections, and markup that is made from
+strings (trusted types).
 
 Equal data give a page with equal bytes."""
 
@@ -206,7 +207,7 @@ def _fill(out: IO[str], data: Mapping[str, Any], chunks: Iterable[tuple[str, byt
 def _policy(style: str, script: str) -> str:
     """Return the content security policy of the page.
 
-    It allows only this script and this style sheet; connections, forms and markup from strings are forbidden.
+    The policy allows only this script and this style sheet; connections, forms and markup from strings are forbidden.
     """
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "

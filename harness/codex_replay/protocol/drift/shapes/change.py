@@ -45,7 +45,7 @@ class Here(NamedTuple):
     local: Path
 
     def at(self, step: Step) -> Here:
-        """Return the position after one more step."""
+        """Return the position after one more step of the path."""
         return Here(self.owner, (*self.local, step))
 
 

@@ -1,10 +1,10 @@
 """Compare two schemas: list the changes from the first schema to the second, with their places.
 
-Strategy: the comparison starts at the roots of both schemas and follows both at the same time. Therefore the comparison sees only
-values that can occur in a message, and ignores the names of definitions. The result of the comparison is a graph of pairs of
-types. Each pair is compared once, and refers to the pairs of its members; a pair may refer to itself. Then a breadth-first search
-from each root finds the changed pairs, so the shortest path to a change comes first. The changes do not depend on the sender of a
-message; the module `rules` judges them.
+Strategy: the comparison starts at the roots of both schemas and follows both at the same time. The comparison sees only values
+that can occur in a message, and ignores the names of definitions. The result of the comparison is a graph of pairs of types. Each
+pair is compared once, and refers to the pairs of its members; a pair may refer to itself. A breadth-first search from each root
+finds the changed pairs, so the shortest path to a change comes first. The changes do not depend on the sender of a message; the
+module `rules` judges them.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class Comparer:
     def _place(self, old: Any, new: Any, here: Here) -> Iterator[Part]:
         """Compare two schemas at one place.
 
-        If null becomes allowed or forbidden, the change belongs to this place. Every other change belongs to the pair of types.
+        If null becomes allowed or forbidden, the change is stored for this place only. Every other change is stored once for the
+        pair of types.
         """
         if self._same.equal(old, new):
             return

@@ -1,9 +1,9 @@
 """Convert each schema to the shape of the values that it allows.
 
-Strategy: references are followed. Therefore the name and the document of a definition do not matter, and an inline schema equals
-a referenced schema. Nested unions become one union; `oneOf` and `anyOf` are both read as "one of these". The members of ``allOf``
-are intersected, and a union is intersected with the keywords next to it. Properties and items are read only on demand, because
-types are recursive.
+Strategy: references are followed. Because references are followed, the name and the document of a definition do not matter, and
+an inline schema equals a referenced schema. Nested unions become one union; `oneOf` and `anyOf` are both read as "one of these".
+The members of ``allOf`` are intersected, and a union is intersected with the keywords next to it. Properties and items are read
+only on demand, because types are recursive.
 """
 
 from __future__ import annotations

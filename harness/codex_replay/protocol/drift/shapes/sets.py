@@ -86,7 +86,7 @@ def _merged(a: Array, b: Array) -> Array:
 def _merged_objects(a: Object, b: Object) -> Object:
     """Return objects that have the properties of both shapes.
 
-    Rust's serde makes such objects from a struct and an enum (`flatten`).
+    For example, Rust's serde joins the properties of a struct and an enum in one object (`flatten`).
     """
     properties = {**a.properties}
     for name, node in b.properties.items():
