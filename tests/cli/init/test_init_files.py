@@ -101,7 +101,7 @@ def test_what_exists_is_kept_even_if_it_came_in_between(tmp_path: Path) -> None:
 
 def test_a_pyproject_that_is_no_utf_8_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_bytes(b"# \xff\n")
-    with pytest.raises(Unable, match=r"pyproject.toml is not UTF-8"):
+    with pytest.raises(Unable, match=r"pyproject.toml is not encoded as UTF-8"):
         configuration_file(tmp_path, "proxy", TABLE, Configuration())
 
 

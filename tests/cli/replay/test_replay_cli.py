@@ -135,7 +135,7 @@ def test_answers_that_were_cut_for_size_cannot_stand_for_the_model(tmp_path: Pat
     (tmp_path / "cut.ndjson").write_text("".join(lines))
     done = replay(tmp_path / "cut.ndjson", "--app-server", wrong("hang").replace("hang", "{listen}"))
     assert done.returncode == 2
-    assert "cannot be replayed; give --script" in done.stderr
+    assert "cannot be replayed; add --script" in done.stderr
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"turns": 1}'])

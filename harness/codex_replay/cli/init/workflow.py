@@ -98,8 +98,8 @@ def workflow(folder: Path, configuration: str, package: str, placeholder: bool) 
     elif _is_package(folder / "pyproject.toml"):
         text += "      - run: python -m pip install .\n"
     if text.endswith(_BEGIN):
-        text += "      # Install or build here whatever the configured command needs.\n"
-    note = "      # A placeholder: write the source of codex-replay, such as a git URL or your own package.\n"
+        text += "      # Install or build here everything that the configured command needs.\n"
+    note = "      # A placeholder: replace it by the source of codex-replay, such as a git URL or your own package.\n"
     report = "codex-replay-report" if below == "." else f"{below}/codex-replay-report"
     return text + _END.format(package=_quoted(package), placeholder=note if placeholder else "", report=_quoted(report))
 
