@@ -1,7 +1,7 @@
 """codex-replay: record real Codex traffic, replay it byte for byte, and check that clients still speak the protocol.
 
-The names in `__all__` are the public API; docs/api.md describes them. All other names in this package are private. A name is
-imported when it is first used, so that `import codex_replay` costs little; `__init__.pyi` has the types.
+The names in `__all__` are the public API; docs/api.md describes them. All other names in the package `codex_replay` are private.
+A name is imported when it is first used, so that `import codex_replay` costs little; `__init__.pyi` has the types.
 """
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ __all__ = sorted(_PLACES)
 
 
 def _data_reader() -> "Any":
-    """Return the reader of the packaged data, for modules that themselves open no files."""
+    """Return the function that reads the data files of the package; modules of `core` do not open files."""
     from codex_replay.shell.files import version_data
 
     return version_data

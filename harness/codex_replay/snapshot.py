@@ -1,13 +1,16 @@
-"""Snapshots of conversations in your own repository, with syrupy.
+"""Snapshots of conversations in your own repository, with syrupy:
+
+`pytest --snapshot-update` writes the snapshot to `__snapshots__/<test file>/<test>.conversation.txt`. docs/snapshots.md explains
+snapshots. The fixture `codex_snapshot` is syrupy's `snapshot` with the extension `ConversationSnapshot`. Secrets are redacted
+before a snapshot is written or printed.
+
+Example:
 
     def test_my_client(fake_codex, codex_snapshot):
         fake_codex.script(["Hello."])
         MyClient(fake_codex.command).ask("Hi")
         assert fake_codex.conversation == codex_snapshot
-
-`pytest --snapshot-update` writes `__snapshots__/<test file>/<test>.conversation.txt`; docs/snapshots.md explains it. The fixture
-`codex_snapshot` is syrupy's `snapshot` with the extension `ConversationSnapshot`. Redaction comes before writing and before
-printing."""
+"""
 
 from __future__ import annotations
 
@@ -36,9 +39,8 @@ class ConversationSnapshot(SingleFileSnapshotExtension):
     """The syrupy extension that compares conversations: redacted, normalised, and written as text.
 
     The compared value is `fake_codex.conversation`, `codex_backend.conversation`, the path of a cassette, an open cassette, or a
-    list of frames; TypeError for any other value. Set `literals` and `paths` in a subclass, in the form of `Redactor`'s
-    arguments: your own
-    secrets and folders, each with its replacement.
+    list of frames. Any other value raises `TypeError`. To redact your own secrets and folders, set `literals` and `paths` in a
+    subclass. Both have the form of the arguments of `Redactor`.
     """
 
     file_extension = "conversation.txt"

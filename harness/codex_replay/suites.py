@@ -1,6 +1,8 @@
-"""The pytest plugin of the suites: options, fixtures and reports for cases. Load it with `pytest -p codex_replay.suites`.
+"""The pytest plugin of the suites: options, fixtures and reports for cases.
 
-`codex-replay run` loads it automatically. The plugin that is installed for every run has only the fixtures `fake_codex`,
+Load this plugin with `pytest -p codex_replay.suites`.
+
+`codex-replay run` loads this plugin automatically. Without this module, pytest loads only codex-replay's fixtures `fake_codex`,
 `codex_backend` and `codex_snapshot`."""
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Register the hooks module here. If an option named it, pytest would rewrite its assertions."""
+    """Register the hooks module here. If `-p` named the hooks module directly, pytest would rewrite its assertions."""
     from codex_replay.plugin import hooks
 
     pluginmanager.register(hooks, "codex-replay-hooks")

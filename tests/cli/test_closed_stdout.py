@@ -99,4 +99,4 @@ def test_a_stdout_that_is_full_is_a_sentence(folder: Path, verb: str) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(argv, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "codex-replay: stdout cannot be written (No space left on device).\n"
+    assert done.stderr == "codex-replay: writing to stdout failed (No space left on device).\n"

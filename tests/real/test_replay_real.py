@@ -145,7 +145,8 @@ def test_what_the_home_of_the_replay_does_not_have_is_said_beforehand() -> None:
         [PROGRAM, "replay", cassette, "--app-server", f"codex@{VERSION}"], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 1
-    assert "The home of a replay may lack what this recording needs: 1 skill (/home/user/skills/whistle/SKILL.md)." in done.stderr
+    needs = "The home folder of a replay may lack parts that this recording needs: 1 skill (/home/user/skills/whistle/SKILL.md)."
+    assert needs in done.stderr
 
 
 def test_a_request_more_than_was_recorded_is_told(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ _SHORT = {"resolve": "Looking up", "download": "Downloading", "check": "Checking
 
 
 class _Failure(click.ClickException):
-    """An error of the command: a sentence on stderr, and exit status 2."""
+    """An error of the command: it prints a sentence on stderr, and exits with status 2."""
 
     exit_code = 2
 
@@ -45,7 +45,7 @@ def group() -> None:
 def install(version: str, as_json: bool) -> None:
     """Install Codex VERSION (such as 0.92.0) for this platform, and print the path of its binary.
 
-    Takes the npm package through your npm client, checks its SHA-512, and keeps only this platform's files. Has
+    Downloads the npm package with your npm client, checks its SHA-512, and keeps only the files for this platform. Has
     no effect if that version is installed and intact.
     """
     try:
@@ -54,7 +54,7 @@ def install(version: str, as_json: bool) -> None:
     except CodexInstallError as error:
         raise _failure(str(error), as_json) from None
     except KeyboardInterrupt:
-        text = f"The install of Codex {version} was interrupted; nothing was installed: run the command again."
+        text = f"The install of Codex {version} was interrupted, and nothing was installed. Run the command again."
         raise _failure(text, as_json) from None
     if as_json:
         _emit({"event": "installed", "version": version, "path": str(path)})
@@ -65,7 +65,7 @@ def install(version: str, as_json: bool) -> None:
 @group.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each version.")
 def list_(as_json: bool) -> None:
-    """List the versions that are installed or added, with their data; mark the damaged ones."""
+    """List the versions that are installed or added, with their data; mark damaged versions."""
     found = list_installed()
     without = sorted({*version_data.added()} - {it.version for it in found})
     for version in without:
@@ -86,7 +86,7 @@ def list_(as_json: bool) -> None:
 
 @group.command()
 @click.argument("version")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: version, path.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with the keys version and path.")
 def path(version: str, as_json: bool) -> None:
     """Print the path of the installed binary of VERSION; exit status 2 if it is not installed."""
     try:
@@ -117,7 +117,7 @@ def _emit(value: dict[str, object]) -> None:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the install as Ctrl-C does: the install removes its unfinished files first."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that the install removes its unfinished files before it ends."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -160,7 +160,9 @@ def _plain_lines() -> Callable[[Step], None]:
 
 
 def _throttle(every: int) -> Callable[[Step], bool]:
-    """Return a filter for steps: True for the first step of each stage, and after every `every` bytes of a download."""
+    """Return a filter for progress steps: it returns True for the first step of each stage, and after every `every` bytes of a
+    download.
+    """
     last: list[Step] = []
 
     def due(step: Step) -> bool:
@@ -175,7 +177,7 @@ def _throttle(every: int) -> Callable[[Step], bool]:
 
 @contextlib.contextmanager
 def _bar() -> Iterator[Callable[[Step], None]]:
-    """A progress bar on stderr; for a download of unknown size it shows bytes and speed."""
+    """A progress bar on stderr; for a download of unknown size, the bar shows bytes and speed."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(20), DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn())

@@ -35,15 +35,15 @@ SHOWN = 8
 @click.option(
     "--jobs", default=2, show_default=True, type=click.IntRange(1), help="The number of cases that run at the same time."
 )
-@click.option("-k", "chosen", default="", metavar="EXPR", help="Run only the cases that match, as in pytest.")
+@click.option("-k", "chosen", default="", metavar="EXPR", help="Run only the cases that match, like pytest's -k.")
 @click.option("--json", "as_json", is_flag=True, help="Print learnt.json.")
 @sentences
 def command(version: str, runs: int, wait: float, jobs: int, chosen: str, as_json: bool) -> None:
-    """Make the schema bundles, tables and recordings of Codex VERSION. All of these are made from the binary of VERSION, offline.
+    """Make the schema bundles, tables and recordings of Codex VERSION. The binary of VERSION generates all of this data, offline.
 
-    Installs VERSION, asks it for its schemas, methods and configuration keys, runs the suite on it, and learns from the
-    differences between the runs. Takes about half an hour. Finished steps are kept: after an interrupt, run the command again to
-    continue.
+    Installs VERSION, asks its binary for schemas, methods and configuration keys, runs the suite several times, and learns from
+    the differences between the runs. The command takes about half an hour. Finished steps are kept: after an interrupt, run the
+    command again to continue.
     """
     if why := no_expression(chosen):
         raise Unable(why)
@@ -69,7 +69,7 @@ def command(version: str, runs: int, wait: float, jobs: int, chosen: str, as_jso
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @sentences
 def remove(version: str, as_json: bool) -> None:
-    """Remove the data that `codex add` made for VERSION; the installed binary and the kept runs stay in the cache."""
+    """Remove the data that `codex add` made for VERSION; the installed binary and the recorded runs stay in the cache."""
     try:
         check_version(version)
     except CodexInstallError as error:
@@ -85,7 +85,7 @@ def remove(version: str, as_json: bool) -> None:
 
 
 def state(version: str) -> str:
-    """Return the state of a version, for `codex list`: its installed parts and its added tables."""
+    """Return the state of a version for `codex list`: the installed parts and the added tables."""
     if version in version_data.packaged():
         return "packaged"
     learnt = adding.learnt(version)
@@ -137,7 +137,7 @@ def summary(learnt: dict[str, Any], place: Path) -> str:
 
 
 class _Lines:
-    """Progress as lines on stderr: each stage, and its count every `EVERY` seconds."""
+    """Print progress lines on stderr: one for each stage, and the count of the stage every `EVERY` seconds."""
 
     def __init__(self) -> None:
         self._what, self._last = "", 0.0

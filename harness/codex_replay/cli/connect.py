@@ -1,4 +1,4 @@
-"""`codex-replay connect`: an app-server over WebSocket, as a program on stdio."""
+"""`codex-replay connect`: connect stdin and stdout to an app-server that speaks WebSocket."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from codex_replay.shell.rpc.bridge import SCHEMES, CannotConnect, Started, bridg
 @click.argument("words", nargs=-1, required=True, metavar="URL | -- CMD [ARGS]...")
 @sentences
 def command(words: tuple[str, ...]) -> None:
-    """Use an app-server that speaks WebSocket as a program on stdio.
+    """Connect stdin and stdout to an app-server that speaks WebSocket.
 
     URL is ws://HOST:PORT, wss://HOST or unix://PATH of a running server. If CMD is given, CMD is started with the additional
-    arguments `--listen ws://127.0.0.1:PORT`, and ended when stdin ends. Each line of stdin is sent as a message; each message is
-    printed as a line.
+    arguments `--listen ws://127.0.0.1:PORT`, and ended when stdin ends. Each line of stdin is sent to the server as a message;
+    each message of the server is printed as a line.
 
-    Exit status: 0 if stdin ended, 1 if the server closed the connection, 2 if the connection could not be made.
+    Exit status: 0 if stdin ended, 1 if the server closed the connection, 2 if connecting failed.
     """
     signal.signal(signal.SIGTERM, _leave)
     try:
         if words[0].startswith(SCHEMES):
             if len(words) > 1:
-                raise Unable(f"After {words[0]} no argument is expected; remove {words[1]!r}.")
+                raise Unable(f"No argument is expected after {words[0]}; remove {words[1]!r}.")
             status = _pass(words[0])
         else:
             with Started(words) as server:

@@ -17,13 +17,13 @@ from codex_replay.shell.doctor import DoctorFinding, examine
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--real", is_flag=True, help="Also require the programs that only the real Codex needs.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: doctor, well, checks.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with the keys doctor, well and checks.")
 @sentences
 def command(real: bool, as_json: bool) -> None:
     """Check this environment and explain how to fix it.
 
-    Exit status: 0 if everything that is needed is installed, 1 if something is missing or broken. Programs that only the real
-    Codex needs, and optional programs, are listed but do not change the exit status, unless --real is given.
+    Exit status: 0 if all required parts are installed, 1 if a part is missing or broken. Missing programs that are optional, or
+    that only the real Codex needs, do not change the exit status. With --real, the programs for the real Codex are required.
     """
     needed = {"always", "real"} if real else {"always"}
     found: list[DoctorFinding] = []

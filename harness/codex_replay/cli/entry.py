@@ -1,4 +1,4 @@
-"""The program `codex-replay`: an interrupt ends it with one sentence, even while it is still loading."""
+"""The program `codex-replay`; an interrupt ends the program with one sentence, even while modules are still loading."""
 
 from __future__ import annotations
 

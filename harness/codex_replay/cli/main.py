@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
     """A group whose commands are imported at first use, so that `codex-replay record` starts immediately."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program. Output without a reader (`>&-`, `| head`) is dropped; the exit status stays correct."""
+        """Run the program. Output that nobody reads (`>&-`, `| head`) is dropped, and the exit status stays correct."""
         if sys.stdout is None or sys.stdout is sys.__stdout__:  # otherwise it is the exception of a caller, who handles it
             sys.stdout = patient(sys.stdout)
         if sys.stderr is sys.__stderr__:
@@ -54,13 +54,13 @@ class LazyGroup(click.Group):
         except OSError as error:
             if error is not failure():
                 raise
-            click.echo(f"codex-replay: stdout cannot be written ({error.strerror}).", err=True)
+            click.echo(f"codex-replay: writing to stdout failed ({error.strerror}).", err=True)
             raise SystemExit(2) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb.
 
-        After an interrupt, the exit status is that of a process that a signal ended, as in shells, because status 1 is a verdict.
+        After an interrupt, the exit status is 128 plus the number of the signal, as in shells, because status 1 is a verdict.
         """
         try:
             return super().invoke(ctx)
@@ -69,14 +69,18 @@ class LazyGroup(click.Group):
             raise SystemExit(STATUS) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb. For an unknown name, suggest the most similar verb: click alone knows only the loaded verbs."""
+        """Find the verb.
+
+        For an unknown name, suggest the most similar verb; click itself would compare only with the verbs that are already
+        loaded.
+        """
         near = difflib.get_close_matches(args[0], VERBS, 1)
         if args[0] not in VERBS and near:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the verbs, in the order of the table."""
+        """List the verbs in the order of the table of verbs."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -88,7 +92,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table of verbs, each with its one-line help."""
+        """Write the table of all verbs for `--help`, each with one line of help."""
         with formatter.section("Commands"):
             formatter.write_dl([(verb, line) for verb, (_, _, line) in VERBS.items()])
 

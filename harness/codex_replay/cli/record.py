@@ -1,4 +1,4 @@
-"""`codex-replay record`: a transparent tee in front of an app-server, usable as any client's codex command."""
+"""`codex-replay record`: run an app-server and record its traffic; clients use this command as their codex command."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SEAMS = ("rpc", "rpc.client", "rpc.server", "http", "http.client", "http.server"
 
 
 def write_out(text: str) -> None:
-    """Write one sentence to stderr, unbuffered, because the recorded server writes to the same stderr."""
+    """Write one sentence to stderr without buffering, because the recorded server writes to the same stderr."""
     from codex_replay.core.redact.sentence import sentence
 
     os.write(2, f"codex-replay record: {sentence(text)}\n".encode("utf-8", "surrogateescape"))
@@ -60,11 +60,11 @@ class Options(NamedTuple):
 
     @property
     def unstarted(self) -> str:
-        """Return the last sentence of an error message: it states that CMD was not started."""
+        """Return the last sentence of an error message, which states that CMD was not started."""
         return f"{self.command[0]} was not started." if self.command else "Nothing was started."
 
     def write_out(self, text: str) -> None:
-        """Write one sentence to stderr, without the literals."""
+        """Write one sentence to stderr, without the user's own secrets."""
         write_out(without(text, self.literals) if self.literals else text)
 
     def stop(self, status: int, text: str) -> NoReturn:
@@ -74,17 +74,19 @@ class Options(NamedTuple):
 
 
 def case_of(out: str) -> str:
-    """Return the default case name of a recording to `out`: the file's name without number or process id."""
+    """Return the default case name of a recording to the file `out`: the file name without a number or process id."""
     return os.path.splitext(os.path.basename(out))[0].replace("{pid}", "").strip("-_.") or "recorded"
 
 
 def redactor_for(directory: str, literals: Mapping[str, str] | None = None, places: Mapping[str, str] | None = None) -> Redactor:
-    """Return the redactor of a recording: for secrets of every kind, the user's own secrets, the user's home, and `directory`
-    (the command's).
+    """Return the redactor for a recording.
 
-    `places` are more paths, each with its replacement.
+    The redactor replaces secrets of all kinds, the user's own secrets, the user's home folder, and `directory`, the working
+    directory of the command.
 
-    Raises ValueError if a directory cannot be replaced, `BadLiteral` if one of the `literals` cannot be redacted.
+    `places` has more paths, each with its replacement.
+
+    Raises ValueError if a directory cannot be replaced, and `BadLiteral` if one of the `literals` cannot be redacted.
     """
     home = os.path.expanduser("~").rstrip("/")
     paths = {home: "/home/user"} if home.startswith("/") else {}
@@ -94,7 +96,7 @@ def redactor_for(directory: str, literals: Mapping[str, str] | None = None, plac
 
 
 def header_for(options: Options, redactor: Redactor) -> Header:
-    """Return the header: two recordings of the same conversation have the same header."""
+    """Return the header of the cassette; two recordings of the same conversation get equal headers."""
     version = options.codex or version_of(options.command) or UNKNOWN
     argv = [os.fsencode(word).decode("utf-8", "replace") for word in redactor.argv(options.command)]
     origin = {"rpc": "recorded"} if options.command else {}
@@ -111,7 +113,7 @@ def header_for(options: Options, redactor: Redactor) -> Header:
 
 
 def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
-    """Return the cassette to record to, with its header written; exit with an error message if it cannot be created."""
+    """Create the cassette, write its header, and return it; if this fails, exit with an error message."""
     from codex_replay.shell.cassettes.rewrite import HEADER_ROOM, WholeWriter
 
     try:
@@ -137,14 +139,14 @@ def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
 
 
 def give_back(writer: WholeWriter) -> None:
-    """Remove a cassette to which nothing was recorded."""
+    """Remove the cassette if nothing was recorded."""
     writer.abandon()
     if os.path.isfile(writer.path):  # and not a device
         os.unlink(writer.path)
 
 
 def open_http(options: Options, writer: WholeWriter, log: Log, redactor: Redactor) -> HttpRecorder | None:
-    """Start and return the recorder of the http seam if the options request one; ends the program with a message on failure."""
+    """If the options request it, start and return the recorder for HTTP traffic; on failure, end the program with a message."""
     if options.upstream is None:
         return None
     from codex_replay.shell.http.recorder import HttpRecorder
@@ -160,14 +162,17 @@ def open_http(options: Options, writer: WholeWriter, log: Log, redactor: Redacto
 
 
 def serve(http: HttpRecorder) -> None:
-    """Record only the http seam, until a signal; print the address on stdout as the fake backend does."""
+    """Record only HTTP traffic, until a signal ends the command; print the address on stdout like the fake backend."""
     sys.stdout.write(json.dumps({"url": http.url, "pid": os.getpid()}) + "\n")
     sys.stdout.flush()
     http.run()
 
 
 def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | None) -> int:
-    """Run and record CMD, and its http seam if the options request this; return the exit status of CMD."""
+    """Run CMD and record its JSON-RPC traffic, and its HTTP traffic if the options request this.
+
+    Return the exit status of CMD.
+    """
     env = impersonate.original_environment() or dict(os.environb)
     command = list(options.command)
     if http is not None:
@@ -193,7 +198,7 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
 
 
 def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
-    """Finish the cassette: remove and report the secrets that were streamed in chunks; return False if a secret remains."""
+    """Finish the cassette: remove secrets that were streamed in chunks, and report them. Return False if a secret remains."""
     from codex_replay.shell.cassettes.rewrite import secrets_text
 
     log.close()
@@ -205,14 +210,14 @@ def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
     except Exception as error:  # the status of what was recorded must reach the client, whatever happens here
         literal = " --literal TEXT" if options.literals else ""
         options.write_out(
-            f"{writer.path}: the search for secrets that were streamed in chunks failed ({error!r}); "
-            f"run `codex-replay cassette redact {writer.path}{literal} --out FILE`, and keep only that FILE."
+            f"{writer.path}: the search for secrets that were streamed in chunks failed ({error!r}). Run `codex-replay "
+            f"cassette redact {writer.path}{literal} --out FILE`, and keep only that FILE."
         )
         return False
     if rewritten.secrets:
         options.write_out(
-            f"{writer.path}: {secrets_text(rewritten.secrets)} was sent to the client unchanged, "
-            "and was removed from the cassette."
+            f"{writer.path}: {secrets_text(rewritten.secrets)} was sent to the client unchanged, and was removed from the "
+            "cassette."
         )
     return True
 
@@ -222,12 +227,12 @@ def origins(pairs: Sequence[str]) -> dict[str, str]:
     origin = dict(pair.partition("=")[::2] for pair in pairs)
     for seam, kind in origin.items():
         if seam not in SEAMS or kind not in ("recorded", "authored"):
-            raise click.UsageError(f"--origin {seam}={kind}: use one of {', '.join(SEAMS)}, then =recorded or =authored.")
+            raise click.UsageError(f"--origin {seam}={kind}: write one of {', '.join(SEAMS)}, and then =recorded or =authored.")
     return origin
 
 
 def environment(literals: Mapping[str, str]) -> dict[str, str]:
-    """Return the literals, and the secrets in the environment of CMD."""
+    """Return the user's own secrets, and the secrets in the environment of CMD, for the redactor."""
     environ = impersonate.original_environment() or dict(os.environb)
     return from_environment({os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()}, literals)
 
@@ -242,9 +247,11 @@ def environment(literals: Mapping[str, str]) -> dict[str, str]:
 @click.option(
     "--codex", metavar="VERSION", help="The Codex version in the header (default: found next to CMD or in the traffic)."
 )
-@click.option("--force", is_flag=True, help="Replace F if it exists (default: write F.2, F.3, ...).")
-@click.option("--upstream", metavar="URL", help="Also record the http seam: forward requests to this base URL.")
-@click.option("--model", metavar="SCRIPT", help="Record the installed codex@VERSION with a scripted model, in a hermetic home.")
+@click.option("--force", is_flag=True, help="Replace F if it exists (default: write to F.2, F.3, ...).")
+@click.option("--upstream", metavar="URL", help="Also record HTTP traffic: forward the requests to this base URL.")
+@click.option(
+    "--model", metavar="SCRIPT", help="Record the installed codex@VERSION with a scripted model, in a temporary home folder."
+)
 @click.option(
     "--listen",
     default="127.0.0.1:0",
@@ -252,18 +259,25 @@ def environment(literals: Mapping[str, str]) -> dict[str, str]:
     metavar="HOST:PORT",
     help="The address at which requests for --upstream arrive.",
 )
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another host name to accept. Repeatable.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME", help="Also accept requests with this host name. Repeatable."
+)
 @click.option(
     "--max-body",
     default=MAX_BODY,
     show_default=True,
     type=click.IntRange(1),
     metavar="BYTES",
-    help="Leave out bodies with more decoded bytes than this.",
+    help="Leave out bodies with more than this number of decoded bytes.",
 )
-@click.option("--origin", multiple=True, metavar="SEAM=ORIGIN", help="Mark frames as authored: http.server=authored, ...")
+@click.option(
+    "--origin",
+    multiple=True,
+    metavar="SEAM=ORIGIN",
+    help="Mark frames as authored (not from a real program), such as http.server=authored.",
+)
 @LITERAL
-@click.option("--env-secrets", is_flag=True, help="Also redact the values of secret-looking environment variables.")
+@click.option("--env-secrets", is_flag=True, help="Also redact the values of environment variables that look like secrets.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="CMD [ARGS]...")
 @click.pass_context
 def command(
@@ -285,14 +299,15 @@ def command(
     """Run CMD and write the traffic between CMD and its client to the cassette F.
 
     In the client's settings, use this `codex-replay record ... -- CMD` as the codex command. Bytes, end of file, signals and exit
-    status pass unchanged. Each line is redacted (secrets, and the TEXT of each --literal) and written to disk before it is passed
-    on.
+    status are passed on unchanged. Each line is redacted (secrets, and the TEXT of each --literal) and written to F before it is
+    passed on.
 
-    With --upstream, requests that arrive at --listen are passed on and recorded as well; {listen} in CMD's arguments and
-    environment is replaced by the URL of --listen. Without CMD, only the requests at --listen are recorded, until a signal;
-    stdout gets the URL.
+    With --upstream, HTTP requests that arrive at --listen are also passed on and recorded. In the arguments and the environment
+    of CMD, {listen} is replaced by the URL of --listen. Without CMD, only the HTTP requests at --listen are recorded, until a
+    signal ends the command; the URL is printed on stdout.
 
-    With --model, CMD is codex@VERSION and its arguments (default: app-server); both seams of the real Codex are recorded.
+    With --model, CMD is codex@VERSION and its arguments (default: app-server). The JSON-RPC and the HTTP traffic of the real
+    Codex are recorded.
     """
     with contextlib.ExitStack() as stack:
         scripted = None
@@ -323,7 +338,7 @@ def _scripted(model: str, command: tuple[str, ...]) -> Iterator[Scripted]:
 
 
 def _record(ctx: click.Context, options: Options, env_secrets: bool) -> int:
-    """Record as the options say; return the exit status of the command."""
+    """Record according to the options; return the exit status of the command."""
     upstream, command, literals = options.upstream, options.command, options.literals
     if not command and upstream is None:
         raise click.UsageError("Missing CMD (after `--`), or --upstream URL.")
@@ -335,7 +350,7 @@ def _record(ctx: click.Context, options: Options, env_secrets: bool) -> int:
         if not (upstream if seam.startswith("http") else command):
             missing = "--upstream URL" if seam.startswith("http") else "CMD"
             raise click.UsageError(
-                f"--origin {seam}: this seam is recorded only with {missing}; add that option, or remove --origin."
+                f"--origin {seam}: this traffic is recorded only with {missing}; add that option, or remove --origin."
             )
     impersonate.open_standard_descriptors()
     try:

@@ -1,4 +1,4 @@
-"""`codex-replay record --model SCRIPT -- codex@VERSION`: the real Codex in a hermetic home, with a scripted model behind it."""
+"""`codex-replay record --model SCRIPT -- codex@VERSION`: record the real Codex in a temporary home, with a scripted model."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _RECORDED_HOME = "/home/user"
 
 
 class CannotRecord(Exception):
-    """The recording cannot begin; the text is a sentence with the reason."""
+    """The recording cannot start; the text is a sentence with the reason."""
 
 
 class Scripted:
-    """An installed Codex, the model's script, and the home to start Codex in; `argv` is the complete command."""
+    """An installed Codex, the script of its model, and its home folder; `argv` is the complete command."""
 
     def __init__(self, root: Path, version: str, argv: tuple[str, ...], script: object, session: BackendSession) -> None:
         self._root, self._session = root, session
@@ -33,18 +33,20 @@ class Scripted:
         self.paths = {str(root / "home"): _RECORDED_HOME, str(root / "tmp"): f"{_RECORDED_HOME}/tmp"}
 
     def environment(self, url: str) -> dict[bytes, bytes]:
-        """Write a home in which the model is at `url`, and return the environment for it."""
+        """Write a home folder whose configuration names `url` as the URL of the model, and return the environment for Codex."""
         from codex_replay.shell.codex.home import HermeticHome
 
         home = HermeticHome(self._root, url, version=self.version)
         return {name.encode(): value.encode() for name, value in home.env.items()}
 
     def header(self) -> dict[str, Any]:
-        """Return the description of the model for the header, so that a replay can use the same model."""
+        """Return the description of the model for the cassette's header, so that a replay can use the same model."""
         return {"upstream": {"script": self.script, "config": None}}
 
     def problems(self) -> list[str]:
-        """Return a sentence for each request without an answer, and a sentence on the turns that no request used."""
+        """Return a sentence for each request without an answer, and a sentence about the turns of the script that no request
+        used.
+        """
         from codex_replay.shell.http.backend_process import BackendError
 
         try:
@@ -59,7 +61,7 @@ class Scripted:
 
 @contextlib.contextmanager
 def scripted(path: str, command: tuple[str, ...]) -> Iterator[Scripted]:
-    """Start the model and yield it with its Codex; raises `CannotRecord`."""
+    """Start the scripted model, and yield the model and its Codex; raises `CannotRecord`."""
     from codex_replay.protocol.script.script import BadScript
     from codex_replay.shell.codex.cache import find_installed
     from codex_replay.shell.codex.errors import CodexInstallError

@@ -1,4 +1,4 @@
-"""`codex-replay report`: open the report of a run, and merge several reports."""
+"""`codex-replay report`: open the report of a run, or merge several reports."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ STATUS = {"verified": 0, "failed": 1, "nothing verified": 5}
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def group() -> None:
-    """Open and join the reports of runs."""
+    """Open the report of a run, or merge several reports."""
 
 
 @group.command("open")
 @click.argument("folder", metavar="[DIR]", type=Place(path_type=Path), required=False)
-@click.option("--full", is_flag=True, help="Write the page again, with the frames of every passed case.")
+@click.option("--full", is_flag=True, help="Write the page of the report again, with the frames of every passed case.")
 @click.option("--json", "as_json", is_flag=True, help="Print the path of the report as JSON, and do not open a browser.")
 @sentences
 def open_report(folder: Path | None, full: bool, as_json: bool) -> None:
-    """Show a report in the browser: the report in DIR, otherwise the newest one below reports/. Without a browser the path is
-    printed.
+    """Show a report in the browser: the report in DIR, otherwise the newest report in reports/.
 
-    Exit status: 0, or 2 if there is no report.
+    If there is no browser, the path of the report is printed.
+
+    Exit status: 0, or 2 if no report was found.
     """
     place = folder or _newest()
     report = _read(place)
@@ -82,17 +83,17 @@ def _show(url: str) -> bool:
     "--strength",
     metavar="FILE",
     type=Place(path_type=Path),
-    help="Add the strength.json of a measurement of the suite for proxies.",
+    help="Add a strength.json, the result of measuring the suite for proxies.",
 )
 @click.option("--drift", metavar="FILE", type=Place(path_type=Path), help="Add the output of `drift --json`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @sentences
 def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, drift: Path | None, as_json: bool) -> None:
-    """Join the reports in several folders into one: of shards, machines, profiles or Codex versions.
+    """Merge the reports in several folders into one report, for example of several shards, machines, profiles or Codex versions.
 
-    If several runs have the same case, its worst verdict counts, and every verdict is listed. The same case with another subject,
-    Codex or profile counts as another case. Exit status, as for a run: 0 verified, 1 failed, 5 nothing verified. In addition, 2
-    if a folder cannot be joined.
+    If several runs contain the same case, the worst verdict of the case counts, and the report lists every verdict. A case with
+    another program under test, Codex version or profile counts as another case. Exit status, like that of a run: 0 verified, 1
+    failed, 5 nothing verified. In addition, the exit status is 2 if a folder contains no valid report.
     """
     parts = _parts(folders, out)
     words = ["codex-replay", "report", "merge", *map(str, folders), "--out", str(out)]
@@ -121,7 +122,7 @@ def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, d
 def _parts(folders: tuple[Path, ...], out: Path) -> list[Part]:
     places = [folder.resolve() for folder in folders]
     if out.resolve() in places:
-        raise Unable(f"{out} is one of the reports to merge and would be overwritten; give --out another folder.")
+        raise Unable(f"{out} is one of the reports to merge, and would be overwritten; choose another folder for --out.")
     for i, place in enumerate(places):
         if place in places[:i]:
             raise Unable(f"{folders[i]} is given twice; give each report once.")
@@ -130,13 +131,15 @@ def _parts(folders: tuple[Path, ...], out: Path) -> list[Part]:
 
 def _read(folder: Path) -> data.Report:
     if folder.is_file():
-        raise Unable(f"{folder} is not a report: it is a file; give the folder that --report wrote, with {data.REPORT}.")
+        raise Unable(
+            f"{folder} is a file, not a report folder; give the folder that --report wrote, which contains {data.REPORT}."
+        )
     try:
         return data.read_report(folder)
     except data.BadReport as error:
         raise Unable(str(error)) from None
     except RecursionError:
-        raise Unable(f"{folder / data.REPORT} is nested too deeply to be a report; run the suite again.") from None
+        raise Unable(f"{folder / data.REPORT} is nested too deeply for a report; run the suite again.") from None
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -145,7 +148,7 @@ def _object(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Unable(f"{path} is not a JSON object; give the output of the command with --json.")
+        raise Unable(f"{path} is not a JSON object; give the output of the command with the option --json.")
     clean: dict[str, Any] = finite(found)
     return clean
 

@@ -1,4 +1,6 @@
-"""`codex-replay schema`: the vendored bundle against the real binary, regeneration, and a readable reference."""
+"""`codex-replay schema`: compare the packaged JSON schemas with the real Codex, generate them again, or write a readable
+reference.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,13 @@ if TYPE_CHECKING:
 
 @click.group(name="schema")
 def group() -> None:
-    """Check, regenerate or read the JSON schemas of a Codex version."""
+    """Compare, regenerate or read the JSON schemas of a Codex version."""
 
 
 def _codex(given: str | None, version: str) -> str:
-    """Return the path of the Codex binary of `version`: `given`, or an installed binary; raise a usage error if neither
-    exists.
+    """Return the path of the Codex binary for `version`: `given`, otherwise the installed binary.
+
+    Raise a usage error if there is no Codex binary.
     """
     if given is not None:
         return given
@@ -68,7 +71,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print the result a
 def check(version: str, codex: str | None, as_json: bool) -> None:
     """Regenerate the schema files of VERSION with the real binary and compare them byte for byte.
 
-    Exit status: 0 if every file is identical, 1 if one differs, 2 if the comparison failed.
+    Exit status: 0 if all files are identical, 1 if a file differs, 2 if the comparison failed.
     """
     try:
         vendored = list(data_tables.schema(version).items())
@@ -105,9 +108,9 @@ def check(version: str, codex: str | None, as_json: bool) -> None:
 @_JSON
 @sentences
 def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> None:
-    """Write the schema files of VERSION, as its binary generates them, and their sha256 manifest.
+    """Write the schema files that the binary of VERSION generates, and a list of their SHA-256 sums.
 
-    Without --out, these files replace the vendored files; a file that the binary no longer writes is removed.
+    Without --out, these files replace the packaged files; a file that the binary no longer writes is removed.
     """
     into = out or packed(version_data.path_of(f"{version}/schema"))
     binary = _codex(codex, version)
@@ -132,8 +135,8 @@ def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> No
 @group.command()
 @click.argument("version", default=versions.DEFAULT)
 @click.option("--out", type=Place(file_okay=False), help="The directory to write to (default: docs/schema/VERSION).")
-@click.option("--bundle", "path", type=Place(exists=True), help="Your own bundle, in place of the packaged one.")
-@click.option("--check", "only_check", is_flag=True, help="Do not write pages; exit with status 1 if a page is out of date.")
+@click.option("--bundle", "path", type=Place(exists=True), help="Your own schema bundle, instead of the packaged bundle.")
+@click.option("--check", "only_check", is_flag=True, help="Do not write pages, but exit with status 1 if a page is out of date.")
 @_JSON
 @sentences
 def doc(version: str, out: str | None, path: str | None, only_check: bool, as_json: bool) -> None:
@@ -172,7 +175,7 @@ def _own(path: str, version: str) -> bundle.Bundle:
 
 
 def _write(into: str, files: Mapping[str, bytes], before: Iterable[str]) -> None:
-    """Make the folder `into` contain exactly `files`; `before` lists its present files."""
+    """Write `files` to the folder `into`, and remove all other files in it; `before` lists the existing files."""
     for name in set(before) - files.keys():
         os.remove(os.path.join(into, *name.split("/")))
     for name, data in files.items():

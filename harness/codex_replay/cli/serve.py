@@ -33,7 +33,7 @@ PAUSE = 1.0
 
 
 def _pace(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse an invalid pace; without a recording, the backend would not check it."""
+    """Refuse an invalid pace, which the backend itself checks only if there is a recording."""
     if pace_of(value) is None:
         raise click.BadParameter(
             f"{value!r} is not a pace. Use fast, recorded, or Nx with a number N above 0, such as 2x or 0.5x."
@@ -42,7 +42,7 @@ def _pace(ctx: click.Context, param: click.Parameter, value: str) -> str:
 
 
 def _of_recordings(ctx: click.Context, cassettes: object) -> None:
-    """Refuse replay options if there is no recording to replay."""
+    """Refuse options for recordings if there is no recording."""
     for param in ctx.command.params:
         given = param.name and ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT
         if given and param.name in ("by", "over", "pace", "allow_unused") and not cassettes:
@@ -56,14 +56,15 @@ def _of_recordings(ctx: click.Context, cassettes: object) -> None:
     "cassettes",
     type=Place(path_type=Path),
     multiple=True,
-    help="A recording, or a folder of recordings, to answer from before the script is used (docs/replaying.md). Repeatable.",
+    help="Answer from this recording, or from this folder of recordings, before the script is used (docs/replaying.md). "
+    "Repeatable.",
 )
 @click.option(
     "--by",
     type=click.Choice(WAYS),
     default="content",
     show_default=True,
-    help="The way to choose a recorded exchange.",
+    help="How the backend chooses a recorded exchange for a request.",
 )
 @click.option("--over", help="The parts of a request to compare: method,path,body or body.KEY, headers.NAME, -body.KEY.")
 @click.option(
@@ -72,16 +73,18 @@ def _of_recordings(ctx: click.Context, cassettes: object) -> None:
     default="fast",
     show_default=True,
     callback=_pace,
-    help="The pace of replies: fast, recorded, or Nx (N times as fast).",
+    help="The speed of replies: fast, recorded, or Nx (N times as fast as recorded).",
 )
 @click.option(
     "--allow-unused",
     is_flag=True,
-    help="Recorded requests that no client sent are only reported: they do not change the exit status.",
+    help="Only report recorded requests that no client sent, without an effect on the exit status.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one.")
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another host name to accept. Repeatable.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME", help="Also accept requests with this host name. Repeatable."
+)
 @click.option(
     "--max-body",
     type=click.IntRange(1),
@@ -89,16 +92,24 @@ def _of_recordings(ctx: click.Context, cassettes: object) -> None:
     help="The maximum size of a request body, before and after decoding (default: 64 MB).",
 )
 @click.option(
-    "--ledger-requests", type=click.IntRange(1), metavar="N", help="The number of requests in the ledger (default: 10000)."
+    "--ledger-requests",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The maximum number of requests in the ledger, the backend's list of requests (default: 10000).",
 )
-@click.option("--ledger-bytes", type=click.IntRange(1), metavar="BYTES", help="The size of the ledger in bytes (default: 64 MB).")
+@click.option(
+    "--ledger-bytes",
+    type=click.IntRange(1),
+    metavar="BYTES",
+    help="The maximum size of the ledger, the backend's list of requests, in bytes (default: 64 MB).",
+)
 @click.option(
     "--idle-seconds",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
     help="Seconds until an idle connection is closed (default: 120).",
 )
-@click.option("--quiet", is_flag=True, help="Print the address only, and no line for each request.")
+@click.option("--quiet", is_flag=True, help="Print only the address, and no lines for requests.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for the address and for each request.")
 @click.pass_context
 def command(
@@ -119,14 +130,15 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Serve the fake Responses backend until interrupted.
+    """Run the fake Responses backend until this command is interrupted.
 
-    Each request is answered from the recordings if a recorded request matches, otherwise from the script. Without a recording and
-    a script, every request gets the same short reply.
+    Each request is answered from the recordings if a recorded request matches, otherwise from the script. If there is neither a
+    recording nor a script, every request gets the same short reply.
 
     Each request is printed as one line, without tokens and other secrets.
 
-    A request is refused if its Host is not this machine, or if a web page of another origin sends it; see docs/security.md.
+    A request is refused if its header Host does not name this machine, or if a web page of another origin sends it; see
+    docs/security.md.
 
     With recordings, the exit status is 1 if a request had no recorded answer (501) or a recorded request was never sent.
     """
@@ -162,7 +174,7 @@ def command(
 
 
 def _session(process: BackendProcess, path: Path | None, script: object) -> BackendSession:
-    """Start the default session. If the backend refuses the script, the error names the script's file."""
+    """Start the default session. If the backend refuses the script, the error message names the file of the script."""
     if path is None:
         return process.session(DEFAULT_SESSION, script)
     session = process.session(DEFAULT_SESSION)
@@ -174,30 +186,32 @@ def _session(process: BackendProcess, path: Path | None, script: object) -> Back
 
 
 class _Stop:
-    """A signal handler that ends the command at SIGINT and SIGTERM, but only between two lines.
+    """A signal handler: SIGINT or SIGTERM ends the command, but only between two printed lines.
 
-    A second signal also ends it within a line that cannot be printed.
+    A second signal ends the command even during a line, because printing the line may block.
     """
 
     def __init__(self) -> None:
         self._prints = self._came = False
 
     def install(self) -> None:
-        """Install the handlers of the two signals; SIGINT stays ignored if it was ignored before, as in a background job of a
-        shell."""
+        """Install the handlers of both signals.
+
+        SIGINT stays ignored if it was ignored before, as in a background job of a shell.
+        """
         signal.signal(signal.SIGTERM, self)
         if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
             signal.signal(signal.SIGINT, self)
 
     def __call__(self, number: int, frame: object) -> None:
-        """Raise `KeyboardInterrupt`: immediately, or after the line that is being printed."""
+        """Raise `KeyboardInterrupt` now, or, while a line is being printed, after this line."""
         if not self._prints or self._came:
             raise KeyboardInterrupt
         self._came = True
 
     @contextlib.contextmanager
     def printing(self) -> Iterator[None]:
-        """Print the remaining lines of the ledger, each exactly once."""
+        """Print the lines for the remaining requests in the ledger, each exactly once."""
         self._prints = True
         try:
             yield
@@ -209,10 +223,10 @@ class _Stop:
 
 
 def welcome(url: str, token: str) -> str:
-    """Return the instructions for a person: how to set the URL of the backend, `url`, in a client.
+    """Return instructions for the user: how to set the URL of the backend, `url`, in a client.
 
-    Codex 0.92 reads OPENAI_BASE_URL; later versions ignore it and would ask the real service. A provider in config.toml works for
-    all versions.
+    Codex 0.92 reads OPENAI_BASE_URL; later versions ignore this variable, and would send requests to the real service. A model
+    provider in config.toml works for all Codex versions.
     """
     provider = f'model_providers.mine={{name="mine",base_url="{url}/v1",wire_api="responses"}}'
     return "\n".join(
@@ -229,9 +243,9 @@ def welcome(url: str, token: str) -> str:
 
 
 class _Printer:
-    """The printer of the command.
+    """Prints the output of the command.
 
-    The printer removes secrets and control characters from each text, because users redirect the output to files.
+    Secrets and control characters are removed from each text, because users redirect the output to files.
     """
 
     def __init__(self) -> None:
@@ -243,7 +257,10 @@ class _Printer:
         return escape(self._redacted(text))
 
     def json(self, value: object) -> str:
-        """Return a value as one line of JSON, redacted as one text, because a body may contain lone surrogates."""
+        """Return a value as one line of JSON.
+
+        The whole line is redacted as a text, because a body may contain lone surrogates.
+        """
         return escape_json(self._redacted(json.dumps(value, ensure_ascii=False)))
 
     def entry(self, entry: dict[str, Any]) -> str:
@@ -256,7 +273,9 @@ class _Printer:
 
 
 class _Followed:
-    """Prints the requests of a running backend: one line for each answered request, and one for each complaint of the backend."""
+    """Prints the requests to a running backend: one line for each answered request, and one line for each problem that the
+    backend reports.
+    """
 
     def __init__(self, process: BackendProcess, session: BackendSession, stop: _Stop, *, quiet: bool, as_json: bool) -> None:
         self._process, self._session, self._stop = process, session, stop
@@ -266,7 +285,7 @@ class _Followed:
         self._complaints = ""
 
     def follow(self) -> None:
-        """Print until the backend ends or stdout is closed; raises `BackendError` if the backend has ended."""
+        """Print requests until the backend ends or stdout is closed; raises `BackendError` if the backend has ended."""
         try:
             while not disconnected():
                 self._poll(PATIENCE)
@@ -276,7 +295,7 @@ class _Followed:
             raise
 
     def _poll(self, seconds: float) -> bool:
-        """Print the requests whose answers have ended; return True if there were any."""
+        """Print the requests whose answers have ended; return True if at least one was printed."""
         try:
             entries = self._session.ended(self._seen, seconds)
         except BackendError as error:
@@ -299,7 +318,10 @@ class _Followed:
     def _show(self, entries: list[dict[str, Any]]) -> None:
         if self._session.dropped > max(self._dropped, self._seen):
             self._dropped = self._session.dropped
-            aside(f"The requests {self._seen + 1} to {self._dropped} were removed from the ledger before they could be printed.")
+            aside(
+                f"The requests {self._seen + 1} to {self._dropped} were not printed, because the full ledger dropped them "
+                "earlier."
+            )
         for entry in entries:
             self._seen = entry["n"]
             if not self._quiet:
@@ -307,7 +329,7 @@ class _Followed:
 
 
 def _settle(session: BackendSession, allow_unused: bool, as_json: bool) -> int:
-    """Print the requests without a recorded answer and the recorded requests that were never sent; return the exit status."""
+    """Print the requests without a recorded answer, and the recorded requests that no client sent; return the exit status."""
     missed = [entry for entry in session.ledger(redact=True) if entry["answer"] == "miss"]
     unused = session.unused_frames()
     printer = _Printer()

@@ -2,13 +2,16 @@
 
 Each case contains its scenario:
 
+The fixture `app_server` starts the server that `--app-server` names. A call of the fixture returns a `Server`, the conversation
+with the started server.
+
+Example of a case, which contains its scenario:
+
     def test_text_turn(app_server: AppServer) -> None:
         server = app_server(script=[{"items": ["Hello"]}])
         server.initialize()
         thread = server.request("thread/start", {"cwd": server.work})["thread"]
         ...
-
-`app_server` starts the subject that `--app-server` names; `Server` is the conversation with it.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name at its first use: every pytest run with codex-replay installed imports this package."""
+    """Import a public name at its first use, because every pytest run with codex-replay installed imports this package."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

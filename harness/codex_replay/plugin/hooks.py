@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the options before anything is collected, and make sure that a terminated run leaves no process."""
+    """Check the options before pytest collects cases, and install signal handlers, so that a terminated run leaves no process."""
     from codex_replay.plugin.base.subjects import BadSubject, parse_app_server, running_elsewhere
     from codex_replay.plugin.reporting.spool import Spool
     from codex_replay.plugin.user_fixtures import fixtures
@@ -111,7 +111,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_cmdline_main() -> Generator[None, Any, None]:
-    """Remove secrets and control characters from a usage error, which pytest prints unchanged: it may quote options and files."""
+    """Remove secrets and control characters from a usage error; the error may quote options and files."""
     outcome = yield
     error = outcome.excinfo[1] if outcome.excinfo else None
     if isinstance(error, pytest.UsageError):
@@ -122,15 +122,14 @@ def pytest_cmdline_main() -> Generator[None, Any, None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(specs: list[Any]) -> None:
-    """Start the workers of pytest-xdist like this process: with `-P`, no module in the working directory hides an
-    installed one."""
+    """If this process runs with Python's option `-P`, start the workers of pytest-xdist with `-P`, too."""
     for spec in specs if sys.flags.safe_path else ():
         if spec.popen and not spec.python:
             spec.python = f"{shlex.quote(sys.executable)} -P"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the programs that the cases of the run shared."""
+    """End the programs that several cases of the run have used."""
     if SESSION in config.stash:
         session = config.stash[SESSION]
         session.close()
@@ -139,13 +138,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    """Name a module of an installed suite so that the name can be given on a command line."""
+    """Give a module of an installed suite a name that a user can type on a command line."""
     name = installed_id(module_path, parent.config.rootpath)
     return None if name is None else pytest.Module.from_parent(parent, path=module_path, nodeid=name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases of other profiles; refuse an unknown profile, and a cited statement that does not exist."""
+    """Leave out the cases of other profiles; refuse an unknown profile, or a `spec` marker that cites an unknown statement."""
     if SESSION not in config.stash:
         return
     profile = config.stash[SESSION].settings.profile
@@ -192,7 +191,7 @@ def app_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Check how the servers of the case ended, as part of the test itself."""
+    """At the end of the test function, check the servers of the case, so that a failed check fails the test."""
     from codex_replay.plugin.app_server.case import CASE
 
     if SESSION in item.config.stash:
@@ -215,7 +214,7 @@ def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, righ
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the case's name for the verdict; for a failure, also add the traffic before it."""
+    """Add the name of the case to pytest's report for the verdict; after a failure, also add the traffic before the failure."""
     from codex_replay.plugin.app_server.case import CASE
     from codex_replay.plugin.reporting.message import explain
     from codex_replay.plugin.reporting.phase import keep_trace, phase_result
@@ -252,7 +251,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
-    """Make every failure encodable for pytest-xdist, and send it as one value."""
+    """Make pytest's report encodable for pytest-xdist, and send the report as one value."""
     from codex_replay.plugin.base.encodable import encodable, packed
 
     found: dict[str, Any] | None = yield
@@ -263,7 +262,7 @@ def pytest_report_to_serializable(config: pytest.Config) -> Generator[None, dict
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_report_from_serializable(data: dict[str, Any]) -> Generator[None, Any, Any]:
-    """Unpack the value that a worker of pytest-xdist has sent."""
+    """Unpack the report that a worker of pytest-xdist has sent as one value."""
     from codex_replay.plugin.base.encodable import unpack
 
     unpack(data)

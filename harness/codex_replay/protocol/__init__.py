@@ -1,1 +1,3 @@
-"""Knowledge of Codex as pure code: bundles, validators, the check for unknown members, and the tables of each version."""
+"""Facts about the Codex protocol, without access to files or sockets: the JSON schemas and tables of each version, and the code
+that checks frames.
+"""

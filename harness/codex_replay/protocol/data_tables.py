@@ -1,11 +1,12 @@
-"""The data of a Codex version: the tables of codex-replay, and the schema files that the version itself generates.
+"""Read the data of a Codex version: the tables of codex-replay, and the JSON schema files that this Codex generates.
 
-Strategy: a version is a folder. ``schema/`` has exactly the files that ``codex app-server generate-json-schema`` writes, so that
-a fresh generation can be compared file by file; the tables are next to this folder. This module opens no files: the root package
-provides the reader, `codex_replay.shell.files.version_data`, when the first file is read.
+Strategy: a version is a folder. The folder ``schema/`` has exactly the files that ``codex app-server generate-json-schema``
+writes, so that new files can be compared with them. The tables of codex-replay are next to the folder ``schema/``. This module
+opens no files itself. When the first file is needed, the root package provides `codex_replay.shell.files.version_data`, which
+reads files.
 
-`load` returns the table of the version. If the version has no such table, `choose` returns the table for all versions (if there
-is one) and a sentence for the user. Another version's table is used only where the user names that version.
+The function `load` returns a table of one version. If the version has no such table, the function `choose` returns the table for
+all versions, or None, and a sentence for the user. The table of another version is used only if the user names that version.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Source(Protocol):
-        """A reader of data files, named relative to the data folder."""
+        """The interface of a reader of data files; file names are relative to the data folder."""
 
         def read(self, name: str) -> bytes:
             """Return the bytes of a file; raises `OSError`."""
@@ -78,11 +79,11 @@ _WITHOUT = {
 
 
 def choose(name: str, version: str) -> tuple[Any, str]:
-    """Return the table `name` of `version` and "".
+    """Return the table `name` of `version`, and an empty text.
 
-    Or the table for all versions (None if it does not exist) and a sentence to print.
+    If the version lacks the table, return the table for all versions (None if it does not exist) and a sentence to print.
 
-    The same rule applies to the version in a cassette's header and to the version of a subject. The sentence names the missing
+    `version` may come from the header of a cassette or from a program under test. The sentence names the missing
     table and the consequence.
     """
     if is_version(version):
@@ -98,10 +99,10 @@ def choose(name: str, version: str) -> tuple[Any, str]:
 
 
 def without(names: Sequence[str], version: str, effect: str = "") -> str:
-    """Return the sentence on the tables among `names` that `version` lacks, "" if it has all of them.
+    """Return a sentence about the tables in `names` that `version` lacks; "" if it has all of them.
 
-    `effect` is the consequence, if it is not the usual one for a replay or a comparison. The sentence names the command that
-    makes the table.
+    `effect` is the consequence of the missing tables (default: the consequence for a replay or a comparison). The sentence also
+    names the command that makes the missing table.
     """
     lacking = [name for name in names if not has(name, version)]
     if not lacking:
@@ -154,7 +155,7 @@ def named(version: str) -> str:
 
 
 def no_version(text: str) -> str:
-    """Return the beginning of a sentence on a text that should be a Codex version."""
+    """Return the beginning of an error message about a text that should be a Codex version but is not."""
     return f"The header names no Codex version ({_quoted(text)})"
 
 
@@ -166,7 +167,7 @@ def _quoted(text: str) -> str:
 
 
 def versions() -> list[str]:
-    """Return the Codex versions whose schema files exist, packaged or added by the user, sorted as text."""
+    """Return the Codex versions that have schema files, packaged or added by the user, sorted as text."""
     return _source().versions()
 
 
@@ -182,7 +183,7 @@ def schema(version: str = DEFAULT, experimental: bool = False) -> Mapping[str, b
 
 
 def identity(version: str) -> str:
-    """Return the identity of the schema bundle of `version`: ``sha256:...`` of its primary file, or "unknown" without a
+    """Return the identity of the schema bundle of `version`: ``sha256:...`` of its primary file, or "unknown" if there is no
     bundle.
     """
     try:

@@ -1,8 +1,9 @@
-"""The exact error responses of the real app-server to refused requests.
+"""Build the exact error responses with which the real app-server refuses requests.
 
-This module covers errors in the envelope: requests at a wrong time before or after initialize, an unknown method, missing params,
-and params of a wrong type. Source: REAL-81 to REAL-91, and the binary itself (`data/<version>/methods.json`). fake-codex loads
-this module when a client makes an error, so it imports only the core.
+This module covers requests that are refused before their params are used: a request before `initialize`, a second `initialize`,
+an unknown method, missing params, and params of a wrong type. Source: REAL-81 to REAL-91, and the binary itself
+(`data/<version>/methods.json`). The program fake-codex loads this module when a client makes an error, so it imports only the
+core.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def load_methods(version: str = DEFAULT) -> dict[str, str]:
-    """Return, for each method, the form that its `params` must have; the methods are in the server's own order.
+    """Return for each method the form that its `params` must have; the methods are in the order of the server's error messages.
 
-    The value is "struct X", "option struct X" if params may be left out, or "unit" if the method has no params.
+    The form is "struct X", "option struct X" if params may be left out, or "unit" if the method has no params.
     """
     methods: dict[str, str] = load("methods", version)
     return methods
 
 
 def is_message(value: Any) -> bool:
-    """Return True if the real server reads the value as a JSON-RPC message; it does not answer any other value."""
+    """Return True if the real server reads the value as a JSON-RPC message; the server does not answer other values."""
     if type(value) is not dict:
         return False
     if "id" in value and not (type(value["id"]) is str or (type(value["id"]) is int and value["id"] in _INT64)):
@@ -44,7 +45,9 @@ def is_message(value: Any) -> bool:
 
 
 def refusal(request: dict[str, Any], initialized: bool, methods: dict[str, str]) -> str | None:
-    """Return the message with which the server refuses the request (code -32600), or None if the envelope is valid."""
+    """Return the error message with which the server refuses the request (code -32600), or None if the request passes these
+    checks.
+    """
     method, params = request["method"], request.get("params")
     if method not in methods:
         names = ", ".join(f"`{name}`" for name in methods)
@@ -65,7 +68,7 @@ def refusal(request: dict[str, Any], initialized: bool, methods: dict[str, str])
 
 
 def type_name(value: Any) -> str:
-    """Return the name of a value's type as Codex's JSON reader writes it in its messages."""
+    """Return the name of a value's type, as in the error messages of Codex's JSON reader."""
     if value is None:
         return "null"
     if type(value) in (dict, list):

@@ -1,8 +1,9 @@
-"""The Codex versions that this project names: the default version, and the versions that are compared with each other.
+"""The Codex versions that this project names: the default version, and the versions in which the protocol changed.
 
-No other module contains version numbers. All differences between versions are data (`data/<version>/`);
-`codex_replay.protocol.data_tables.versions` lists the versions that have data. fake-codex loads this module at start-up, so it
-imports nothing."""
+No other module of the project contains version numbers. All differences between versions are data (`data/<version>/`);
+`codex_replay.protocol.data_tables.versions` lists the versions that have data. The program fake-codex loads this module at
+start-up, so this module imports no other modules.
+"""
 
 from __future__ import annotations
 
@@ -32,5 +33,5 @@ def is_version(text: str) -> bool:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return the three numbers of a version, for comparison; a pre-release counts as its release."""
+    """Return the three numbers of a version, to compare versions; a pre-release gets the same numbers as its release."""
     return tuple(int(part) for part in version.partition("-")[0].split("."))

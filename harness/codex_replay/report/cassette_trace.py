@@ -1,7 +1,9 @@
-"""A cassette as a trace, for the report of a case that reproduced its recording and for `cassette show --html`.
+"""Convert a cassette to a trace, for `cassette show --html`, and for the report of a case whose frames equal its recording.
 
-The frames are read once, as a stream, when the page is written. The tables of the recording's Codex version define the values
-that a replay binds and masks. Each frame lists both: `bound` as `<thread:1> = 01a1...`, `masked` as JSON paths."""
+The frames are read as a stream while the page is written. A replay replaces ids (bound values) and ignores times (masked values).
+The tables of the recording's Codex version define these values. Each frame lists its `bound` values as `<thread:1> = 01a1...`,
+and its `masked` values as JSON paths.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ _HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "
 def cassette_trace(path: Path | str, case: str, step: Callable[[], object] | None = None) -> Trace:
     """Return the trace of the cassette at `path`; raises `CassetteError` if it cannot be read.
 
-    `step` is called for each frame, to show progress. `truncated` describes a recording without its footer, or a recording that
-    is too long for a page.
+    The function `step` is called for each frame, to show progress. If the recording has no footer, or is too long for a page,
+    `truncated` is a sentence about this.
     """
     with CassetteReader(path) as reader:
         notes = Notes(reader.header.codex)
@@ -64,12 +66,15 @@ def _rules(version: str) -> tuple[Rules, frozenset[str], dict[tuple[str, str], b
 
 
 def unmarked(version: str) -> str:
-    """Return a sentence on why volatile values are not marked in the frames of `version`; "" if they are marked."""
+    """Return a sentence with the reason why bound and masked values are not marked in frames of `version`.
+
+    Return "" if these values are marked.
+    """
     return data_tables.without(("normalise",), version, "times, durations and paths are not marked as masked")
 
 
 class Notes:
-    """Convert the frames of one run to those of a trace, with the values that a replay would bind and mask in each."""
+    """Converts the frames of one run to frames of a trace, each with the values that a replay would bind and mask."""
 
     def __init__(self, version: str = versions.DEFAULT) -> None:
         """`version` is the recorded Codex version; see `unmarked` for a version without a table."""
@@ -79,7 +84,7 @@ class Notes:
         self._counts: dict[str, int] = {}
 
     def frame(self, frame: core.Frame) -> Frame:
-        """Return one frame as the report shows it; call it with the frames in order."""
+        """Return one frame in the form for the report; call this method with the frames in order."""
         text = text_of(frame)
         bound: list[str] = []
         masked: list[str] = []
@@ -135,7 +140,7 @@ class Notes:
             masked.append(spelled(path))
 
     def _is_plain(self, key: str, value: Any, inherited: str | None) -> bool:
-        """Return True if a quick check shows that a replay neither binds nor masks anything in a leaf."""
+        """Return True if a quick check shows that a replay leaves the value of this leaf unchanged."""
         if type(value) is str:
             return self._known.get((key, value)) is False and "-" not in value
         return value is None or type(value) is bool or (type(value) is int and inherited is None and key not in self._keys)
@@ -158,12 +163,12 @@ class Notes:
 
 
 def path_step(key: str) -> str:
-    """Return the piece of a JSON path that leads to the property `key`."""
+    """Return the part of a JSON path for the property `key`."""
     return f".{key}" if key.isidentifier() else f"[{json.dumps(key)}]"
 
 
 def spelled(place: Place) -> str:
-    """Return the JSON path of a place."""
+    """Return the JSON path for a place, given as a sequence of keys and indexes."""
     steps: list[str] = []
     while place is not None:
         place, step = place
@@ -172,14 +177,14 @@ def spelled(place: Place) -> str:
 
 
 def text_of(frame: core.Frame) -> str:
-    """Return a frame as text: an rpc line unchanged, without its line feed; an http payload as compact JSON."""
+    """Return a frame as text: a JSON-RPC line unchanged without its line feed, or an HTTP payload as compact JSON."""
     if frame.seam == "rpc":
         return frame.raw.removesuffix(b"\n").decode("utf-8", "backslashreplace")
     return json.dumps(frame.payload, ensure_ascii=False, separators=(",", ":"))
 
 
 def kind_of(frame: core.Frame) -> str:
-    """Return the kind of a frame as the report names it: request, response, ..., sse, close, or bytes if it is not a message."""
+    """Return the kind of a frame in the report: request, response, ..., sse, close, or bytes if the frame is not a message."""
     if frame.seam == "http":
         return _HTTP.get(frame.kind, "bytes")
     sort = kind(frame.value)
@@ -187,7 +192,7 @@ def kind_of(frame: core.Frame) -> str:
 
 
 def trace_frames(frames: Iterable[core.Frame], version: str = versions.DEFAULT) -> Iterator[Frame]:
-    """Yield the frames of one run in the form of a trace; `version` is the recorded Codex."""
+    """Yield the frames of one run in the form of a trace; `version` is the recorded Codex version."""
     notes = Notes(version)
     for frame in frames:
         yield notes.frame(frame)

@@ -1,8 +1,9 @@
-"""The contract: every statement that a check can cite, by its identifier (`PAY-07`, `REAL-31`).
+"""Read the contract: all statements of the specification that a check can cite, by identifier (such as `PAY-07` or `REAL-31`).
 
-The statements are the lists of docs/contract, with one page per document; a wheel carries the pages as
-codex_replay/packaged/contract. One line of a page is one statement: its anchor, its identifier, and its text. A note in italics
-states how the real Codex differs, or why no check exists. No other module reads these pages.
+The statements are the lists in docs/contract, with one page for each document. An installed wheel has these pages in
+codex_replay/packaged/contract. One line of a page is one statement, with its anchor, its identifier and its text. A note in
+italics after a statement says how the real Codex differs from the statement, or why no check exists. Only this module reads these
+pages.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _UNCHECKED = re.compile(r" \*(No check yet\.|No check: [^*]+)\*$")
 
 
 class UnknownStatement(LookupError):
-    """An identifier that no page of the contract has; the text is a sentence."""
+    """No page of the contract has this identifier; the text of the exception is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement: `page` and `title` of the list, `section` of the source document, and the one-line `text` of the statement.
+    """One statement: the `page` and the `title` of the list, the `section` of the source document, and the one-line `text`.
 
     `otherwise` names the statements about the real Codex that contradict this statement. `unchecked` is the reason why no check
     cites the statement, or "".
@@ -48,12 +49,12 @@ class Statement:
 
     @property
     def link(self) -> str:
-        """Return the place of the statement in the repository."""
+        """Return the place of the statement in the repository: the path of its page, and its anchor."""
         return f"{FOLDER}/{self.page}.md#{self.id.lower()}"
 
 
 def folder() -> Path:
-    """Return the folder of the pages: the installed folder, otherwise the folder of the checkout."""
+    """Return the folder with the pages of the contract: the installed folder, otherwise the folder of the checkout."""
     package = Path(__file__).parent.parent
     packaged = package / "packaged" / "contract"
     return packaged if packaged.is_dir() else package.parent.parent / FOLDER
@@ -66,12 +67,12 @@ def statements() -> dict[str, Statement]:
 
 
 def page_titles() -> dict[str, str]:
-    """Return the title of each page by its file name without the suffix."""
+    """Return the title of each page; the keys are the file names without suffix."""
     return {each.page: each.title for each in statements().values()}
 
 
 def parse(page: str, text: str) -> list[Statement]:
-    """Return the statements of a page, whose title is its first heading and whose sections are its other headings."""
+    """Return the statements of a page. The first heading is the title of the page, and the other headings are its sections."""
     title, section, found = "", "", []
     for line in text.splitlines():
         if line.startswith("# "):
@@ -96,7 +97,7 @@ def resolve(identifier: str) -> Statement:
 
 
 def cited(text: str) -> list[str]:
-    """Return the identifiers that a text cites, each once, in order; they are not checked."""
+    """Return the identifiers that a text cites, each once, in order, without checking if they exist."""
     return list(dict.fromkeys(_IDENTIFIER.findall(text)))
 
 

@@ -1,8 +1,8 @@
-"""The data of a report: the result of each case (report.json), and the traffic of each (stories.ndjson).
+"""The data of a report: the result of each case (report.json), and the traffic of each case (stories.ndjson).
 
-Strategy. The types are plain dictionaries, exactly as in the files. report.json is
-checked with `report.schema.json` when it is read; traces may be large, and are read and written one by one
-(`codex_replay.report.traces`). All data is redacted before this module gets it; the module does not redact, and adds no text.
+Strategy. The types are plain dictionaries, exactly as in the files. When report.json is read, it is checked with
+`report.schema.json`. Traces may be large, so they are read and written one by one (`codex_replay.report.traces`). This module
+expects redacted data: it does not redact, and adds no text.
 
     DIR/report.json      Report, format 2
     DIR/stories.ndjson   one Trace per line, for the cases whose `story` is not null
@@ -33,10 +33,10 @@ class BadReport(ValueError):
 
 
 class Spec(TypedDict):
-    """The requirement of a check: its stable id, the page, the identifiers of its statements (or another source), and their
-    texts.
+    """The requirement of a check: the stable id of the check, and the page, identifiers and texts of the statements that it
+    asserts (or another source).
 
-    `links` are the places of the statements in the repository, in order; another source has none.
+    `links` are the places of the statements in the repository, in order; it is empty for another source.
     """
 
     check: str
@@ -48,7 +48,7 @@ class Spec(TypedDict):
 
 
 class RunOutcome(TypedDict):
-    """The verdict of one of several runs on a case; `run` is the index into `runs`."""
+    """The verdict of one of several runs about a case; `run` is the index of this run in `runs`."""
 
     run: int
     outcome: Outcome
@@ -67,11 +67,11 @@ class Alone(TypedDict):
 class Case(TypedDict):
     """The result of one case.
 
-    `id` is suite/module/case, and unique. `message` is the short reason of a failure, skip or known failure; `details` is the
-    full text. `expected` and `actual` exist if the failed assertion compared two values. `story` is the id of the case's traffic
-    in stories.ndjson. `again` is the shell command that reruns this case alone. `told` exists only if several runs had the case.
-    `run` exists only in a merged report. `alone` has the results of a case that had changed against the baseline and was rerun
-    alone, in order.
+    `id` is suite/module/case, and unique. `message` is the short reason for a failure, a skip or a known failure; `details` is
+    the full text. `expected` and `actual` exist if the failed assertion compared two values. `story` is the id of the case's
+    traffic in stories.ndjson. `again` is the shell command that reruns this case alone. `told` has the verdict of each run, and
+    exists only if several runs had the case. `run` is the index of a run in `runs`, and exists only in a merged report. `alone`
+    has the results of all reruns, in order, if the case differed from the baseline and was rerun alone.
     """
 
     id: str
@@ -96,7 +96,7 @@ class Case(TypedDict):
 
 
 class Run(TypedDict):
-    """One of the runs in a merged report; `cases` is its number of cases."""
+    """One of the runs in a merged report; `cases` is the number of cases in this run."""
 
     name: str
     command: str
@@ -110,7 +110,7 @@ class Run(TypedDict):
 
 
 class Report(TypedDict):
-    """The result of a run. `started` is UTC in RFC 3339, `seconds` the total time; `subject` names a subject per role.
+    """The result of a run.
 
     `stale` are lines of a baseline whose checks now pass; `interrupted` is True if not all cases ran. Stale lines and an
     interruption make the verdict `failed`. `racy` are checks that had a different result when they were rerun alone, and that the
@@ -172,7 +172,10 @@ Frame = TypedDict(
 
 
 class Trace(TypedDict):
-    """The trace of one case. `source` is "recorded" if the case reproduced its cassette; the trace then shows the cassette."""
+    """The trace of one case.
+
+    If `source` is "recorded", the frames of the case equal its cassette, and the trace shows the frames of the cassette.
+    """
 
     case: str
     source: Literal["recorded", "this run"]
@@ -211,7 +214,7 @@ def verdict(cases: Iterable[Case]) -> str:
 
 
 def by_suite(cases: Iterable[Case]) -> dict[str, list[Case]]:
-    """Return the cases of each suite, in the order of their appearance."""
+    """Return the cases of each suite; the suites have the order of their first cases."""
     found: dict[str, list[Case]] = {}
     for case in cases:
         found.setdefault(case["suite"], []).append(case)
@@ -219,7 +222,7 @@ def by_suite(cases: Iterable[Case]) -> dict[str, list[Case]]:
 
 
 def by_spec(cases: Iterable[Case]) -> dict[str, dict[str, list[Case]]]:
-    """Return the cases of each document that a subject is checked against, section by section; sorted by name."""
+    """Return the cases by document of the specification and by section, sorted by name."""
     found: dict[str, dict[str, list[Case]]] = {}
     for case in cases:
         spec = case["spec"]
@@ -233,20 +236,23 @@ def by_spec(cases: Iterable[Case]) -> dict[str, dict[str, list[Case]]]:
 
 @cache
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of report.json; its `$defs` also have `story`, a line of stories.ndjson."""
+    """Return the JSON Schema of report.json.
+
+    The `$defs` of the schema also have `story`, the schema of a line in stories.ndjson.
+    """
     found: dict[str, Any] = json.loads(Path(__file__).with_name("report.schema.json").read_bytes())
     return found
 
 
 def write_report(folder: Path, report: Report) -> Path:
-    """Write `folder`/report.json completely, or leave the old file unchanged; return its path. Raises `OSError`."""
+    """Write `folder`/report.json and return its path; if writing fails, the old file stays unchanged. Raises `OSError`."""
     path = folder / REPORT
     write_whole(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     return path
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file atomically, so that no reader sees half of it; raises `OSError`. Lone surrogates are escaped."""
+    """Write a text file atomically, so that no reader sees an incomplete file; raises `OSError`. Lone surrogates are escaped."""
     draft = path.with_name(f".{path.name}.draft")
     try:
         draft.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""All the files of one report, written together: traces, JUnit, Markdown, JSON, and the HTML page."""
+"""Write all files of one report together: traces, JUnit, Markdown, JSON, and the HTML page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = (data.REPORT, data.TRACES, JUNIT, SUMMARY, PAGE)
 def write_all(folder: Path, report: data.Report, traces: Iterable[data.Trace | TraceText]) -> list[Path]:
     """Write a report into `folder`, which is created if necessary; return the paths, report.json first; raises `OSError`.
 
-    Old files are removed first, so that no old verdict remains if writing fails.
+    The files of an older report are removed first, so that no old verdict remains if writing fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_all(folder)

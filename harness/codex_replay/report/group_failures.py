@@ -1,8 +1,9 @@
 """Group failed cases by cause, because one missing header can fail a hundred cases.
 
-The first lines of two messages have the same cause if they differ only in values (a number, a quoted text), or if they report
-that a request was answered with the same unexpected status and error code. If a line has only a few variants, each variant is a
-separate group."""
+Two failures have the same cause if the first lines of their messages differ only in values (numbers, quoted texts). Two failures
+also have the same cause if both report the same unexpected status and error code of an answer. If the first lines of failures
+with one cause have only a few different values, each value is a separate group.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +35,17 @@ EARLIER = " (An earlier case has the details.)"
 
 
 def cause(message: str) -> str:
-    """Return the cause in a message; messages with the same cause give the same text; "" for an empty message."""
+    """Return a text for the cause in a message, which is equal for all messages with this cause; "" for an empty message."""
     line = _first_line(message)
     answered = _ANSWERED.match(line)
     return f"Requests got the status {answered['answer']}" if answered else _VALUES.sub(VALUE, line)
 
 
 def groups(cases: Sequence[Case], least: int = LEAST, most: int | None = MOST) -> list[tuple[str, list[int]]]:
-    """Return each cause of at least `least` failed cases, with their indexes, the most frequent first; at most `most` causes."""
+    """Return each cause with at least `least` failed cases, and the indexes of these cases.
+
+    The most frequent cause comes first; at most `most` causes are returned.
+    """
     lines = [_first_line(case["message"]) if case["outcome"] == "failed" else "" for case in cases]
     causes = {line: cause(line) for line in set(lines)}
     variants = Counter(causes.values())
@@ -55,12 +59,12 @@ def groups(cases: Sequence[Case], least: int = LEAST, most: int | None = MOST) -
 
 
 def counted_groups(cases: Sequence[Case]) -> list[tuple[str, int]]:
-    """Return the result of `groups`, each group with the number of its cases."""
+    """Return the result of the function `groups`, with the number of cases in each group."""
     return [(text, len(indexes)) for text, indexes in groups(cases)]
 
 
 def sentences(cases: Iterable[Case], most: int | None = MOST) -> list[str]:
-    """Return the groups as lines for people; if `most` leaves groups out, the last line counts them."""
+    """Return the groups as readable lines; if `most` leaves groups out, the last line has their number."""
     found = groups(list(cases), most=None)
     lines = [f"{plural(len(indexes), 'case')}: {truncate(text, LONGEST)}" for text, indexes in found[:most]]
     left = len(found) - len(lines)
@@ -72,9 +76,9 @@ def _first_line(message: str) -> str:
 
 
 def _with_requests(text: str, lines: Iterable[str]) -> str:
-    """For a group with the same unexpected status, name the requests and the status that they expected, the most frequent first.
+    """For a group with one unexpected status, name the requests and their expected status, the most frequent first.
 
-    In other texts, replace each `VALUE` by the value that all `lines` share, if they share a value.
+    In other texts, replace each `VALUE` by the value in all `lines`, if this value is equal in all of them.
     """
     lines = list(lines)
     found = [match for line in lines if (match := _ANSWERED.match(line))]
@@ -87,7 +91,7 @@ def _with_requests(text: str, lines: Iterable[str]) -> str:
 
 
 def _with_values(text: str, lines: Sequence[str]) -> str:
-    """Return the text with each value that is the same in all lines."""
+    """Return the text with the values that are equal in all lines."""
     columns = zip(*(_VALUES.findall(line) for line in lines), strict=True)
     values = iter([column[0] if len(set(column)) == 1 else VALUE for column in columns])
     return re.sub(re.escape(VALUE), lambda _: next(values, VALUE), text)

@@ -1,7 +1,8 @@
-"""A report as JUnit XML: one testsuite per suite, one testcase per case.
+"""Write a report as JUnit XML: one `testsuite` for each suite, one `testcase` for each case.
 
-JUnit's XML has no standard, so this module writes only the elements that Jenkins, GitLab and GitHub's actions all understand. A
-known failure is reported as skipped, with its reason, so that another program counts the same failures as the run."""
+There is no standard for JUnit's XML, so this module writes only elements that Jenkins, GitLab and GitHub Actions all understand.
+A known failure is written as skipped, with its reason, so that programs that read this file count the same failures as the run.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def clean(text: str) -> str:
-    """Return `text` with the characters that XML does not allow replaced."""
+    """Return `text` without characters that XML does not allow; a replacement stands for each of them."""
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -1,4 +1,4 @@
-"""The labels of frames for people: a method, the result of a request, an HTTP request or status, an SSE event."""
+"""Make readable labels for frames: a method, the result of a request, an HTTP request or status, an SSE event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from codex_replay.core.wire.jsonrpc import kind
 
 
 class Labels:
-    """The labels of the frames of one run, in order. Requests are remembered, so that a reply is named by its method."""
+    """Makes the labels for the frames of one run, in order.
+
+    The object remembers requests, so that the label of a reply can name the method of its request.
+    """
 
     def __init__(self) -> None:
         self._methods: dict[tuple[str, str], str] = {}
@@ -33,7 +36,7 @@ class Labels:
 
 
 def http_label(frame: Frame) -> str:
-    """Return a short description of an http frame."""
+    """Return a short description of an HTTP frame."""
     payload = frame.payload if type(frame.payload) is dict else {}
     if frame.kind == "request":
         return f"{payload.get('method')} {payload.get('path')}"

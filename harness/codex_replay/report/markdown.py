@@ -1,7 +1,9 @@
-"""A report as Markdown, short enough for a pull request: the verdict, sums by suite and by spec document, and the failed cases.
+"""Write a report as Markdown, short enough for a pull request: the verdict, sums for each suite and document, and the failed
+cases.
 
-Strategy. Blocks are written in the order of their importance, each only if it fits completely; blocks that do not fit are
-counted. All texts of a case are escaped, so that no part of them becomes markup, a mention or a link."""
+Strategy. The most important blocks of text come first. A block that does not fit completely is left out, and counted. All texts
+of a case are escaped, so that they cannot become markup, mentions or links.
+"""
 
 from __future__ import annotations
 
@@ -56,28 +58,28 @@ def markdown(report: Report, most: int = MOST) -> str:
 
 
 class _Page:
-    """A text with a maximum length; a part that does not fit is left out completely."""
+    """A text with a maximum length; a block that does not fit is left out completely."""
 
     def __init__(self, most: int) -> None:
         self.text = ""
         self._most = most
 
     def add(self, block: str) -> bool:
-        """Add a block if it fits."""
+        """Add a block if it fits into the maximum length."""
         if len(self.text) + len(block) + 1 > self._most:
             return False
         self.text += ("\n" if self.text and not block.startswith("- ") else "") + block if block else ""
         return True
 
     def all(self, head: str, blocks: list[str], what: str) -> None:
-        """Add a heading and as many of the blocks as fit; add the number of the others."""
+        """Add a heading and as many blocks as fit, and the number of blocks that do not fit."""
         if not blocks or not self.add(head):
             return
         self.text += "\n"
         for i, block in enumerate(blocks):
             if len(self.text) + len(block) > self._most:
                 left = len(blocks) - i
-                self.text += f"\n{left} more {what}{'s' if left > 1 else ''}: report.json and report.html have them.\n"
+                self.text += f"\n{left} more {what}{'s' if left > 1 else ''}: see report.json or report.html.\n"
                 self._most = len(self.text)
                 return
             self.text += block
@@ -97,7 +99,7 @@ def code(text: str) -> str:
 
 
 def _step(step: str) -> str:
-    """Return one step; the command in it, after ": ", is formatted as code."""
+    """Return one recommended step as Markdown; a command after ": " is formatted as code."""
     text, colon, command = step.partition(": ")
     runs = command.startswith(("pytest ", "codex-replay "))
     return f"{escaped(text)}: {code(command)}" if colon and runs else escaped(step)

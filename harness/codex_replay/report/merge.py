@@ -1,8 +1,10 @@
-"""Join several reports into one: of the shards of a run, of several machines, profiles or Codex versions.
+"""Merge several reports into one, for example of the shards of a run, or of several machines, profiles or Codex versions.
 
-Strategy. The same case of the same subject, Codex and profile is one case; the worst of its verdicts counts, and all of them are
-listed. With a different subject, Codex or profile it becomes a separate case with its own id. Reports are small and are read as a
-whole; traces are streamed, each with the verdict that counts. This module is pure, except that it reads folders."""
+Strategy. A case with the same program under test, Codex version and profile in several reports is one case. The worst verdict of
+a case counts, and all verdicts are listed. With another program under test, Codex version or profile, a case becomes a separate
+case with its own id. Reports are small, so each is read as a whole; traces are streamed, and a case keeps the trace of the
+verdict that counts. This module reads folders, but writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ Variant = tuple[str, str, str]
 
 @dataclass
 class Part:
-    """One report to join: its folder, and the index of its first run in the joined report."""
+    """One report to merge: its folder, and the index of its first run in the merged report."""
 
     folder: Path
     report: Report
@@ -33,7 +35,7 @@ class Part:
 
 
 def merge(parts: Sequence[Part], command: str) -> Report:
-    """Join reports; note in each part which of its traces are needed, for `traces`."""
+    """Merge reports. Each part gets a list of its traces that the merged report needs; the function `traces` uses this list."""
     runs: list[Run] = []
     for part in parts:
         part.first_run = len(runs)
@@ -79,7 +81,7 @@ def merge(parts: Sequence[Part], command: str) -> Report:
 
 
 def traces(parts: Iterable[Part]) -> Iterator[Trace]:
-    """Yield the traces of a joined report, as a stream; raises `model.BadReport`. Call `merge` first."""
+    """Yield the traces of a merged report one by one; raises `model.BadReport`. Call `merge` first."""
     for part in parts:
         for trace in read_traces(part.folder):
             name = part.traces.get(trace["case"])
@@ -127,14 +129,16 @@ def _cases(parts: Sequence[Part]) -> list[Case]:
 
 
 def _name(case: Case) -> str:
-    """Return the id of a case before its report was joined with others."""
+    """Return the id that a case had before its report was merged."""
     plain = "/".join((case["suite"], case["module"], case["case"]))
     found = re.fullmatch(rf"({re.escape(plain)}(?:#\d+)?) \(.*\)", case["id"], re.DOTALL)
     return found[1] if found else case["id"]
 
 
 def _difference(one: Variant, all_of: list[Variant]) -> str:
-    """Return the parts that make an id unique: subject, Codex and profile, if they differ between the runs."""
+    """Return the parts that make an id unique: the program under test, the Codex version and the profile, if they differ between
+    the runs.
+    """
     if len(all_of) == 1:
         return ""
     words = (one[0], f"Codex {one[1]}", f"profile {one[2]}")
@@ -169,9 +173,10 @@ def _subjects(reports: list[Report]) -> dict[str, str]:
 
 
 def _proxy_fields(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the fields that one proxy sent in several runs: counts are added, and a verdict is true if it was true in every run.
+    """Merge the fields that one proxy sent in several runs: counts are added, and a verdict is true only if it was true in every
+    run.
 
-    Only the fields of the first proxy are kept; the fields of other proxies are in the reports of their own runs.
+    Only the fields of the first proxy are kept; for other proxies, see the reports of their runs.
     """
     profiles: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for name, rows in (
@@ -186,7 +191,7 @@ def _proxy_fields(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _both(one: Any, other: Any) -> Any:
-    """Join two values of a row: a verdict, a count, or a name that is the same in both."""
+    """Merge two values of a row: two verdicts, two counts, or two equal names."""
     if isinstance(one, bool):
         return one and other
     return one + other if isinstance(one, int) else one
@@ -195,7 +200,7 @@ def _both(one: Any, other: Any) -> Any:
 def _coverage(all_of: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the union of the coverage of all runs.
 
-    An item that one run showed only as refused may have a result in another run.
+    An item that was only refused in one run may have a result in another run; then the result counts.
     """
     joined: dict[str, Any] = {}
     for one in all_of:

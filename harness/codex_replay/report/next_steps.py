@@ -1,4 +1,6 @@
-"""The next steps after a failed run: the plugin's advice, the top cause, and the command that reruns one of its cases."""
+"""Choose the next steps after a failed run: advice from the plugin, the most frequent cause, and the command that reruns one of
+its cases.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Align the frames of a run with those of the recording, and mark frames that differ, are missing, or were not expected.
+"""Align the frames of a run with the frames of its recording, and mark frames that differ, are missing, or were not expected.
 
-Strategy. The two runs are compared in the same way as recordings (`codex_replay.protocol.recordings.compare`): after
-normalisation, in the canonical order. The result of that comparison refers to frame numbers; this module adds it to the frames in
-their order of arrival. A missing frame is placed after the live frame that corresponds to its predecessor in the recording. This
-module is pure: it takes frames and returns the frames of a trace."""
+Strategy. Run and recording are compared like two recordings (`codex_replay.protocol.recordings.compare`): normalised, and in the
+canonical order. The comparison returns frame numbers; this module adds its result to the frames in their order of arrival. In the
+recording, a missing frame follows another frame; in the result, it is placed after the frame of the run that corresponds to this
+other frame. This module is pure: it takes frames and returns the frames of a trace.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +37,8 @@ def align(
 ) -> tuple[list[Frame], list[Difference]]:
     """Return the frames of a run with their marks, and the differences, smallest first.
 
-    The frames of both runs are already redacted. Seams that the run did not see are left out of the recording; seams that
-    are not in `only` are
-    listed but not compared.
+    The frames of the run and of the recording are already redacted. HTTP or JSON-RPC frames of the recording are left out if the
+    run recorded no such frames. A seam ("rpc" or "http") that is not in `only` is listed but not compared.
     """
     report = list(trace_frames(live, version))
     seams = ({frame.seam for frame in live} or {"rpc"}) & set(only)
@@ -73,7 +73,7 @@ def _mark(frame: Frame, one: Difference, ours: dict[int, core.Frame]) -> None:
 
 
 def plain_path(path: str) -> str:
-    """Convert a path of `compare` to a path inside the frame."""
+    """Convert a path from the module `compare` to a path inside the frame."""
     for lead in ("$.msg", "$.request", "$.response", "$.sse", "$.close", "$.chunk"):
         if path.startswith(lead):
             return "$" + path[len(lead) :]
@@ -110,7 +110,7 @@ def _with_missing(
 
 
 def _places(wanted: Sequence[core.Frame], live: Sequence[core.Frame]) -> dict[int, int]:
-    """Return for each recorded frame the index of the live frame that it would follow (-1: before all)."""
+    """Return for each recorded frame the index of the run's frame after which it belongs (-1: before all frames)."""
 
     def named(frames: Sequence[core.Frame]) -> list[str]:
         labels = Labels()
@@ -144,7 +144,7 @@ def _missing(frame: core.Frame, label: str) -> Frame:
 
 
 def values(found: Sequence[Difference]) -> tuple[str | None, str | None]:
-    """Return the expected and the actual JSON at the smallest difference; None without a difference."""
+    """Return the expected and the actual JSON at the smallest difference, or None if there is no difference."""
     if not found:
         return None, None
     one = found[0]

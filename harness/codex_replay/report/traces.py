@@ -1,7 +1,7 @@
-"""The traces of a report (stories.ndjson), written and read one at a time, in any order, because all of them together may not fit
-in memory.
+"""Write and read the traces of a report (stories.ndjson) one at a time, in any order, because all traces together may not fit in
+memory.
 
-A trace is converted to JSON text only once, when it is collected; the file and the page use the same text."""
+A trace is converted to JSON text only once, when it is collected; stories.ndjson and the page use this text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def as_text(trace: Trace | TraceText) -> TraceText:
 
 
 def _dumps(value: Any) -> bytes:
-    """Return JSON in UTF-8; lone surrogates are escaped, and NaN and infinite numbers become strings."""
+    """Return a value as JSON in UTF-8; lone surrogates are escaped, and NaN and infinite numbers become strings."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -47,7 +47,9 @@ def _dumps(value: Any) -> bytes:
 
 
 def finite(value: Any) -> Any:
-    """Return a value in which numbers that JSON does not allow are strings, because otherwise the file would be unreadable."""
+    """Return a value in which numbers that JSON does not allow are strings, because other programs could not read the file
+    otherwise.
+    """
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -58,7 +60,7 @@ def finite(value: Any) -> Any:
 def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterator[TraceText]:
     """Write `folder`/stories.ndjson, and yield each trace after it is written.
 
-    The file appears once all traces are written. Raises `OSError`.
+    The file gets its name only after all traces are written. Raises `OSError`.
     """
     path = folder / TRACES
     draft = path.with_name(f".{path.name}.draft")
@@ -74,7 +76,7 @@ def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterato
 
 
 def read_traces(folder: Path) -> Iterator[Trace]:
-    """Read the traces in a folder one by one (nothing if the file is missing); raises `BadReport` for a broken line."""
+    """Read the traces in a folder one by one; yield nothing if the file is missing. Raises `BadReport` for a broken line."""
     path = folder / TRACES
     try:
         with open(path, "rb") as file:

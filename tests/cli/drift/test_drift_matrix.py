@@ -183,7 +183,10 @@ def test_a_bundle_that_cannot_be_had_ends_it_in_a_sentence(tmp_path: Path, monke
     monkeypatch.setattr(matrix, "bundle_of", fails)
     done = write(tmp_path / "out", "0.92.0", "9.9.9")
     assert done.exit_code == 2
-    assert done.stderr == "codex-replay: There is no Codex 0.92.0. Finished pages are kept; rerun the command to continue.\n"
+    assert (
+        done.stderr
+        == "codex-replay: There is no Codex 0.92.0. Finished bundles and pages are kept; rerun the command to continue.\n"
+    )
     assert not (tmp_path / "out").exists()
 
 

@@ -235,7 +235,7 @@ def test_a_subject_whose_first_cases_all_fail_gets_no_list(tmp_path: Path) -> No
 def test_ci_alone(tmp_path: Path) -> None:
     nothing = run(tmp_path, "init", "ci")
     assert nothing.returncode == 2
-    assert "No subject is configured here. Run `codex-replay init proxy COMMAND`" in nothing.stderr
+    assert "No proxy or client is configured here. Run `codex-replay init proxy COMMAND`" in nothing.stderr
     (tmp_path / "codex-replay.toml").write_text("[tool.codex-replay]\nlite-client = 'node client.js'\n")
     assert run(tmp_path, "init", "ci", "--dry-run").returncode == 0
     assert tree(tmp_path) == ["codex-replay.toml"]
@@ -263,11 +263,15 @@ def test_ci_alone(tmp_path: Path) -> None:
         ),
         (["proxy", f"{BAD} http10"], 2, "The proxy answers with HTTP/1.0; it must speak HTTP/1.1."),
         (["proxy"], 2, 'Name the command that starts the subject: codex-replay init proxy "node server.js"'),
-        (["proxy", "node", "server.js", "--port", "1"], 2, "If it belongs to your command, put the command into quotes."),
+        (
+            ["proxy", "node", "server.js", "--port", "1"],
+            2,
+            "If this option belongs to your command, put the command into quotes.",
+        ),
         (
             ["proxy", "node server.js --api-key sk-proj-abcdefghijklmnop1234567890"],
             2,
-            "The command has a secret in it, which would",
+            "The command contains a secret, which would",
         ),
         (["proxy", "no-such-program --api-key {key}"], 2, "there is no such program"),
         (["proxy", "true", "--wait", "soon"], 2, "--wait soon: "),

@@ -91,7 +91,7 @@ def test_what_exists_is_kept_even_if_it_came_in_between(tmp_path: Path) -> None:
     assert file.action == "create"
     write(file)
     assert path.read_text() == "new\n"
-    with pytest.raises(Unable, match=r"b.yaml was created by another program meanwhile; init did not change it"):
+    with pytest.raises(Unable, match=r"Another program has just created .*b.yaml; init did not change it"):
         write(file)
     assert (new_file(path, "newer\n").why, new_file(path, "newer\n").text) == ("it exists", "newer\n")
     assert (new_file(path, "new\n").why, new_file(path, "new\n").text) == ("it has this content already", "")
@@ -101,7 +101,7 @@ def test_what_exists_is_kept_even_if_it_came_in_between(tmp_path: Path) -> None:
 
 def test_a_pyproject_that_is_no_utf_8_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_bytes(b"# \xff\n")
-    with pytest.raises(Unable, match=r"pyproject.toml is not UTF-8"):
+    with pytest.raises(Unable, match=r"pyproject.toml is not encoded as UTF-8"):
         configuration_file(tmp_path, "proxy", TABLE, Configuration())
 
 
@@ -189,6 +189,8 @@ def test_a_codex_replay_that_is_not_installed_leaves_a_placeholder(monkeypatch: 
 
     monkeypatch.setattr(page, "distribution", missing)
     assert requirement() == (PLACEHOLDER, True)
-    assert "# A placeholder: write the source of codex-replay, such as a git URL" in workflow(tmp_path, "x", PLACEHOLDER, True)
+    assert "# A placeholder: replace it by the source of codex-replay, such as a git URL" in workflow(
+        tmp_path, "x", PLACEHOLDER, True
+    )
     _, found = steps(tmp_path, PLACEHOLDER)
     assert found[2] == f'python -m pip install "{PLACEHOLDER}"'

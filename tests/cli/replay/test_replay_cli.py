@@ -103,8 +103,8 @@ def test_what_cannot_run_is_a_sentence_and_status_two(arguments: list[str | Path
         (["--timeout", "-1", "--app-server", "fake"], "--timeout -1: give a number of seconds above 0"),
         (["--auth", "auth.json", "--app-server", "fake"], "--auth has an effect only with --backend"),
         (["--backend-cost-ok", "--app-server", "fake"], "--backend-cost-ok has an effect only with --backend"),
-        (["--script", "script.json", "--app-server", "fake"], "--script is for the model behind --app-server codex@VERSION"),
-        (["--script", "script.json", "--backend", "fake"], "--script is for the model behind --app-server codex@VERSION"),
+        (["--script", "script.json", "--app-server", "fake"], "--script is only for --app-server codex@VERSION"),
+        (["--script", "script.json", "--backend", "fake"], "--script is only for --app-server codex@VERSION"),
     ],
 )
 def test_an_option_that_would_say_nothing_is_refused(options: list[str], sentence: str) -> None:
@@ -135,7 +135,7 @@ def test_answers_that_were_cut_for_size_cannot_stand_for_the_model(tmp_path: Pat
     (tmp_path / "cut.ndjson").write_text("".join(lines))
     done = replay(tmp_path / "cut.ndjson", "--app-server", wrong("hang").replace("hang", "{listen}"))
     assert done.returncode == 2
-    assert "cannot be replayed; give --script" in done.stderr
+    assert "cannot be replayed; add --script" in done.stderr
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"turns": 1}'])

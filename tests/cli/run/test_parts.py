@@ -62,7 +62,7 @@ def test_subjects_that_differ_in_their_options_run_apart_and_a_named_report_has_
 
 def test_of_several_subjects_one_must_be_named() -> None:
     two = {"proxy": {**PROXY, "other": {"command": "true"}}}
-    with pytest.raises(BadUse, match=r"more than one \[tool.codex-replay.proxy\]: name one with --proxy: mine, other\."):
+    with pytest.raises(BadUse, match=r"more than one \[tool.codex-replay.proxy\]; name one of them with --proxy: mine, other\."):
         planned([], two)
     assert planned([], two, proxy="mine") == [Part(("proxy",), CHOSEN)]
     assert planned(["schema"], two) == [Part(("schema",))]

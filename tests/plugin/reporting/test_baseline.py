@@ -199,7 +199,7 @@ def test_update_and_run_again(run_both, pytester: pytest.Pytester) -> None:
     result = run_both(None, "--update-baseline")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*known.yaml lists 3 checks in 3 groups now.", "3 groups still need a reason: write it in place of *"]
+        ["*known.yaml lists 3 checks in 3 groups now.", "3 groups still need a reason: write the reason in place of *"]
     )
     lines = parse(path.read_text(encoding="utf-8"), "it")
     assert [line.check for line in lines] == ["bad-all", "bad-some[1]", "bad-some[3]"]
@@ -312,7 +312,10 @@ def test_entries_are_dropped_whose_cases_all_lack_a_capability(run_both, pyteste
     result = run_both(text, "--update-baseline")
     assert [line.check for line in parse(path.read_text(encoding="utf-8"), "it")] == ["one-lacks", "other-skip"]
     result.stdout.fnmatch_lines(
-        ["2 entries were dropped from the baseline: every case was skipped, because the subject does not declare a capability."]
+        [
+            "2 entries were dropped from the baseline: every case was skipped, because the program under test does not declare a "
+            "capability."
+        ]
     )
 
 

@@ -100,7 +100,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "a turn that yaml reads": ([2], "turns[0] must be a string or an object, not 2. Write it in quotes."),
     "json as an object": (
         [{"items": [{"type": "text", "text": {"a": 1}}]}],
-        "turns[0].items[0].text must be a string, not an object. Write the JSON as a string.",
+        "turns[0].items[0].text must be a string, not an object. Write the JSON value as a string.",
     ),
     "one item": ([{"items": {"type": "text", "text": "a"}}], "turns[0].items must be a list, not an object. Put it into a list."),
     "unknown usage": (

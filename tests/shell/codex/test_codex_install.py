@@ -605,7 +605,7 @@ def test_an_interrupted_download_leaves_no_file_and_no_process(
     out, err = process.communicate(timeout=30)
     assert process.returncode == 2
     assert out == ""
-    assert "The install of Codex 0.92.0 was interrupted; nothing was installed" in err
+    assert "The install of Codex 0.92.0 was interrupted, and nothing was installed." in err
     assert "Traceback" not in err
     assert leftovers(cache) == []
     assert ended(npm_pid)

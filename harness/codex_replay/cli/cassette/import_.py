@@ -17,18 +17,18 @@ from codex_replay.shell.cassettes.file import CassetteWriter
 @click.option("--format", "form", type=click.Choice(["tee", "proto-events"]), required=True, help="The format of FILE.")
 @click.option("--out", required=True, metavar="F", help="The cassette to write.")
 @click.option("--force", is_flag=True, help="Replace F if it exists.")
-@click.option("--codex", metavar="VERSION", help="The recorded Codex version (default: from its userAgent).")
+@click.option("--codex", metavar="VERSION", help="The recorded Codex version (default: the version in the recorded userAgent).")
 @click.option("--case", metavar="NAME", help="The name of the case (default: the name of FILE).")
-@click.option("--authored", is_flag=True, help="FILE was written by hand or by a script, not by a real program.")
+@click.option("--authored", is_flag=True, help="Declare that a person or a script wrote FILE, and no real program.")
 @LITERAL
 @sentences
 def import_(
     file: str, form: str, out: str, force: bool, codex: str | None, case: str | None, authored: bool, literals: tuple[str, ...]
 ) -> None:
-    """Make a cassette from another tool's recording: the log of a tee, or the proto-events of a proxy.
+    """Make a cassette from the recording of another tool: the log of a tee, or the proto-events of a proxy.
 
-    Secrets are removed, including secrets that were streamed in chunks. A payload that was cut for size is marked and never
-    treated as complete.
+    Secrets are removed, including secrets that were streamed in chunks. A payload that the other tool truncated is marked, and
+    never treated as complete.
     """
     from codex_replay.protocol.recordings.codex_version import codex_version
     from codex_replay.shell.cassettes import importers
@@ -57,7 +57,7 @@ def import_(
                     shown.step()
             whole.rewrite()
             if not writer.frames:
-                raise Unable(f"{file} has no traffic of the format {form!r}; choose another --format.")
+                raise Unable(f"{file} has no traffic in the format {form!r}; choose another --format.")
     except importers.ImportFailed as error:
         raise Unable(str(error)) from None
     notes = [f"{number} line(s) skipped: {why}" for why, number in source.skipped.items()]

@@ -23,24 +23,27 @@ if TYPE_CHECKING:
 @click.option(
     "--notes",
     is_flag=True,
-    help="Also print notes: requests without a reply, payloads cut for size, errors of the side that --judge leaves out.",
+    help="Also print notes: requests without a reply, truncated payloads, and errors of the side that --judge leaves out.",
 )
 @click.option(
-    "--codex", metavar="V", help="Validate with the bundle of this version, or with your own bundle (default: the header's)."
+    "--codex",
+    metavar="V",
+    help="Validate with the schema bundle of this version, or with your own bundle (default: the version in the header).",
 )
 @click.option(
     "--judge",
     type=click.Choice(["server", "client", "both"]),
     default="server",
     show_default=True,
-    help="The side whose frames must be valid; errors of the other side are notes.",
+    help="Only frames of this side must be valid; errors of the other side are notes.",
 )
 @LITERAL
 @sentences
 def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, judge: str, literals: tuple[str, ...]) -> None:
-    """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame against the bundle.
+    """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame against the JSON schemas of
+    Codex.
 
-    The TEXT of a --literal counts as a secret, even if it is streamed in chunks, escaped or compressed. It is never printed.
+    The TEXT of a --literal counts as a secret, even if the cassette has it in chunks, escaped or compressed. It is never printed.
 
     For a folder, all *.ndjson files in it are checked. Exit status: 0 if no check fails, 1 if a check fails, 2 if a file cannot
     be read as a cassette.
@@ -79,7 +82,9 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
 
 
 def _print_report(report: Report, notes: bool, missing: str) -> None:
-    """Print the findings of one cassette, except those of the check `missing`: stderr shows these once for all cassettes."""
+    """Print the findings of one cassette, except those of the check `missing`, which are printed on stderr once for all
+    cassettes.
+    """
     if report.unreadable:
         click.echo(f"codex-replay: {report.unreadable}", err=True)
     for finding in report.findings:

@@ -1,4 +1,4 @@
-"""Shared parts of the commands of `codex-replay cassette`: options, the user's own secrets, and the output file."""
+"""Parts that all commands of `codex-replay cassette` share: options, the user's own secrets, and the output file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as
 
 
 def redactor_of(literals: tuple[str, ...]) -> Redactor:
-    """Return a redactor that also knows the user's own secrets."""
+    """Return a redactor that also removes the user's own secrets."""
     try:
         return redactor_with(named(literals))
     except BadLiteral as error:

@@ -15,15 +15,19 @@ from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 @click.command()
 @click.argument("file")
 @click.option("--out", metavar="G", help="The file to write.")
-@click.option("--in-place", is_flag=True, help="Replace FILE itself. This is allowed only if every frame is authored.")
+@click.option(
+    "--in-place",
+    is_flag=True,
+    help="Replace FILE itself; this is allowed only if every frame is authored (written by a script or a person).",
+)
 @click.option("--force", is_flag=True, help="Replace G if it exists.")
 @LITERAL
 @sentences
 def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tuple[str, ...]) -> None:
     """Take the secrets out of a cassette: tokens, keys, JWTs, accounts, e-mails, home folders, and each --literal.
 
-    A secret that is streamed in chunks is also removed: a placeholder replaces its first chunk. Everything else keeps its
-    bytes. A recording is never changed in place: write the result to another file with --out.
+    A secret that is streamed in chunks is also removed: a placeholder replaces its first chunk. All other bytes stay unchanged. A
+    recording is never changed in place: write the result to another file with --out.
     """
     if (out is None) == (not in_place):
         raise click.UsageError("Name the output: either --out FILE or --in-place.")
@@ -34,7 +38,7 @@ def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tu
         if in_place and set(reader.header.origin.values()) != {"authored"}:
             raise Unable(f"{file}: recorded frames must not be changed in place; write the result to another file with --out.")
         if out is not None and os.path.exists(out) and os.path.samefile(file, out):
-            raise Unable(f"{out}: this is the cassette itself; choose another file.")
+            raise Unable(f"{out}: this is the input cassette itself; choose another file.")
         keep_what_is_there(out, force)
         header = parse_line(redactor.redact(encode_header(reader.header)))
         assert isinstance(header, Header)
@@ -54,5 +58,5 @@ def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tu
             writer.abandon()
             changed.update(whole.rewrite().frames)
         if reader.truncated:
-            click.echo(f"codex-replay: {reader.truncated} The copy is cut short as well.", err=True)
+            click.echo(f"codex-replay: {reader.truncated} The copy is incomplete, too.", err=True)
     click.echo(f"{out or file}: {len(changed)} of {writer.frames} frames redacted.", err=True)

@@ -1,4 +1,4 @@
-"""`codex-replay cassette show`: a cassette as a timeline, or as a page."""
+"""`codex-replay cassette show`: print a cassette as a timeline, or write it as a web page."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from codex_replay.shell.cassettes.file import CassetteReader, is_readable_once
     "--grep", "pattern", metavar="REGEX", help="Show only frames whose line in the timeline matches this regular expression."
 )
 @click.option("--frame", "number", type=int, metavar="N", help="Show only frame N, in full.")
-@click.option("--width", type=click.IntRange(min=40), help="The width of a line (default: the terminal's).")
+@click.option("--width", type=click.IntRange(min=40), help="The maximum width of a line (default: the width of the terminal).")
 @sentences
 def show(file: str | None, page: str | None, full: bool, pattern: str | None, number: int | None, width: int | None) -> None:
     """Print a cassette as a timeline: number, seconds, seam, direction, kind and summary of each frame.
 
-    `->` marks frames to the server (app-server or backend), `<-` frames from the server. `--html OUT` writes the timeline as a
-    web page: a searchable sequence diagram of both seams, with folded frames.
+    `->` marks frames to the server (app-server or backend), `<-` marks frames from the server. `--html OUT` writes a web page
+    instead: a searchable sequence diagram of the JSON-RPC and HTTP frames.
     """
     from codex_replay.cli.io.timeline import Timeline
 
@@ -80,7 +80,7 @@ def show(file: str | None, page: str | None, full: bool, pattern: str | None, nu
 
 
 def _write_page(file: str, out: str) -> None:
-    """Write the page of a cassette to the path `out`, or to stdout for "-"."""
+    """Write the web page for a cassette to the path `out`, or to stdout if `out` is "-"."""
     from pathlib import Path
 
     from codex_replay.report.cassette_trace import cassette_trace, unmarked
@@ -105,7 +105,7 @@ def _write_page(file: str, out: str) -> None:
     with replacing(out) as place:
         write_cassette_html(trace, about, Path(place))
     if trace["truncated"]:
-        click.echo(f"codex-replay: {file}: the page is incomplete: the recording was cut short, or is too long.", err=True)
+        click.echo(f"codex-replay: {file}: the page is incomplete, because the recording was cut short or is too long.", err=True)
     click.echo(f"{out}: {len(trace['frames'])} frames.")
 
 

@@ -1,1 +1,1 @@
-"""`codex-replay drift`, and the published matrix of drift."""
+"""`codex-replay drift`, and the published table of the drift between many Codex versions."""

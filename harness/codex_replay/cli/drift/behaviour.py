@@ -47,10 +47,10 @@ def run(
     wait: float = 8.0,
     jobs: int = 2,
 ) -> int:
-    """Compare the behaviour of two versions; return 0 if the behaviour is the same, 1 if it changed.
+    """Compare the behaviour of two versions; return the exit status: 0 if the behaviour is the same, 1 if it changed.
 
-    Raises `Unable` (exit status 2) with a sentence if the comparison fails. `chosen` is an expression for pytest's -k. `wait` is
-    the number of seconds that a case waits for one frame, and `jobs` is the number of cases that run at the same time.
+    Raises `Unable` (exit status 2) with a sentence if the comparison fails. `chosen` is an expression for pytest's option `-k`.
+    `wait` is the number of seconds that a case waits for one frame, and `jobs` is the number of cases that run at the same time.
     """
     if cassettes is not None:
         raise Unable("--cassettes is only for the comparison of schemas; remove --cassettes, or remove --behaviour.")
@@ -85,7 +85,7 @@ def run(
         try:
             write(path, form, found)
         except OSError as error:
-            raise Unable(f"{path} cannot be written ({error.strerror}); choose another place.") from None
+            raise Unable(f"{path} cannot be written ({error.strerror}); choose another path.") from None
     if as_json:
         for_programs(to_json(found).removesuffix("\n"))
     else:
@@ -94,7 +94,7 @@ def run(
 
 
 def _compare(from_: str, to: str, by: str, display: _Display, chosen: str, wait: float, jobs: int) -> dict[str, Any]:
-    """Run the suite on both versions and compare; the table of the version `by` normalises each run."""
+    """Run the suite on both versions and compare the runs; each run is normalised with the table of the version `by`."""
     suites = Path(resolve((SUITE,))[0]).resolve().parent
     runs, folders = [], []
     for version, number, what in ((from_, 1, ""), (from_, 2, ", a second time as control"), (to, 1 if to != from_ else 3, "")):
@@ -132,13 +132,13 @@ def _print(found: dict[str, Any]) -> None:
             table.add_row(finding["rule"], str(finding["count"]), *(printable(text) for text in short))
         out.print(table)
         if len(findings) > SHOWN:
-            out.print(f"and {len(findings) - SHOWN} more; --json, --markdown FILE and --html FILE list all.")
+            out.print(f"and {len(findings) - SHOWN} more; --json, --markdown FILE and --html FILE list all of them.")
     out.print(summary(found))
 
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let SIGTERM end the work as an interrupt does, so that no started process remains."""
+    """Handle SIGTERM like an interrupt, so that no started process remains."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -155,9 +155,7 @@ def _stoppable() -> Iterator[None]:
 
 
 class _Display:
-    """Show the progress on stderr: a bar with counts on a terminal, otherwise a line for each stage and one every `EVERY`
-    seconds.
-    """
+    """Show the progress on stderr: a bar on a terminal, otherwise a line for each stage and a line every `EVERY` seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -178,7 +176,7 @@ class _Display:
         self._bar.stop()
 
     def stage(self, what: str, total: int | None = None, unit: str = "cases") -> None:
-        """Report the current stage and its number of steps."""
+        """Show the current stage and its number of steps."""
         self._what, self._done, self._total, self._unit, self._last_line = what, 0, total, unit, self._clock()
         if self._on:
             self._bar.reset(self._task, total=total, description=what)
@@ -186,13 +184,13 @@ class _Display:
             click.echo(f"{what} ...", err=True)
 
     def show(self, done: int, total: int | None) -> None:
-        """Report the number of finished steps."""
+        """Show the number of finished steps."""
         self._done, self._total = done, total
         self._bar.update(self._task, completed=done, total=total)
         self._report_on()
 
     def step(self) -> None:
-        """Report one more finished step."""
+        """Show that one more step is finished."""
         self._done += 1
         self._bar.advance(self._task)
         self._report_on()

@@ -1,4 +1,4 @@
-"""`codex-replay drift FROM TO`: the changes of the protocol between two Codex versions, and who they break."""
+"""`codex-replay drift FROM TO`: list the changes of the protocol between two Codex versions, and the clients that they break."""
 
 from __future__ import annotations
 
@@ -42,28 +42,29 @@ _OTHER_SEAM = "a schema bundle does not describe the Responses backend. `drift -
     "--experimental",
     metavar="BUNDLE",
     type=Place(exists=True),
-    help="The experimental bundle of TO, if TO is your own bundle (generate-json-schema --experimental).",
+    help="The experimental bundle for TO, if TO is your own bundle (made by generate-json-schema --experimental).",
 )
 @click.option(
     "--experimental-from",
     metavar="BUNDLE",
     type=Place(exists=True),
-    help="The experimental bundle of FROM, if FROM is your own bundle.",
+    help="The experimental bundle for FROM, if FROM is your own bundle.",
 )
-@click.option("--all", "everything", is_flag=True, help="Show every change, additive ones included.")
+@click.option("--all", "everything", is_flag=True, help="Show every change, also additive changes.")
 @click.option(
     "--ignore",
     multiple=True,
     metavar="NAME",
-    help="Ignore the changes of a method (codex/event/*) or of a rule (enum-opened). Repeatable.",
+    help="Ignore the changes in methods (such as codex/event/*), or the changes of a rule (such as enum-opened). Repeatable.",
 )
 @click.option(
     "--reads",
     metavar="FILE|CASSETTES",
     type=Place(exists=True),
-    help="Count only what your client reads: a file with a method and optional fields per line, or cassettes of your client.",
+    help="Count only changes in messages that your client reads. Give cassettes of your client, or a file with one method, "
+    "and optional fields, per line.",
 )
-@click.option("--behaviour", is_flag=True, help="Run the suites' cases on both real binaries and compare the frames.")
+@click.option("--behaviour", is_flag=True, help="Run the cases of the suite on both real Codex binaries, and compare the frames.")
 @click.option("-k", "chosen", metavar="EXPRESSION", help="With --behaviour: run only the cases that match, like pytest's -k.")
 @sentences
 def command(
@@ -81,11 +82,11 @@ def command(
     behaviour: bool,
     chosen: str | None,
 ) -> None:
-    """Compare the schemas of FROM and TO, each a Codex version or a bundle file of your own.
+    """Compare the JSON schemas of FROM and TO; each is a Codex version, or your own schema bundle file.
 
-    The binary of a version generates its bundle at the first use, and the bundle is kept. If necessary, the binary is installed
-    first. With --cassettes, only changes that affect these recordings are listed. The verdict and the ten changes that break most
-    come first; --all shows every change.
+    At the first use of a version, its Codex binary generates the schema bundle, which is then kept. If necessary, the Codex
+    binary is installed first. With --cassettes, only changes that affect these recordings are listed. The command prints the
+    verdict and the ten changes with the most effects; --all shows every change.
 
     Exit status: 0 if no change breaks a client, 1 if a change breaks a client, 2 if the comparison failed.
     """
@@ -95,13 +96,13 @@ def command(
             raise Unable(f"{named} names a bundle, but --behaviour does not compare bundles: remove one of the two options.")
         if everything or ignore or reads is not None:
             raise Unable(
-                "--all, --ignore and --reads are only for the comparison of schemas: remove these options, or remove --behaviour."
+                "--all, --ignore and --reads are only for the comparison of schemas. Remove these options, or remove --behaviour."
             )
         module = importlib.import_module("codex_replay.cli.drift.behaviour")
         more = {"markdown": markdown, "html": html, "cassettes": cassettes}
         raise SystemExit(module.run(from_, to, as_json, **more, chosen=chosen or ""))
     if chosen is not None:
-        raise Unable("-k selects cases, and only --behaviour runs cases: add --behaviour, or remove -k.")
+        raise Unable("-k selects cases, but only --behaviour runs cases. Add --behaviour, or remove -k.")
     from codex_replay.protocol.drift.compare import compare
     from codex_replay.protocol.drift.reads import BadPattern, only_read, without_ignored
     from codex_replay.protocol.drift.report import as_json as data
@@ -148,7 +149,7 @@ def _bundle(named: str) -> Bundle:
 
 
 def _experimental(plain: Bundle, named: str, own: str | None, option: str) -> tuple[Bundle | None, str]:
-    """Return the experimental bundle of a version and None, or None and the reason if it is missing."""
+    """Return the experimental bundle of a version and None; if the bundle is missing, return None and the reason."""
     if own is not None:
         return load_own(own), ""
     with _progress() as step:
@@ -160,7 +161,7 @@ def _experimental(plain: Bundle, named: str, own: str | None, option: str) -> tu
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Report progress on stderr: a changing line on a terminal, otherwise one line per step."""
+    """Report progress on stderr: on a terminal in one line that changes, otherwise with one line for each step."""
     with contextlib.ExitStack() as stack:
         shown: list[Any] = []
 
@@ -210,7 +211,7 @@ def _read(path: str) -> list[str]:
 def _warn_of_unknown(path: str, wanted: list[str], bundles: list[Bundle]) -> None:
     """Report on stderr each line of `--reads FILE` that matches no method.
 
-    Such a line is not an error, because one list may serve several versions.
+    A line that matches no method is not an error, because one list may serve several versions.
     """
     from codex_replay.protocol.drift.reads import methods_of, misspelt, near_misses
 
@@ -224,12 +225,12 @@ def _warn_of_unknown(path: str, wanted: list[str], bundles: list[Bundle]) -> Non
     for field in misspelt(wanted, bundles):
         aside(
             f"--reads {path}: {field} is not the path of a field of the compared bundles, so it has no effect. "
-            "A path begins with $.params or $.result."
+            "The path of a field begins with $.params or $.result."
         )
 
 
 def _used(drift: Drift, folder: str) -> dict[str, list[int]]:
-    """Return which findings affect each cassette, by the cassette's name; `folder` is a folder of cassettes or one cassette."""
+    """Return for each cassette, by name, the findings that affect it; `folder` is a folder of cassettes, or one cassette."""
     from codex_replay.protocol.drift.users import Usage
     from codex_replay.shell.cassettes.file import CassetteReader
 
@@ -267,7 +268,7 @@ def _cassettes(folder: str) -> list[str]:
 
 
 def _tracked(names: list[str]) -> Iterator[str]:
-    """Yield `names`; show a progress bar on a terminal."""
+    """Yield each of `names`, and show a progress bar on a terminal."""
     if not sys.stderr.isatty():
         yield from names
         return
@@ -277,7 +278,10 @@ def _tracked(names: list[str]) -> Iterator[str]:
 
 
 def _show(report: dict[str, Any], everything: bool) -> None:
-    """Print the verdict, the counts and the changes that break most; with `everything` all changes, and the verdict again."""
+    """Print the verdict, the counts and the changes with the most effects.
+
+    With `everything`, print all changes, and the verdict again at the end.
+    """
     from codex_replay.cli.drift.table import ASCII, table
 
     wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else PLAIN_WIDTH

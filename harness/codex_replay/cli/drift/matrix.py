@@ -1,8 +1,9 @@
-"""`make drift-matrix`: the published matrix of drift, written to reports/drift/ from the bundles of many versions.
+"""`make drift-matrix`: write pages about the drift between many Codex versions to reports/drift/, from the versions' schema
+bundles.
 
-Strategy: the bundle of each version is made first and kept (one binary at a time; the binary is removed when its bundle exists).
-Then all pages are written from the bundles alone. Therefore an interrupted run can continue. A run that finds all bundles needs
-neither npm nor the network, and writes the same bytes.
+Strategy: first, the schema bundle of each version is made and kept. Only one Codex binary is installed at a time; it is removed
+when its bundle exists. After this, all pages are written from the bundles. An interrupted run can be continued, because finished
+bundles are kept. If all bundles exist, a run needs no npm and no network, and writes the same bytes each time.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ Matrix = dict[str, Any]
 @click.option("--versions", metavar="V,V", default=",".join(STEPS), help="Other versions, oldest first.")
 @sentences
 def command(out: str, versions: str) -> None:
-    """Write the drift of each step between the versions, and an index with the number of breaking changes between any two of
-    them.
+    """Write the drift between each version and the next, and an index with the number of breaking changes between any two
+    versions.
     """
     named = [version for version in versions.split(",") if version]
     if len(named) < 2 or len(set(named)) < len(named):
@@ -43,7 +44,7 @@ def command(out: str, versions: str) -> None:
     try:
         files = dict(written(_bundles(named)))
     except BundleError as error:
-        raise Unable(f"{error} Finished pages are kept; rerun the command to continue.") from None
+        raise Unable(f"{error} Finished bundles and pages are kept; rerun the command to continue.") from None
     for name, text in files.items():
         write_whole(os.path.join(out, name), text.encode())
     for name in sorted(set(os.listdir(out)) - files.keys()):
@@ -53,7 +54,7 @@ def command(out: str, versions: str) -> None:
 
 
 def _bundles(versions: Sequence[str]) -> list[Bundle]:
-    """Return the bundle of each version, and make missing bundles; show a progress bar on a terminal."""
+    """Return the schema bundle of each version; make missing bundles, and show a progress bar on a terminal."""
     if not sys.stderr.isatty():
         return [bundle_of(version, _once()) for version in versions]
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -81,7 +82,7 @@ def _once() -> Callable[[str], None]:
 
 
 def step(old: Bundle, new: Bundle) -> dict[str, Any]:
-    """Return the report on two versions.
+    """Return the drift report on two versions.
 
     Raises `BundleError` if a required experimental bundle is not available.
     """
@@ -136,8 +137,9 @@ _BETWEEN = "Breaking changes from the version of the row to the version of the c
 
 
 def markdown(matrix: Matrix) -> str:
-    """Return the index as Markdown: the methods of each version, each step with its report, and the breaking changes between
-    any two versions."""
+    """Return the index as Markdown: the number of methods in each version, links to the reports, and the number of breaking
+    changes between any two versions.
+    """
     names = list(matrix["versions"])
     lines = ["# Drift of the app-server protocol", "", _ABOUT, "", "## The methods of each version", ""]
     lines += [f"| version | {' | '.join(pages.COUNTS.values())} |", "|---|" + "---:|" * len(pages.COUNTS)]
@@ -231,7 +233,10 @@ input { font: inherit; padding: .3rem .6rem; width: 20rem; max-width: 100%; }
 
 
 def _page(title: str, body: str) -> str:
-    """Return one self-contained HTML page without a script: it loads nothing, and is readable on a phone and in dark mode."""
+    """Return one self-contained HTML page without a script.
+
+    The page loads no other files, and is readable on a phone and in dark mode.
+    """
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     top = f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>'
     return f"{top}\n<body>\n{body}</body></html>\n"

@@ -1,4 +1,4 @@
-"""The files that a comparison writes: Markdown, and one page of HTML."""
+"""Write the report of a comparison to a file: as Markdown, or as one HTML page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def write(path: str | None, form: Callable[[Any], str], report: dict[str, Any]) -> None:
-    """Write one form of a report to the file that the user named; without a name, write nothing. Raises ``OSError``."""
+    """Write one form of a report to the file that the user named; if the user named no file, do nothing. Raises ``OSError``."""
     if path is not None:
         from codex_replay.shell.files.atomic import write_whole
 
@@ -19,7 +19,7 @@ def write(path: str | None, form: Callable[[Any], str], report: dict[str, Any]) 
 
 
 def html_page(report: dict[str, Any]) -> str:
-    """Return a drift of schemas or of behaviour as one HTML file."""
+    """Return the report on a drift of schemas or of behaviour as one HTML page."""
     from codex_replay.report.page.build import drift_html  # not needed, and not loaded, where no page is written
 
     return drift_html(report)

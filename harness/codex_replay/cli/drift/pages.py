@@ -1,4 +1,7 @@
-"""The forms of a drift report for people: rows and Markdown, written from its JSON; its HTML is the report's own page."""
+"""Convert the JSON of a drift report to readable forms: rows for the terminal, and Markdown.
+
+The module `output` writes the HTML page.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +67,9 @@ _KINDS = {
 
 
 class Row(NamedTuple):
-    """One row of a table: the place, the change, its effect, the affected clients, and the number of other places with the same
-    change."""
+    """One row of a table: the place of the change, the change, its effect, the affected clients, and the number of other places
+    with this change.
+    """
 
     kind: str
     method: str
@@ -77,15 +81,15 @@ class Row(NamedTuple):
 
 
 def rows(report: Report, cls: str) -> list[Row]:
-    """Return the lines for the findings of a class; with cassettes, only the findings that affect a case.
+    """Return the lines for the findings of a class (breaking or additive); with cassettes, only for findings that affect a case.
 
-    If a version removes all ``codex/event`` types, one line stands for all of them.
+    If a version removes all ``codex/event`` types, all of them share one line.
     """
     return [_of_all_events(group) if len(group) > 1 else _row(group[0]) for group in _groups(report, cls)]
 
 
 def _groups(report: Report, cls: str) -> list[list[Mapping[str, Any]]]:
-    """Return the findings of a class, in groups: if all events were removed, they are one group."""
+    """Return the findings of a class (breaking or additive) in groups; if all events were removed, they form one group."""
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     if report["cassettes"]:
         found = [finding for finding in found if finding.get("cases")]
@@ -100,10 +104,10 @@ def _of_all_events(ended: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def worst(report: Report, most: int) -> list[Row]:
-    """Return the rows of the changes that break most, at most `most`.
+    """Return at most `most` rows, for the changes with the most effects.
 
-    With cassettes, the changes that hit most cases come first. Without cassettes, removed methods become one row per kind of
-    message; these rows come before the changes that affect the most places.
+    With cassettes, the changes that hit most cases come first. Without cassettes, all removed methods of one kind become one row.
+    The rows for removed methods come first, followed by the changes at the most places.
     """
     if report["cassettes"]:
         ranked = sorted(_groups(report, "breaking"), key=lambda group: -len({case for each in group for case in each["cases"]}))
@@ -129,9 +133,9 @@ def _removed(findings: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def left_out(report: Report, most: int) -> str:
-    """Return a sentence that counts the changes omitted from the short form, and names the option that shows them.
+    """Return a sentence with the number of changes that the short form leaves out, and the option that shows these changes.
 
-    Returns "" if no change is omitted.
+    Returns "" if the short form leaves no change out.
     """
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
     if not additive and len(rows(report, "breaking")) == len(worst(report, most)):
@@ -155,7 +159,7 @@ def _row(finding: Mapping[str, Any]) -> Row:
 
 
 def _hit(findings: Sequence[Mapping[str, Any]]) -> str:
-    """Return who is affected: the senders or readers, or, with cassettes, the cases."""
+    """Return the clients that a change affects: senders or readers; with cassettes, return the affected cases instead."""
     who = {"senders": "clients that send it", "readers": "clients that read it", "nobody": "nobody"}[findings[0]["hits"]]
     if "cases" not in findings[0]:
         return who
@@ -165,7 +169,7 @@ def _hit(findings: Sequence[Mapping[str, Any]]) -> str:
 
 
 def verdict(report: Report) -> str:
-    """Return the verdict: a sentence on the changes that break clients, and a sentence on the additive changes."""
+    """Return the verdict: a sentence about the changes that break clients, and a sentence about the additive changes."""
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
     changes = (
         f"{_some(breaking, 'change breaks', 'changes break')} clients{_noticed(report, 'breaking')}. "
@@ -188,7 +192,7 @@ def verdict(report: Report) -> str:
 def _affected(hit: int, cases: int, lower: bool = False) -> str:
     """Return a clause with the number of the user's cases that a breaking change affects.
 
-    With `lower`, it begins with a lower-case letter.
+    With `lower`, the clause begins with a lower-case letter.
     """
     if cases == 1:
         clause = f"Your only case is {'' if hit else 'not '}affected"
@@ -200,12 +204,12 @@ def _affected(hit: int, cases: int, lower: bool = False) -> str:
 
 
 def _ignored(report: Report) -> str:
-    """Return a sentence with the number of changes that --ignore and --reads left out."""
+    """Return a sentence with the number of changes that the options --ignore and --reads have left out."""
     return f" Not counted: {_some(report['ignored'], 'change', 'changes')} (--ignore, --reads)." if report.get("ignored") else ""
 
 
 def _noticed(report: Report, cls: str) -> str:
-    """Return a note on the number of findings of a class that only some clients notice."""
+    """Return a note about the findings of a class (breaking or additive) that only some clients notice, with their number."""
     found = [finding for finding in report["findings"] if finding["class"] == cls]
     without = sum("behind" in finding or "without" in finding for finding in found)
     capable = sum("with" in finding for finding in found)
@@ -225,12 +229,12 @@ def _some(number: int, one: str, many: str) -> str:
 
 
 def breaks(report: Report) -> bool:
-    """Return True if the change breaks a client; with cassettes, if it breaks one of their cases."""
+    """Return True if the change breaks a client; with cassettes, only if the change breaks one of their cases."""
     return bool(report["cassettes"]["hit"] if report["cassettes"] else report["counts"]["breaking"])
 
 
 def totals(report: Report) -> Iterator[tuple[str, int, int]]:
-    """Yield the name of each count, with its value in the old and in the new version."""
+    """Yield the name of each count (such as methods or events), with its value in the old and in the new version."""
     for key, name in COUNTS.items():
         yield name, report["counts"]["from"][key], report["counts"]["to"][key]
 

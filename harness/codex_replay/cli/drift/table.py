@@ -1,7 +1,6 @@
-"""Tables of a drift for a terminal: columns that share its width, long cells folded.
+"""Print the tables of a drift report on a terminal: the columns share the width of the terminal, and long cells are folded.
 
-The tables are not made with rich, because rich needs more time to lay out a hundred rows than the comparison of two bundles
-takes."""
+The package rich is not used: rich needs more time for the layout of a hundred rows than the comparison of two bundles takes."""
 
 from __future__ import annotations
 

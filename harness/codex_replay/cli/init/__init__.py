@@ -1,1 +1,1 @@
-"""`codex-replay init`: try a subject, and write its configuration, a CI workflow and the list of its known failures."""
+"""`codex-replay init`: try a proxy or a client, and write its configuration, a CI workflow and the list of its known failures."""

@@ -1,4 +1,4 @@
-"""`codex-replay init proxy|editor|lite|ci`: detect the properties of a subject, and write the files of its gate."""
+"""`codex-replay init proxy|editor|lite|ci`: detect the properties of a proxy or client, and write files to test it in CI."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 class _Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; if an option is unknown, advise to put the command of the subject into quotes."""
+        """Parse the arguments; if an option is unknown, advise the user to put the command of the proxy or client into quotes."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             raise click.UsageError(
-                f"{error.format_message()} If it belongs to your command, put the command into quotes.", ctx
+                f"{error.format_message()} If this option belongs to your command, put the command into quotes.", ctx
             ) from None
 
 
@@ -56,7 +56,8 @@ class _Command(click.Command):
 def group() -> None:
     """Try a proxy or a client, and write its configuration, a CI workflow and the list of its known failures.
 
-    No existing file or table is overwritten. Exit status: 0 done, 1 the subject cannot be judged, 2 nothing could be done.
+    No existing file or table is overwritten. Exit status: 0 if the files were written, 1 if the proxy or client could not be
+    judged, 2 if nothing could be done.
     """
 
 
@@ -85,9 +86,9 @@ def _add(verb: str, what: str, more: Option = lambda command: command) -> None:
         raise SystemExit(_init(verb, subject, wait, dry_run, as_json))
 
 
-_add("proxy", "Try a proxy in front of `codex app-server`, by its command or its URL.")
-_add("editor", "Try an editor client (docs/editor-client.md), by a command with {codex} in it.", _KIND)
-_add("lite", "Try a client of the Responses backend (docs/lite-client.md), by its command.")
+_add("proxy", "Try a proxy in front of `codex app-server`; name its command or its URL.")
+_add("editor", "Try an editor client (docs/editor-client.md); name its command, with {codex} as the path of codex.", _KIND)
+_add("lite", "Try a client of the Responses backend (docs/lite-client.md); name its command.")
 
 
 @group.command("ci", context_settings=_CONTEXT)
@@ -95,11 +96,11 @@ _add("lite", "Try a client of the Responses backend (docs/lite-client.md), by it
 @_JSON
 @sentences
 def ci(dry_run: bool, as_json: bool) -> None:
-    """Write the CI workflow of a project that has its configuration."""
+    """Write only the CI workflow, for a project that is already configured."""
     folder = Path.cwd()
     own = _configuration(folder)
     if own.path is None or not any(own.table.get(role) for role in SUITE_OF):
-        raise Unable("No subject is configured here. Run `codex-replay init proxy COMMAND` (or editor, lite) first.")
+        raise Unable("No proxy or client is configured here. Run `codex-replay init proxy COMMAND` (or editor, lite) first.")
     files = [_workflow(own.path.parent, own.path)]
     steps = [_DRY_STEP] if dry_run else [*_placeholder(files), _commit(files)]
     _finish(None, "", files, None, steps, dry_run, as_json)
@@ -142,8 +143,7 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
 
 
 def _report_folder(folder: Path, role: str, name: str) -> Path:
-    """Return the report folder of the suite and its subject: the folder that a later `codex-replay run` with this configuration
-    uses."""
+    """Return the report folder that a later `codex-replay run` with this configuration will use."""
     return folder / "reports" / f"{SUITE_OF[role]}-{slug(name)}"
 
 
@@ -157,7 +157,7 @@ def _configuration(folder: Path) -> Configuration:
 
 
 def _subject(verb: str, words: tuple[str, ...], folder: Path) -> str:
-    """Return the subject that the user named, otherwise the start script of a Node project."""
+    """Return the command that the user gave, otherwise the start script of a Node project."""
     if words:
         return words[0] if len(words) == 1 else shlex.join(words)
     if verb == "proxy":
@@ -171,7 +171,10 @@ def _subject(verb: str, words: tuple[str, ...], folder: Path) -> str:
 
 
 def _refuse_secret(subject: str) -> None:
-    """Refuse a command that has a secret in it: it would be written into the configuration. `{key}` is not a secret."""
+    """Refuse a command that contains a secret, because the command would be written into the configuration.
+
+    `{key}` is not a secret.
+    """
     from codex_replay.core.redact.redactor import Redactor
 
     try:
@@ -182,8 +185,8 @@ def _refuse_secret(subject: str) -> None:
     words = [word for i, word in enumerate(words) if i not in filled and i + 1 not in filled]
     if Redactor().argv(words) != words:
         raise Unable(
-            "The command has a secret in it, which would be written into the configuration. Let the program read it from a file, "
-            "or write {key} for the key that the suite sends. Nothing was written."
+            "The command contains a secret, which would be written into the configuration. Let the program read the secret "
+            "from a file, or write {key} for the key that the suite sends. Nothing was written."
         )
 
 
@@ -192,7 +195,7 @@ _INTERPRETERS = re.compile(r"python[\d.]*|node|bun|deno|ruby|php|perl|lua|bash|s
 
 
 def _refuse_missing_file(subject: str, folder: Path) -> None:
-    """Refuse a command that names a program file which does not exist: the error of its interpreter would be hard to read."""
+    """Refuse a command with a missing program file, because the error message of the interpreter would be hard to read."""
     try:
         program, file, *_ = shlex.split(subject)
     except ValueError:
@@ -228,7 +231,7 @@ def printable_lines(text: str) -> str:
 
 
 def _name(folder: Path) -> str:
-    """Return a name for the subject: the name of the folder, in the form of a bare TOML key."""
+    """Return a name for the proxy or client: the name of the folder, in a form that needs no quotes in TOML."""
     name = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in folder.name.lower()).strip("-")
     return name if name not in ("", "reference", "fake") else "mine"
 
@@ -258,10 +261,11 @@ def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list
         steps.insert(0, "No list of known failures was written: the first cases all fail. Fix their most common cause first.")
     elif run is not None and run.entries:
         many = f"{run.entries} {'entry' if run.entries == 1 else 'entries'}"
-        steps.append(f"Write a reason into {known.name} ({many}): the gate refuses an entry without one.")
+        steps.append(f"Write a reason into {known.name} ({many}): a run with --baseline refuses an entry without a reason.")
     if not found.judged:
         steps.append(
-            "Run the suite: codex-replay run. It sends several hundred requests to the proxy's own model, which may cost money."
+            "Run the suite: codex-replay run. The suite sends several hundred requests to the proxy's own model, which may "
+            "cost money."
         )
     else:
         steps.append("Run the gate: codex-replay run")

@@ -1,7 +1,8 @@
-"""The driver skeletons that `codex-replay init editor --kind` writes: the user connects their four functions to a plugin.
+"""The driver skeletons that `codex-replay init editor --kind` writes.
 
-An unchanged skeleton already follows docs/editor-client.md: it ends each prompt as failed, with an error that names the function
-to connect.
+A user connects the four functions of a skeleton to an editor plugin.
+
+An unchanged skeleton follows docs/editor-client.md: each prompt fails with an error that names the function to connect.
 """
 
 from __future__ import annotations
@@ -255,7 +256,7 @@ DRIVERS = {
 
 
 def driver(folder: Path, kind: str) -> tuple[PlannedFile, list[str]]:
-    """Return the skeleton of a kind, and the next steps with it."""
+    """Return the skeleton for a kind of editor, and the next steps for the user."""
     name, program, text = DRIVERS[kind]
     steps = [
         f"Connect the functions of {name} to your plugin.",

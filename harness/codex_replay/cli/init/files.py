@@ -1,7 +1,10 @@
-"""The files that `codex-replay init` makes. No existing file or table is overwritten: tables are appended, and files are created.
+"""Plan and write the files that `codex-replay init` makes.
 
-A table is appended to pyproject.toml as text, so its comments and layout do not change. The complete new file is parsed before it
-is written: it must contain only the old content and the new table."""
+No existing file or table is overwritten: tables are appended, and new files are created.
+
+A table is appended to pyproject.toml as text, so its comments and layout do not change. Before a file is written, its new text is
+parsed; it must contain only the old content and the new table.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ class PlannedFile:
 
 
 def configuration_file(folder: Path, role: str, text: str, own: Configuration) -> PlannedFile:
-    """Return the change that adds a subject's table to the right file; `own` is the present configuration of the folder.
+    """Return the change that adds the table of a proxy or client to the right file.
+
+    `own` is the existing configuration of the folder.
 
     Raises `Unable`.
     """
@@ -48,7 +53,10 @@ def configuration_file(folder: Path, role: str, text: str, own: Configuration) -
 
 
 def new_file(path: Path, text: str) -> PlannedFile:
-    """Return a file to create, or to keep if it exists; a file that already has this text needs no change."""
+    """Return the planned file: it is created, or kept if it exists.
+
+    An existing file that has the same text already needs no change.
+    """
     if not os.path.lexists(path):
         return PlannedFile(path, "create", text)
     same = path.is_file() and path.read_bytes() == text.encode()
@@ -56,7 +64,7 @@ def new_file(path: Path, text: str) -> PlannedFile:
 
 
 def write(file: PlannedFile) -> None:
-    """Create the file or append to it; raises `OSError`, and `Unable` if another program changed the file meanwhile."""
+    """Create the file or append to it; raises `OSError`, or `Unable` if another program has changed the file in the meantime."""
     if file.action == "append":
         write_whole(file.path, _joined(_read(file.path), file.text).encode())
     elif file.action == "create":
@@ -65,7 +73,7 @@ def write(file: PlannedFile) -> None:
             with open(file.path, "x", encoding="utf-8") as made:
                 made.write(file.text)
         except FileExistsError:
-            raise Unable(f"{file.path} was created by another program meanwhile; init did not change it.") from None
+            raise Unable(f"Another program has just created {file.path}; init did not change it.") from None
 
 
 def _read(path: Path) -> str:
@@ -73,7 +81,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError:
-        raise Unable(f"{path} is not UTF-8, so it is not TOML; nothing was written.") from None
+        raise Unable(f"{path} is not encoded as UTF-8, so it is not TOML; nothing was written.") from None
 
 
 def _joined(old: str, new: str) -> str:

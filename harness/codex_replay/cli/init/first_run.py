@@ -1,7 +1,6 @@
-"""The first run of a suite on a new subject: the cases that fail today become its baseline.
+"""Run a suite on a new proxy or client for the first time; the cases that fail become its baseline, the list of known failures.
 
-The configuration of this run is in a temporary folder, so that no file is written into the project before all results are
-known."""
+The configuration for this run is in a temporary folder, so that the project is not changed before all results are known."""
 
 from __future__ import annotations
 
@@ -25,8 +24,10 @@ from codex_replay.plugin.base.progress import VARIABLE
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """The result of a first run: `baseline` is the text of the list, None if the run stopped early; `causes` and `steps` (the
-    advice of the report) are sentences.
+    """The result of a first run.
+
+    `baseline` is the text of the list of known failures, or None if the run stopped early. `causes` are sentences about the
+    failures, and `steps` are the next steps from the report.
     """
 
     verdict: str
@@ -42,8 +43,9 @@ class FirstRun:
 
 
 def first_run(role: str, table: str, file: str, profile: str | None, report: Path) -> FirstRun:
-    """Run the suite of a role on the subject of `table`, the text of a configuration that will be written to the file `file`;
-    raises `Unable`.
+    """Run the suite of a role on the program that `table` configures.
+
+    `table` is the text that will be written to `file`. Raises `Unable`.
     """
     suite = SUITE_OF[role]
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
@@ -74,7 +76,7 @@ def first_run(role: str, table: str, file: str, profile: str | None, report: Pat
 
 
 def _run(words: list[str], suite: str) -> tuple[int, bytes]:
-    """Run pytest and count its cases on stderr; return its exit status and its output."""
+    """Run pytest, and print the number of finished cases on stderr; return pytest's exit status and output."""
     read, write = os.pipe()
     with tempfile.TemporaryFile() as printed:
         with started(

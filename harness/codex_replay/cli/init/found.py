@@ -1,4 +1,4 @@
-"""The findings of `codex-replay init` about a subject, in one form for all roles: lines for people, data for programs."""
+"""The findings of `codex-replay init` about a proxy or client, in one form for all kinds: lines for users, data for programs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The findings on a subject: `lines` are pairs (label, text), `row` is its table in the configuration, and `comments` are
-    written above the table.
+    """The findings about a proxy or client.
 
-    `options` are options of the run, such as `profile`; `judged` is False if the suite must not run automatically. If the subject
-    cannot be judged, `wrong` is a sentence with the reason. `data` is for programs.
+    `lines` are pairs (label, text). `row` is the table for the configuration, and `comments` are written above this table.
+
+    `options` has options for the run, such as `profile`. `judged` is False if the suite must not run automatically. If the proxy
+    or client failed when it was tried, `wrong` is a sentence about the failure. `data` is for programs.
     """
 
     lines: list[tuple[str, str]]
@@ -32,7 +33,7 @@ class Found:
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def redacted(self, redactor: Redactor) -> Found:
-        """Return the value without the secrets that the subject may have printed."""
+        """Return the value without secrets, which the proxy or client may have printed."""
         return replace(
             self,
             lines=[(label, redactor.text(text)) for label, text in self.lines],
@@ -46,7 +47,7 @@ Tell = Callable[[str], None]
 
 
 def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
-    """Try a proxy; raises `BadSubject`, and `SubjectFailure` if it does not become ready."""
+    """Try a proxy; raises `BadSubject`, or `SubjectFailure` if the proxy does not become ready."""
     from codex_replay.plugin.proxy.detect import READY_PATHS, detect, table
     from codex_replay.plugin.proxy.probe import observe
     from codex_replay.plugin.proxy.subject import parse_proxy
@@ -76,8 +77,9 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     steps = []
     if found.lacks and not found.wrong:
         steps.append(
-            f"Check that the proxy is not meant to have {', '.join(found.lacks)}: cases that need them are skipped. "
-            "If the proxy should have such a capability, add it to `capabilities` in the table of the proxy."
+            f"Check that the proxy is not meant to have these capabilities: {', '.join(found.lacks)}. Cases that need such a "
+            "capability are skipped. "
+            "If the proxy has such a capability after all, add it to `capabilities` in the table of the proxy."
         )
     comments = [f"not capable of {name}: {why}" for name, why in found.lacks.items()]
     where = {"url": proxy.url} if proxy.url is not None else {"command": subject}

@@ -1,5 +1,6 @@
-"""The workflow for GitHub Actions that `codex-replay init` writes: the workflow installs the dependencies of the project, and
-runs the gate.
+"""Write the workflow for GitHub Actions for `codex-replay init`.
+
+The workflow installs the dependencies of the project, and runs the suites.
 """
 
 from __future__ import annotations
@@ -55,12 +56,15 @@ _END = """\
 
 
 def repository(folder: Path) -> Path:
-    """Return the folder of the git repository that contains `folder`, otherwise `folder`: GitHub reads workflows only there."""
+    """Return the root folder of the git repository that contains `folder`, because GitHub reads workflows only there.
+
+    Without a repository, return `folder`.
+    """
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
 def requirement() -> tuple[str, bool]:
-    """Return the argument of `pip install` for this codex-replay, and whether the argument is only a placeholder.
+    """Return the argument for `pip install` that installs this codex-replay, and True if the argument is only a placeholder.
 
     Source: direct_url.json of the installation (PEP 610). For an installation from a checkout or a file there is no URL, so the
     result is a placeholder.
@@ -94,8 +98,8 @@ def workflow(folder: Path, configuration: str, package: str, placeholder: bool) 
     elif _is_package(folder / "pyproject.toml"):
         text += "      - run: python -m pip install .\n"
     if text.endswith(_BEGIN):
-        text += "      # Install or build here whatever the configured command needs.\n"
-    note = "      # A placeholder: write the source of codex-replay, such as a git URL or your own package.\n"
+        text += "      # Install or build here everything that the configured command needs.\n"
+    note = "      # A placeholder: replace it by the source of codex-replay, such as a git URL or your own package.\n"
     report = "codex-replay-report" if below == "." else f"{below}/codex-replay-report"
     return text + _END.format(package=_quoted(package), placeholder=note if placeholder else "", report=_quoted(report))
 
@@ -108,6 +112,6 @@ def _is_package(path: Path) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Return a value in quotes, so that YAML, and a shell, read the value as one word."""
+    """Return a value in quotes, so that both YAML and a shell read the value as one word."""
     plain = all(sign.isalnum() or sign in "-_./=" for sign in text)
     return text if plain else json.dumps(text)

@@ -1,1 +1,1 @@
-"""Functions that all verbs use for output: sentences, tables, stdout, progress."""
+"""Input and output that all verbs share: error messages, tables, stdout, progress."""

@@ -1,4 +1,4 @@
-"""Functions that all verbs use for output: error messages, colours only on a terminal, progress only when it takes long."""
+"""Output functions for all verbs: error messages, colours (only on a terminal), and progress (only for long tasks)."""
 
 from __future__ import annotations
 
@@ -37,29 +37,31 @@ TOO_DEEP = "A frame is nested too deeply for this command (hundreds of levels); 
 
 
 class Place(click.Path):
-    """The type of a path on the command line; an empty text (an unset variable) is an error."""
+    """The type of a path on the command line; an empty text is an error, because a shell variable may be unset."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; raise a usage error for an empty text."""
         if value == "":
-            self.fail("it is empty; name a path, or remove the option.", param, ctx)
+            self.fail("the path is empty; name a path, or remove the option.", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class Unable(click.ClickException):
-    """The command could not do its work: it prints one sentence on stderr, and exits with status 2."""
+    """The command could not do its work; the program then prints one sentence on stderr and exits with status 2."""
 
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Write the sentence to stderr."""
+        """Write the sentence of the error to stderr."""
         click.echo(f"codex-replay: {self.message}", file=file or sys.stderr)
 
 
 def console(stream: TextIO | None = None) -> Console:
-    """Return a console for `stream` (stdout if None): coloured on a terminal (unless NO_COLOR is set), plain in a pipe.
+    """Return a console of the package rich for `stream` (stdout if None).
 
-    Control characters in a text that it prints are escaped.
+    The console uses colours on a terminal, unless NO_COLOR is set, and no colours in a pipe.
+
+    The console escapes control characters in all texts.
     """
     # Not needed, and not loaded, by a verb that writes JSON.
     from rich.console import Console
@@ -110,8 +112,9 @@ def sentences(command: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def _told_to_end() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into an exception, as Python does for an interrupt, so that child processes are ended; the
-    signal determines the exit status.
+    """Raise an exception at SIGTERM and SIGHUP, as Python does at an interrupt, so that child processes are ended.
+
+    The signal that came determines the exit status.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -134,7 +137,7 @@ def _told_to_end() -> Iterator[None]:
 
 
 class Progress:
-    """A progress line on stderr for a long task; it appears after the first second, and only on a terminal."""
+    """A progress line on stderr for a long task. The line appears after one second, and only on a terminal."""
 
     def __init__(self, what: str, total: int | None = None) -> None:
         self._what = what
@@ -149,7 +152,7 @@ class Progress:
         self._total = total
 
     def step(self, by: int = 1) -> None:
-        """Report that `by` more units (frames, bytes) are done."""
+        """Report that `by` more units (such as frames or bytes) are done."""
         self._done += by
         if self._on and (now := time.monotonic()) >= self._next:
             self._next = now + 0.2
@@ -158,7 +161,7 @@ class Progress:
             self._write(f"\r\x1b[K{visible(self._what)}: {self._done}{share}")
 
     def clear(self) -> None:
-        """Remove the line from the terminal."""
+        """Remove the progress line from the terminal."""
         if self._shown:
             self._write("\r\x1b[K")
 
@@ -175,7 +178,7 @@ def aside(text: str) -> None:
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Progress]:
-    """Show progress on stderr while the body runs."""
+    """Show progress on stderr inside the `with` block."""
     shown = Progress(what, total)
     try:
         yield shown

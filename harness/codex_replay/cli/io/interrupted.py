@@ -1,4 +1,4 @@
-"""The exit status of an interrupted command, valid even while the command is still loading."""
+"""Set the exit status of an interrupted command, even while the modules of the command are still loading."""
 
 SENTENCE = "codex-replay: interrupted."
 #: The status that shells give to an interrupted program; 1 would be a verdict.

@@ -1,4 +1,7 @@
-"""Secrets that only the user knows, for the option `--literal TEXT`. Messages never contain a literal, only its number."""
+"""Read the secrets that only the user knows, from the option `--literal TEXT`.
+
+Error messages contain only the number of such a literal, never its text.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ LITERAL = click.option("--literal", "literals", multiple=True, metavar="TEXT", h
 
 
 class BadLiteral(ValueError):
-    """A literal that cannot be redacted; the error text is the end of a sentence and names the literal by its number."""
+    """A literal cannot be redacted; the text of the exception is the end of a sentence, with the number of the literal."""
 
 
 def named(literals: tuple[str, ...]) -> dict[str, str]:
@@ -25,9 +28,9 @@ def named(literals: tuple[str, ...]) -> dict[str, str]:
 
 
 def from_environment(environ: Mapping[str, str], literals: Mapping[str, str]) -> dict[str, str]:
-    """Return the replacement of each text in `literals`, and of each secret in an environment.
+    """Return the placeholder for each text in `literals`, and for each secret in the environment.
 
-    A value that is part of a placeholder cannot be redacted; it is left out.
+    Values of the environment that are a part of a placeholder cannot be redacted, and are left out.
     """
     from codex_replay.core.redact.environment import environment_secrets
 
@@ -40,9 +43,9 @@ def from_environment(environ: Mapping[str, str], literals: Mapping[str, str]) ->
 
 
 def redactor_with(literals: Mapping[str, str], paths: Mapping[str, str] | None = None) -> Redactor:
-    """Return a redactor that also knows the user's own secrets and directories.
+    """Return a redactor that also replaces the user's own secrets and directories.
 
-    Raises `BadLiteral`, or the `ValueError` of a directory that cannot be replaced.
+    Raises `BadLiteral`, or `ValueError` if a directory cannot be replaced.
     """
     from codex_replay.core.redact.redactor import Redactor
 
@@ -68,7 +71,7 @@ def _fit(literals: Mapping[str, str], paths: Mapping[str, str] | None) -> bool:
 
 
 def without(text: str, literals: Mapping[str, str]) -> str:
-    """Return a message of codex-replay without the user's literals, which texts quoted in it may contain."""
+    """Return a message of codex-replay without the user's literals; a text that the message quotes may contain them."""
     from codex_replay.core.redact.literals import own_finders
 
     data = text.encode("utf-8", "surrogateescape")

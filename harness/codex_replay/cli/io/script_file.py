@@ -1,4 +1,4 @@
-"""A script in a file that the user names: JSON or YAML."""
+"""Read the script of a fake model from a file that the user names: JSON or YAML."""
 
 from __future__ import annotations
 

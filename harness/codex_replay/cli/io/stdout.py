@@ -1,8 +1,8 @@
-"""The stdout of a verb whose reader may close it (`| head`): further output is dropped, and the exit status stays correct.
+"""Write to a stdout that its reader may close (as in `| head`): further output is dropped, and the exit status stays correct.
 
-A verb that gives a verdict runs to the end, so that its exit status does not depend on the reader. A verb that prints without end
-calls `disconnected()`, and ends like an interrupted command if the reader is gone. Any other write error (such as a full disk) is
-an error of the command.
+A verb with a verdict always runs to its end, so that the exit status does not depend on the reader. A verb that prints without
+end calls `disconnected()`; if the reader is gone, the verb ends like an interrupted command. Any other error while writing, such
+as a full disk, makes the command fail.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 
 def _escaping(keep: bool) -> Callable[[UnicodeError], tuple[bytes, int]]:
-    """Return the error handler of an encoding: it writes a character that the encoding lacks as its number, in the form of JSON.
+    """Return the error handler of an encoding.
 
-    With `keep`, an undecodable byte of a file name is written as that byte.
+    The handler writes a character that the encoding lacks as a JSON escape (`\\u....`).
+
+    With `keep`, a byte of a file name that Python could not decode is written unchanged.
     """
 
     def escaped(error: UnicodeError) -> tuple[bytes, int]:
@@ -52,12 +54,15 @@ codecs.register_error(_WAYS["surrogateescape"], _escaping(keep=True))
 
 
 class _Patient(io.FileIO):
-    """The bytes of stdout; after the first write that fails, all bytes are dropped."""
+    """Writes bytes to stdout; after the first failed write, all further bytes are dropped."""
 
     failure: OSError | None = None
 
     def write(self, data: Buffer, /) -> int:
-        """Write or drop the bytes, and return their number; raises `OSError` once, except when the reader has disconnected."""
+        """Write the bytes, or drop them after an error; return their number.
+
+        Raises `OSError` for the first failed write, unless the reader has closed the stream.
+        """
         try:
             return super().write(data)
         except OSError as error:
@@ -71,7 +76,7 @@ class _Patient(io.FileIO):
 
 
 def patient(stream: TextIO | None) -> TextIO:
-    """Return the replacement for a program's stdout; None is a stdout that was closed from the start (`>&-`)."""
+    """Return the stream that replaces stdout; `stream` is None if stdout was closed from the start (`>&-`)."""
     if stream is None:
         return open(os.devnull, "w", encoding="utf-8")
     buffered = io.BufferedWriter(_Patient(stream.fileno(), "wb", closefd=False))
@@ -80,21 +85,24 @@ def patient(stream: TextIO | None) -> TextIO:
 
 
 class _Visible(io.TextIOWrapper):
-    """A stream for people: it contains no secrets, and no control sequences except those of `write_coloured`."""
+    """A text stream for users: secrets and control sequences are removed, except in texts for `write_coloured`."""
 
     _redactor: Redactor | None = None
 
     def write(self, text: str, /) -> int:
-        """Write the text, and return its number of characters."""
+        """Write the text; return the number of characters."""
         self.write_data(self._redacted(text))
         return len(text)
 
     def write_data(self, text: str) -> None:
-        """Write a text for programs without redaction, because programs open the paths in it."""
+        """Write a text for programs without redaction, because programs may open the paths in this text."""
         super().write(visible(text))
 
     def write_coloured(self, text: str) -> None:
-        """Write a text with our own control sequences (colours, progress). The caller escapes quoted texts before the call."""
+        """Write a text with control sequences of codex-replay itself (colours, progress).
+
+        The caller must escape control characters in quoted texts before the call.
+        """
         super().write(self._redacted(text))
 
     def _redacted(self, text: str) -> str:
@@ -108,13 +116,13 @@ class _Visible(io.TextIOWrapper):
 
 
 class Coloured:
-    """A stream on top of stdout or stderr for a library that writes its own control sequences (`rich`)."""
+    """A stream on top of stdout or stderr for the package rich, which writes its own control sequences."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write the text with its control sequences, and return its number of characters."""
+        """Write the text with its control sequences; return the number of characters."""
         if isinstance(self._stream, _Visible):
             self._stream.write_coloured(text)
         else:
@@ -126,14 +134,17 @@ class Coloured:
 
 
 def coloured_line(text: str) -> None:
-    """Print a coloured line on stdout. The caller escapes quoted texts before the call."""
+    """Print a coloured line on stdout. The caller must escape control characters in quoted texts before the call."""
     out = Coloured(sys.stdout)
     out.write(text + "\n")
     out.flush()
 
 
 def for_programs(text: str) -> None:
-    """Print a line for programs (JSON, a path) on stdout. The caller must have redacted texts of other programs in the line."""
+    """Print a line that programs read (JSON, or a path) on stdout.
+
+    The caller must redact texts of other programs in this line before the call.
+    """
     out = sys.stdout
     if isinstance(out, _Visible):
         out.write_data(text + "\n")
@@ -143,7 +154,7 @@ def for_programs(text: str) -> None:
 
 
 def for_people(stream: TextIO | None) -> TextIO:
-    """Return a stream to use in place of stderr; it removes secrets and control characters from everything written to it."""
+    """Return a stream that replaces stderr; the stream removes secrets and control characters from all texts."""
     if stream is None:
         return open(os.devnull, "w", encoding="utf-8")
     return _Visible(io.FileIO(stream.fileno(), "wb", closefd=False), stream.encoding, "backslashreplace", write_through=True)
@@ -161,7 +172,7 @@ def disconnected() -> bool:
 
 
 def at_once(text: str) -> None:
-    """Print a line and bypass Python's buffer: if Ctrl-C interrupts a flush, the buffer prints its line twice."""
+    """Print a line without Python's buffer, because the buffer would print its line twice if Ctrl-C interrupts a flush."""
     out: Any = sys.stdout
     out.flush()
     line = (text + "\n").encode(out.encoding, out.errors or "strict")

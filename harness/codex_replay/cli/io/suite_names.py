@@ -1,4 +1,4 @@
-"""The SUITE arguments and the -k expression, as pytest understands them."""
+"""Convert the SUITE arguments of `codex-replay run` to paths for pytest, and check the -k expression."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from codex_replay.plugin.base.places import installed_suites
 
 
 class BadUse(click.UsageError):
-    """The arguments are invalid; the exit status is pytest's status for usage errors."""
+    """The arguments are invalid; the command exits with pytest's status for usage errors."""
 
     exit_code = 4
 
 
 class NoSuchSuite(BadUse):
-    """A SUITE argument names no suite and no path."""
+    """A SUITE argument is neither the name of a suite nor a path."""
 
 
 def resolve(names: tuple[str, ...]) -> list[str]:
-    """Return paths for SUITE arguments: the name of a suite (or a path in one), a path, or a node id; raises `NoSuchSuite`.
+    """Return the paths for SUITE arguments.
 
-    A suite in the working directory takes precedence over an installed suite. A module is found in every subfolder of its suite.
+    An argument is the name of a suite, a path in a suite, any other path, or a node id. Raises `NoSuchSuite`.
+
+    A suite in the working directory takes precedence over an installed suite. A module is found in all subfolders of its suite,
+    even if the argument does not name the subfolder.
     """
     folders = [folder for folder in (Path("suites"), installed_suites()) if folder.is_dir()]
     if not folders:
-        raise NoSuchSuite("The suites are missing in this folder and in the installed package: install codex-replay again.")
+        raise NoSuchSuite("There are no suites in this folder or in the installed package: install codex-replay again.")
     found = []
     for name in names:
         if not name:
@@ -43,13 +46,16 @@ def resolve(names: tuple[str, ...]) -> list[str]:
         else:
             there = folders[-1].iterdir()
             known = ", ".join(sorted(item.name for item in there if item.is_dir() and not item.name.startswith("_")))
-            raise NoSuchSuite(f"There is no suite {name!r}. The suites are {known}; or name the path of your own suite.")
+            raise NoSuchSuite(
+                f"There is no suite {name!r}. The suites are {known}. You can also name the path of your own suite."
+            )
     return found or [str(folders[0])]
 
 
 def _place(suites: Path, name: str) -> Path | None:
-    """Return the path of the suite `name`, or of a module `SUITE/test_x.py` in any folder of that suite; None if neither
-    exists.
+    """Return the path of the suite `name`, or of a module `SUITE/test_x.py` in any folder of the suite.
+
+    Return None if there is no such path.
     """
     if (suites / name).exists():
         return suites / name
@@ -59,9 +65,9 @@ def _place(suites: Path, name: str) -> Path | None:
 
 
 def no_expression(chosen: str) -> str:
-    """Return a sentence on why pytest cannot parse the -k expression `chosen`.
+    """Return a sentence that explains why pytest cannot parse the -k expression `chosen`.
 
-    pytest itself would print a traceback and, with workers, only late.
+    Without this check, pytest would print a traceback and, with workers, print it late.
     """
     from _pytest.mark.expression import Expression
 

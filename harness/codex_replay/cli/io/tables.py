@@ -1,4 +1,7 @@
-"""The option `--codex`. The option names the Codex version whose tables are used if the recording's own version has no tables."""
+"""The option `--codex`.
+
+The option `--codex V`: the Codex version whose tables are used if the recording's own version has no tables.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def _with_table(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 def note_with_option(note: str) -> str:
-    """Return the sentence `note` on missing tables, followed by the advice to use `--codex`."""
+    """Return the sentence `note` about missing tables, followed by the advice to use the option `--codex`."""
     return f"{note} `--codex V` uses the table of V."
 
 

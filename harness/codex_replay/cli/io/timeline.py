@@ -1,4 +1,4 @@
-"""Format a frame for people: as one line of a timeline, or in full."""
+"""Format a frame as readable text: as one line of a timeline, or with its whole content."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Timeline:
         self._labels = Labels()
 
     def label(self, frame: Frame) -> str:
-        """Return the kind of the frame: its method, the request that it answers, the HTTP request or status, or the SSE event."""
+        """Return the label of a frame: its method, the request that it answers, the HTTP request, the status or the SSE event."""
         return self._labels.label(frame)
 
     def line(self, frame: Frame) -> str:
@@ -95,5 +95,8 @@ def _leaves(key: str, value: Any) -> Iterator[str]:
 
 
 def short_id(uuid: str) -> str:
-    """Return the distinct part of a uuid: version 7 begins with the time, so all ids of one minute share their beginning."""
+    """Return the part of a uuid that differs from other uuids.
+
+    A uuid of version 7 begins with the time, so all ids of one minute have the same beginning.
+    """
     return f"...{uuid[-8:]}" if uuid[14] == "7" else uuid[:8]

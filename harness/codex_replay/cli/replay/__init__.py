@@ -1,1 +1,1 @@
-"""`codex-replay replay`: play the recorded client to a server or a backend."""
+"""`codex-replay replay`: send the messages of a recorded client to a server or a backend."""

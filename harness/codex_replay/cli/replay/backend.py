@@ -1,4 +1,4 @@
-"""`codex-replay replay F --backend S`: play the recorded client of the http seam to a backend, and compare the answers."""
+"""`codex-replay replay F --backend S`: send the HTTP requests of a recording to a backend, and compare the answers."""
 
 from __future__ import annotations
 
@@ -27,20 +27,22 @@ REFUSED = (401, 403)
 def play_to_backend(
     cassette: str, frames: list[Frame], subject: str, *, codex: str, auth: str | None, cost_ok: bool, timeout: float
 ) -> tuple[Comparison, str | None, str]:
-    """Play a recording's requests to `subject` ("fake", or a URL); return the comparison, the failures, and notes for the user.
+    """Send the requests of a recording to `subject` ("fake", or a URL).
 
-    `codex` is the version of the recording, which chooses the tables; `auth` is an auth.json whose credentials take the place of
-    the redacted ones. Raises `Unable` with a sentence.
+    Return the comparison, the failures, and notes for the user.
+
+    `codex` is the Codex version of the recording, which selects the tables. `auth` is an auth.json whose login replaces the
+    redacted login of the recording. Raises `Unable` with a sentence.
     """
     http = [frame for frame in frames if frame.seam == "http"]
     asked = [frame for frame in http if frame.kind == "request"]
     messages = [frame for frame in http if frame.kind == "ws" and frame.sender == "client"]
     if not asked:
-        raise Unable(f"{cassette}: it has no request on the http seam, so it cannot be replayed.")
+        raise Unable(f"{cassette}: the recording has no HTTP request, so it cannot be replayed to a backend.")
     left_out = next((frame for frame in (*asked, *messages) if "omitted" in frame.payload), None)
     if left_out is not None:
         what = "message" if left_out.kind == "ws" else "body"
-        raise Unable(f"{cassette}: the {what} of frame {left_out.n} was not recorded, so it cannot be played.")
+        raise Unable(f"{cassette}: the {what} of frame {left_out.n} was not recorded, so the request cannot be sent.")
     headers = credentials(Path(auth)) if auth else {}
     if subject != "fake":
         try:
@@ -66,7 +68,7 @@ def play_to_backend(
 
 
 def _refused_login(recorded: list[Frame], live: list[Frame], auth: str | None) -> str:
-    """Return advice for a backend that refused a login although the recorded backend accepted it; otherwise ""."""
+    """If the backend refused a login that the recorded backend accepted, return advice; otherwise return ""."""
     was, came = ([frame.payload["status"] for frame in one if frame.kind == "response"] for one in (recorded, live))
     refused = next(((old, new) for old, new in zip(was, came, strict=False) if new in REFUSED and old not in REFUSED), None)
     if refused is None or not any(_has_login(frame) for frame in recorded):

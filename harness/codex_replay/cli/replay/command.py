@@ -1,4 +1,4 @@
-"""`codex-replay replay F --app-server S | --backend S`: play the recorded client and compare the answers."""
+"""`codex-replay replay F --app-server S | --backend S`: send the messages of the recorded client, and compare the answers."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ LISTEN = "{listen}"
 
 @dataclass(frozen=True)
 class Stage:
-    """The subject of a replay: its command, environment and directory.
+    """The server that gets the recorded messages: its command, environment and directory.
 
-    Further fields are the live path of each recorded directory, the model that answers the subject (empty for the fake), the
-    errors in its requests, and the functions to call at certain frames.
+    Further fields are: the real path of each recorded directory, the model of the server (empty for the fake), the errors in the
+    server's requests to the model, and the functions to call at certain frames.
     """
 
     argv: tuple[str, ...]
@@ -54,20 +54,22 @@ class Stage:
 @click.option(
     "--app-server",
     "subject",
-    help="Play the rpc seam to: fake, codex@VERSION, or a command line ({listen} is replaced by the URL of the model).",
+    help="Send the JSON-RPC messages to: fake, codex@VERSION, or a command line ({listen} is replaced by the URL of the model).",
 )
-@click.option("--backend", help="Play the http seam to: fake (which serves the recording), or a URL.")
-@click.option("--auth", type=Place(), help="With --backend: an auth.json; its login replaces the redacted login.")
+@click.option("--backend", help="Send the HTTP requests to: fake (which serves the recording), or a URL.")
+@click.option(
+    "--auth", type=Place(), help="With --backend: an auth.json whose login replaces the redacted login of the recording."
+)
 @click.option("--backend-cost-ok", is_flag=True, help="With --backend: allow requests to another host, which may cost money.")
 @click.option(
     "--script",
     type=Place(),
-    help="The script of the model behind codex@VERSION (default: the recorded answers, else the script of the recording).",
+    help="The script of the model for codex@VERSION (default: the recorded answers, otherwise the script of the recording).",
 )
 @click.option(
     "--commands-ok",
     is_flag=True,
-    help="With a live --app-server: allow it to run the commands of CASSETTE on this machine.",
+    help="With a real --app-server: allow the server to run the commands of CASSETTE on this machine.",
 )
 @click.option(
     "--timeout",
@@ -75,7 +77,7 @@ class Stage:
     metavar="SECONDS",
     default="10",
     show_default=True,
-    help="The number of seconds to wait for a frame.",
+    help="The number of seconds to wait for each frame.",
 )
 @CODEX
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -92,24 +94,24 @@ def command(
     codex: str | None,
     as_json: bool,
 ) -> None:
-    """Play the client recorded in CASSETTE to a server or a backend; compare the answers after normalisation.
+    """Send the messages of the client in CASSETTE to a server or a backend, and compare the answers after normalisation.
 
-    With codex@VERSION, or a command that contains {listen}, the http answers in CASSETTE replace the model. Without such answers,
-    the script in the header replaces the model; without a script, a default reply does. A message names the source. --script
-    takes precedence over all of these.
+    For codex@VERSION, or a command that contains {listen}, the HTTP answers in CASSETTE replace the model. Without HTTP answers,
+    the script in the header of CASSETTE replaces the model; without a script, a default reply does. A message names the source of
+    the model's answers. The option --script takes precedence over all of these sources.
 
     Exit status: 0 if the answers are identical, 1 if they differ, 2 if the replay could not run.
     """
     if (subject is None) == (backend is None):
-        raise Unable("Name the server to play to: either --app-server or --backend.")
+        raise Unable("Name the server that gets the recorded messages: either --app-server or --backend.")
     if backend is None and (auth is not None or backend_cost_ok):
         raise click.UsageError(
-            f"{'--backend-cost-ok' if auth is None else '--auth'} has an effect only with --backend; "
-            "remove it, or name a --backend."
+            f"{'--backend-cost-ok' if auth is None else '--auth'} has an effect only with --backend; remove this option, or "
+            "add --backend."
         )
     if script is not None and not (subject or "").startswith("codex@") and (backend or LISTEN not in str(subject)):
         raise click.UsageError(
-            "--script is for the model behind --app-server codex@VERSION or behind a command with {listen}; remove it."
+            "--script is only for --app-server codex@VERSION, or for a command with {listen}; remove --script."
         )
     given = None if script is None else load_script(Path(script))
     with CassetteReader(cassette) as reader:
@@ -125,10 +127,10 @@ def command(
         raise SystemExit(0 if found.equal and failure is None else 1)
     everything, frames = frames, [frame for frame in frames if frame.seam == "rpc"]
     if not any(frame.sender == "client" for frame in frames):
-        raise Unable(f"{cassette}: it has no client frame on the rpc seam, so it cannot be replayed.")
+        raise Unable(f"{cassette}: the recording has no JSON-RPC message of a client, so it cannot be replayed to an app-server.")
     cut = next((frame for frame in frames if not frame.whole), None)
     if cut is not None:
-        raise Unable(f"{cassette}: frame {cut.n} was cut for size when it was recorded, so it cannot be played.")
+        raise Unable(f"{cassette}: frame {cut.n} was truncated when it was recorded, so it cannot be sent.")
     try:
         chosen = parse_app_server(subject)
     except BadSubject as error:
@@ -147,7 +149,7 @@ def command(
 
 
 def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: object | None) -> None:
-    """Raise `Unable` if a live server would run commands of the cassette, because the user may not have read the cassette."""
+    """Raise `Unable` if a real server would run commands from the cassette, because the user may not have read the cassette."""
     from codex_replay.protocol.recordings.effects import effects
 
     behind = header.extra.get("upstream")
@@ -159,20 +161,23 @@ def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: 
         shown = "".join(f"\n  {effect.where}: {effect.what}" for effect in found[:EFFECTS_SHOWN])
         more = f"\n  and {len(found) - EFFECTS_SHOWN} more" if len(found) > EFFECTS_SHOWN else ""
         raise Unable(
-            f"{cassette}: a live server would run the commands of this recording on this machine, under the approval policy and "
+            f"{cassette}: a real server would run the commands of this recording on this machine, with the approval policy and "
             f"sandbox of the recording:{shown}{more}\nRead the recording first (codex-replay cassette show). To allow it, add "
             f"--commands-ok."
         )
 
 
 def _say_needs(header: Header, frames: list[Frame]) -> None:
-    """Print the needs of the recording that the empty home of the replay lacks."""
+    """Print what the recording needs but the empty home folder of the replay lacks."""
     from codex_replay.protocol.recordings.needs import needs
 
     behind = header.extra.get("upstream")
     if found := needs(frames, behind.get("config") if isinstance(behind, dict) else None):
         lacking = "; ".join(found)
-        aside(f"The home of a replay may lack what this recording needs: {lacking}. If they are missing, the answers may differ.")
+        aside(
+            f"The home folder of a replay may lack parts that this recording needs: {lacking}. If such parts are missing, the "
+            "answers may differ."
+        )
 
 
 @contextlib.contextmanager

@@ -1,13 +1,15 @@
-"""The model and the home directory of a live app-server, to which a recorded client is played.
+"""Prepare the model and the home folder for a real app-server that gets the messages of a recorded client.
 
-Strategy. If the cassette has http answers, the requests of each path and conversation get them one after the other. The
-requests of the live server are not compared, because they depend on the home directory. A request beyond the recorded requests is
-refused with 501. Without recorded answers, requests are answered by the script of the recording, or by the default reply if it
-has none. A message names the source. `--script` takes precedence over all of these.
+Strategy. If the cassette has HTTP answers, the requests with one path in one conversation get these answers one after the other.
+The requests of the real server are not compared, because they depend on the home folder. If the server sends more requests than
+were recorded, they are refused with status 501. Without recorded answers, the script of the recording answers requests; without a
+script, all requests get a default reply. A message names the source. The option `--script` takes precedence over the recorded
+answers, the script and the default reply.
 
-In its answers, the server names its provider and a few settings. If a user made the recording, the hermetic home takes the
-recorded values of all settings that the recorded client did not set itself. These settings therefore do not count as
-differences."""
+The answers of an app-server contain the name of its model provider, and a few settings. If a user made the recording, the
+configuration for the replay gets the recorded values of all settings that the client did not set. With these values, the settings
+of the recorded user cause no differences.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ PROVIDER_KEYS = ("modelProvider", "model_provider_id", "model_provider")
 
 @dataclass(frozen=True)
 class Upstream:
-    """The model for a live server: its session of the fake backend, and a sentence that names the source of its answers."""
+    """The model for a real server: a session of the fake backend, and a sentence that names the source of the model's answers."""
 
     session: BackendSession
     says: str
@@ -57,10 +59,12 @@ class Upstream:
     def serve(
         self, cassette: Path, frames: Sequence[Frame], places: Mapping[str, str], root: Path
     ) -> dict[int, Callable[[], None]]:
-        """Answer from the recording; return functions by frame number: the player calls each when it reaches that frame.
+        """Answer requests from the recording.
 
-        The live directories replace the recorded directories in the answers, as in the client's messages.
-        An answer during which the recorded client sent a frame continues only after the player has sent that frame.
+        Return functions, keyed by frame number: the player must call a function when it reaches its frame.
+
+        In the answers, the real directories replace the recorded directories, as in the messages of the client.
+        If the recorded client sent a frame during an answer, the answer continues only after the player has sent this frame.
         """
         if self.says != RECORDED:
             return {}
@@ -75,7 +79,7 @@ class Upstream:
         return {number: partial(self.session.release, f"frame {number}") for number in held}
 
     def problems(self) -> list[str]:
-        """Return a sentence for each refused request."""
+        """Return a sentence for each request that the fake backend refused."""
         return [
             # Of a request that no recording answers, that there are no turns either goes without saying.
             f"{entry['method']} {entry['path']}: {message[max(0, message.find('No recorded request')) :]}"
@@ -85,9 +89,9 @@ class Upstream:
 
 
 def held_frames(frames: Iterable[Frame]) -> list[int]:
-    """Return the model's frames that must wait for the client.
+    """Return the frames of the model's answers that must wait for a frame of the client.
 
-    The client sent a frame between such a frame and the frame before it on the same connection.
+    A frame must wait if the recorded client sent a frame between it and the previous frame of the same connection.
     """
     found, sent = [], 0
     seen: dict[int | None, int] = {}  # connection -> the client's frames before its last frame
@@ -103,7 +107,7 @@ def held_frames(frames: Iterable[Frame]) -> list[int]:
 
 @contextmanager
 def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> Iterator[Upstream]:
-    """Start the backend that answers for the model; raises `Unable`."""
+    """Start the fake backend that answers instead of the model; raises `Unable`."""
     own = (header.extra.get("upstream") or {}).get("script")
     recorded = any(frame.seam == "http" and frame.kind == "response" for frame in frames)
     if script is not None:
@@ -112,7 +116,7 @@ def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> 
         text, value = RECORDED, {"turns": []}  # answers what is not a turn (models, tokens), and no turn
         cut = next((one for one in frames if one.seam == "http" and one.sender == "server" and not one.whole), None)
         if cut is not None:
-            raise Unable(f"Frame {cut.n} was cut for size when it was recorded, so it cannot be replayed; give --script.")
+            raise Unable(f"Frame {cut.n} was truncated when it was recorded, so it cannot be replayed; add --script.")
     else:
         text, value = (DEFAULT, None) if own is None else (OWN_SCRIPT, own)
     try:
@@ -125,13 +129,13 @@ def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> 
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """Yield a folder that exists during one replay."""
+    """Yield a temporary folder that exists during one replay."""
     with tempfile.TemporaryDirectory(prefix="codex-replay-") as root:
         yield Path(root)
 
 
 def make_home(root: Path, url: str, version: str, header: Header, frames: Sequence[Frame]) -> HermeticHome:
-    """Make a home in which the server uses the recorded name of its provider, and sends its requests to the recorded path."""
+    """Make a home folder with which the server has the recorded provider name, and sends its requests to the recorded path."""
     from codex_replay.shell.codex.home import ApiKey, HermeticHome
 
     behind = header.extra.get("upstream")
@@ -150,7 +154,7 @@ def make_home(root: Path, url: str, version: str, header: Header, frames: Sequen
 
 
 def _providers(frames: Sequence[Frame]) -> list[str]:
-    """Return the names of the providers in a recording; in the order in which the server named them."""
+    """Return the names of the model providers in a recording, in the order in which the server sent them."""
     found: dict[str, None] = {}
     for sender in ("server", "client"):
         for frame in frames:
@@ -171,7 +175,7 @@ def _named(value: Any) -> Iterator[str]:
 
 
 def _base_path(frames: Sequence[Frame]) -> str:
-    """Return the part of the path before `/responses` in the first recorded turn."""
+    """Return the part before `/responses` in the path of the first recorded request to the model."""
     for frame in frames:
         if frame.seam == "http" and frame.kind == "request" and frame.payload["method"] == "POST":
             path = frame.payload["path"].partition("?")[0]
@@ -181,7 +185,7 @@ def _base_path(frames: Sequence[Frame]) -> str:
 
 
 def _settings(frames: Sequence[Frame]) -> dict[str, Any]:
-    """Return the settings that the server reported for its first thread and that the client had not set."""
+    """Return the settings that the server reported for its first thread, without the settings that the client had set."""
     asked: dict[Any, Any] = {}
     for frame in frames:
         if frame.seam != "rpc" or type(frame.value) is not dict:

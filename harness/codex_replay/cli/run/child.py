@@ -1,4 +1,4 @@
-"""The pytest process of a run: how it is started, interrupted, terminated and waited for."""
+"""Start the pytest process of a run, pass signals on to it, and wait for its end."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def started(arguments: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start pytest, and pass on the signals that end this command: pytest then stops its servers and writes its report.
+    """Start pytest, and pass on the signals that end this command, so that pytest stops its servers and writes its report.
 
-    Signals are blocked during the start: in this process until it can pass them on, and in pytest until it can handle them.
+    Signals are blocked during the start: in this process until it can pass signals on, and in pytest until pytest can handle
+    signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield subprocess.Popen(arguments, **more)
@@ -41,6 +42,6 @@ def started(arguments: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[
 
 
 def wait(child: subprocess.Popen[bytes]) -> int:
-    """Return the exit status of pytest in the form of a shell."""
+    """Return the exit status of pytest like a shell: 128 plus the number of the signal if a signal ended pytest."""
     status = child.wait()
     return status if status >= 0 else 128 - status

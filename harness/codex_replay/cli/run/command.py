@@ -38,7 +38,7 @@ STOPS = (2, 130, 143)
 
 class _Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give usage errors of click the exit status of pytest's usage errors, because status 2 means an interrupted run."""
+        """Usage errors of click get the exit status of pytest's usage errors, because status 2 means an interrupted run."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -53,11 +53,12 @@ def _jobs(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
 
 
 def settings_of(paths: list[str]) -> list[str]:
-    """Return the pytest options that load the plugin of the suites. Installed suites also get a separate configuration file.
+    """Return the pytest options that load the plugin of the suites.
 
-    pytest searches for a configuration in the folders above a suite. Above an installed suite, pytest would find the
-    configuration of an unrelated project. Installed suites therefore use packaged.ini; `[tool.codex-replay]` and the reports
-    belong to the project in the working directory.
+    Installed suites get a separate configuration file, because pytest searches for a configuration in the parent folders of a
+    suite. In the parent folders of an installed suite, pytest would find the configuration of an unrelated project, so installed
+    suites use packaged.ini. The table `[tool.codex-replay]` and the report folder still belong to the project in the working
+    directory.
     """
     here = Path.cwd()
     places = [Path(path.partition("::")[0]).resolve() for path in paths]
@@ -75,10 +76,12 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @_options
-@click.option("--backend-auth", metavar="FILE", help="The auth.json for requests to a --backend URL.")
+@click.option("--backend-auth", metavar="FILE", help="The auth.json with the login for requests to a --backend URL.")
 @click.option("--backend-cost-ok", is_flag=True, help="Allow requests to a --backend on another host, which may cost money.")
-@click.option("--backend-websocket", is_flag=True, help="The --backend URL has a WebSocket: test both transports.")
-@click.option("--lite-websocket", is_flag=True, help="The --lite-client speaks WebSocket: also run the cases for WebSocket.")
+@click.option(
+    "--backend-websocket", is_flag=True, help="The backend at the --backend URL accepts WebSockets: test HTTP and WebSocket."
+)
+@click.option("--lite-websocket", is_flag=True, help="The --lite-client can use a WebSocket: also run the cases for WebSocket.")
 @click.option("--update-baseline", is_flag=True, help="Rewrite the file of --baseline from the failures of this run.")
 @click.option("--no-early-stop", is_flag=True, help="Run every case, even if the first ones all fail.")
 @click.option("--shard", metavar="I/N", help="Run every N-th case, starting with the I-th; `report merge` joins the reports.")
@@ -90,12 +93,12 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     help="The number of parallel cases; default: 2, or 4 for the suite of a proxy to start.",
 )
 @click.option("-k", "chosen", metavar="WORDS", help="Run only the cases whose names match, like pytest's -k.")
-@click.option("--plain", is_flag=True, help="Show pytest's output in place of the live display.")
+@click.option("--plain", is_flag=True, help="Show pytest's output instead of the live display.")
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print the verdict and the path of report.json as JSON on stdout, and the rest on stderr.",
+    help="Print the verdict and the path of report.json as JSON on stdout, and everything else on stderr.",
 )
 def command(
     suites: tuple[str, ...],
@@ -110,7 +113,9 @@ def command(
     as_json: bool,
     **named: str | None,
 ) -> None:
-    """Run the named suites (default: the suites of the configured subjects, or all suites) and print a verdict table.
+    """Run the named suites and print a verdict table.
+
+    Default: the suites for the configured proxies and clients, otherwise all suites.
 
     Exit status: 0 verified, 1 failed, 2 interrupted, 4 usage, 5 nothing verified, 143 ended by SIGTERM.
     """
@@ -161,9 +166,10 @@ def _has_xdist() -> bool:
 
 
 def _run_json(arguments: list[str]) -> int:
-    """Run pytest with its output on stderr, and print the result on stdout: {"verdict", "exit", "report"}.
+    """Run pytest with its output on stderr, and print the result on stdout: a JSON object with the keys "verdict", "exit" and
+    "report".
 
-    Verdict and report are null if no case ran.
+    If no case ran, "verdict" and "report" are null.
     """
     read, write = os.pipe()
     environment = {**os.environ, LAST_WORDS: "1", VARIABLE: str(write)}

@@ -1,4 +1,4 @@
-"""The live display of a run: a progress bar, each failure as it happens, and at the end the output of pytest."""
+"""The live display of a run: a progress bar, the failures so far, and at the end the output of pytest."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def _show(events: IO[str], out: Console) -> None:
 
 
 def _from_first_section(printed: bytes) -> bytes:
-    """Return pytest's output from its first heading on, without the progress dots; without a heading, return all of it."""
+    """Return pytest's output from its first heading on, without the progress dots.
+
+    If there is no heading, return the whole output.
+    """
     lines = printed.splitlines(keepends=True)
     for i, line in enumerate(lines):
         if b"=====" in line:

@@ -1,7 +1,10 @@
-"""Split `codex-replay run` into parts: the suites and options of the command line, completed by the project's configuration.
+"""Split a `codex-replay run` into parts.
 
-A subject of the configuration may have its own profile and baseline. Suites with different profiles or baselines run one
-after another, each in a separate pytest process."""
+Each part has suites and options from the command line, and options from the project's configuration.
+
+In the configuration, a program under test may have its own profile and baseline. Suites with different profiles or baselines run
+one after another, each in a separate pytest process.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,18 @@ _OF_A_RUN = ("profile", "baseline")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The arguments of one pytest process: the suites as the user named them, and the options that the configuration adds."""
+    """The arguments for one pytest process: the suites that the user named, and the options that the configuration adds."""
 
     suites: tuple[str, ...]
     options: Mapping[str, str] = field(default_factory=dict)
 
 
 def parts(suites: Sequence[str], given: Mapping[str, str | None], own: Configuration, here: Path) -> list[Part]:
-    """Return the parts of a run; `given` are the options of the command line, which take precedence, `here` is the working
-    directory.
+    """Return the parts of a run.
 
-    Without named suites, the suites of the configured subjects run; without configured subjects, all suites run. Raises
+    `given` has the options of the command line, which take precedence over the configuration. `here` is the working directory.
+
+    If the user names no suites, the suites for the configured programs run; if no program is configured, all suites run. Raises
     `BadUse` and
     `BadConfiguration`.
     """
@@ -75,7 +79,7 @@ def _options(role: str | None, given: Mapping[str, str | None], own: Configurati
     rows = own.subjects(role) if role is not None else {}
     name = given.get(role) if role is not None else None
     if name is None and len(rows) > 1:
-        raise BadUse(f"{own.path} has more than one [{TABLE}.{role}]: name one with --{role}: {', '.join(rows)}.")
+        raise BadUse(f"{own.path} has more than one [{TABLE}.{role}]; name one of them with --{role}: {', '.join(rows)}.")
     row = rows.get(next(iter(rows)) if name is None and rows else name or "", {})
     options = {key: row[key] for key in _OF_A_RUN if isinstance(row.get(key), str) and given.get(key) is None}
     if "baseline" in options and own.path is not None:
@@ -84,6 +88,6 @@ def _options(role: str | None, given: Mapping[str, str | None], own: Configurati
 
 
 def _with_report(part: Part, report: str) -> Part:
-    """Give one of several parts a separate folder below the report folder of the run."""
+    """Give one of several parts its own folder in the report folder of the run."""
     name = "-".join(suite.replace("/", "-").partition("::")[0] for suite in part.suites)
     return Part(part.suites, {**part.options, "report": str(Path(report) / name)})

@@ -1,1 +1,1 @@
-"""The app-server as a subject."""
+"""Test an app-server: the fixture `app_server` and its helpers."""

@@ -1,9 +1,9 @@
-"""The fixture `app_server`: at the end of a case, check its servers.
+"""The fixture `app_server`: start the servers of a case, and check them at the end of the case.
 
-Strategy. `Case` implements the `app_server` fixture; `AppServer` starts its servers. At the end of the test function, when a
-failure still counts as a failure of the test, `finish` closes every server. `finish` checks exit statuses, unread scripts and the
-validity of each frame. After these checks, `finish` writes the cassettes, if the options request this. In any case, `close` ends
-every remaining process.
+Strategy. `Case` implements the fixture `app_server`; `AppServer` starts the servers of a case. `finish` closes every server at
+the end of the test function, so that a failed check fails the test. `finish` checks exit statuses, unread scripts and the
+validity of each frame. After all checks of the servers, `finish` writes the cassettes, if the options request this. `close`
+always ends every remaining process, even if a check failed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COVERED = "app_server"
 
 
 class Case:
-    """One running test case: `start` starts its servers."""
+    """One running test case; its `start` starts app-servers."""
 
     def __init__(self, name: CaseName, settings: Settings, subject: Subject, start: AppServer) -> None:
         self.name = name
@@ -44,18 +44,24 @@ class Case:
 
     @property
     def servers(self) -> list[Server]:
-        """The servers that the case has started."""
+        """The app-servers that the case has started."""
         return self.start.servers
 
     @property
     def version(self) -> str:
-        """The Codex version that the subject is or imitates; "unknown" if it is not known."""
+        """The Codex version of the server under test, or the version that a fake server imitates.
+
+        The value is "unknown" if the version is not known.
+        """
         return self._subject.version
 
     # -- the end ---------------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Close each server and raise `SubjectFailure` for the first error; then record, if the options request it."""
+        """Close each server and raise `SubjectFailure` for the first error.
+
+        If all servers ended without an error, write the cassettes if the options request this.
+        """
         __tracebackhide__ = True
         if not self.servers:
             raise SubjectFailure(
@@ -118,7 +124,7 @@ class Case:
         return sorted([*server.timeline, *server.recorded.frames(server.started)], key=lambda frame: frame.t)
 
     def traffic(self, most: int = 60) -> str:
-        """Return the last frames of each server and the end of its stderr, for people."""
+        """Return a text for failure reports: the last frames of each server and the end of its stderr."""
         parts = []
         for number, server in enumerate(self.servers, 1):
             frames = server.timeline

@@ -1,16 +1,16 @@
-"""Keep the traffic of each case on both seams, whether the case passed or not, for the comparison of behaviour.
+"""Keep all traffic of each case, passed or failed, to compare the behaviour of two Codex versions.
 
-This plugin is not part of every run: `python -m pytest suites/app_server -p codex_replay.plugin.app_server.kept_runs
---keep-behaviour DIR` loads it (in each worker of pytest-xdist, too). A case leaves DIR/cases/<module>/<case>.<n>.ndjson, one
-cassette for each server that it started, redacted like every cassette, and DIR/cases/<module>/<case>.json with the result.
-DIR/collected.json lists how many cases there are.
+This plugin is loaded only on request: `python -m pytest suites/app_server -p codex_replay.plugin.app_server.kept_runs
+--keep-behaviour DIR`. The workers of pytest-xdist load the plugin, too. The plugin writes one redacted cassette for each server
+of a case, DIR/cases/<module>/<case>.<n>.ndjson. The result of the case is written to DIR/cases/<module>/<case>.json, and the
+number of cases to DIR/collected.json.
 
-Strategy. A case written for one version fails its assertions on another, and the traffic up to the failure is the result. The
-servers then get a moment to finish, and the recording of their traffic ends before they are stopped. Every client sends the
-messages that later versions require at the start (`OPENING`) to every version, and otherwise behaves as its case does for the
-default version, so that the clients behave the same on both sides of a comparison. A case that is not meant for later versions
-also runs on them. In addition, the model answers every request: the comparison ignores the expectations of a script, because a
-refusal by the backend would count as a change of the server."""
+Strategy. If a case was written for one version, its assertions may fail on another version; then the traffic up to the failure is
+kept. After a failure, the servers get a few seconds to finish, and the recording ends before the servers are stopped. So that
+clients behave the same on both compared versions, every client sends the opening messages of later versions (`OPENING`), and
+otherwise behaves as for the default version. A case with an `until` mark also runs on later versions. The model answers every
+request, even if the request breaks an expectation of the script: a refusal by the backend would look like a change of the server.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ END: pytest.StashKey[End] = pytest.StashKey()
 class End:
     """The end of a case: `outcome` is passed, failed (with the reason) or skipped.
 
-    `early` is True if its function did not complete.
+    `early` is True if the test function did not complete.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class End:
 
 
 def error_text(error: BaseException) -> str:
-    """Return, in one line, where in the suite a case failed, and why."""
+    """Return one line with the place in the suite where a case failed, and the reason."""
     where, trace = "", error.__traceback__
     while trace is not None:
         path = Path(trace.tb_frame.f_code.co_filename)
@@ -82,7 +82,7 @@ def error_text(error: BaseException) -> str:
 
 
 def settle(case: Case, quiet: float = QUIET, most: float = MOST) -> None:
-    """Wait until no server of the case has sent anything for `quiet` seconds, at most `most` seconds."""
+    """Wait until no server of the case has sent anything for `quiet` seconds; stop waiting after `most` seconds."""
     deadline = time.monotonic() + most
     last, seen = time.monotonic(), -1
     while (now := time.monotonic()) < deadline and now - last < quiet:
@@ -110,12 +110,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--keep-plain",
         dest="keep_plain",
         action="store_true",
-        help="Keep the opening messages of each client as its case sends them.",
+        help="Send the opening messages of each case unchanged (default: every client also declares experimentalApi).",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start to keep the runs, if the options request this."""
+    """Keep the traffic if the option `--keep-behaviour` is given."""
     folder = config.getoption("keep_behaviour")
     if folder:
         config.pluginmanager.register(Inner(), "codex-replay-behaviour-inner")
@@ -124,7 +124,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Inner:
-    """Wraps the test function directly, so that it sees failures of the function before any check at the end of the case."""
+    """Notes a failure of the test function before the checks at the end of the case run."""
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -153,7 +153,7 @@ class Keeper:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Also run cases on versions for which they are not meant, unless clients send the messages of their cases unchanged."""
+        """Run cases on all versions, even those marked for other versions, unless `--keep-plain` is given."""
         if not self._plain:
             run_on_later(items)
 
@@ -165,7 +165,7 @@ class Keeper:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Watch both seams of the case, and note how it ends."""
+        """Record the JSON-RPC and HTTP traffic of the case, and note its result."""
         case = item.stash.get(CASE, None)
         item.stash[END] = end = End()
         if case is not None:
@@ -179,7 +179,7 @@ class Keeper:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Write the traffic after every server has ended."""
+        """After every server of the case has ended, write its traffic."""
         result = yield
         case, end = item.stash.get(CASE, None), item.stash.get(END, None)
         if case is not None and end is not None:
@@ -224,7 +224,10 @@ class Keeper:
 
 
 def _input_ended(server: Server, end: End, number: int) -> float | None:
-    """Return the time at which the case ended a server's input, or None; the time is on the clock of the server's frames."""
+    """Return the time at which the case closed a server's stdin, or None.
+
+    The returned time has the same zero as the times of the server's frames.
+    """
     ended = server.process.input_ended
     at = None if ended is None else ended - server.started
     return at if at is None or number >= len(end.frozen) or at <= end.frozen[number][1] else None

@@ -1,7 +1,8 @@
-"""Write a live run of a case to its cassette.
+"""Write a run of a case with a real server to the cassette of the case.
 
-A recording goes to a draft file next to its final place. The draft replaces the old cassette only if the two differ
-after normalisation, so that a diff of the repository shows only real changes."""
+A recording goes to a draft file next to its final place. The draft replaces the old cassette only if the two differ after
+normalisation, so that `git diff` shows only real changes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ LONGEST_LINE = 1 << 18
 
 
 def without_long_strings(value: Any, longest: int) -> Any:
-    """Return `value` without the members that are strings of more than `longest` characters."""
+    """Return `value` without its strings of more than `longest` characters."""
     if isinstance(value, dict):
         return {key: without_long_strings(item, longest) for key, item in value.items() if not _is_long(item, longest)}
     if isinstance(value, list):
@@ -40,8 +41,9 @@ def _is_long(value: Any, longest: int) -> bool:
 def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Header:
     """Return the header of the cassette of a case.
 
-    `upstream` is the script and the configuration of the model; `codex-replay replay` needs it to play the case to another
-    server. The requests of the server are recorded, the answers of the model are authored.
+    `upstream` is the script and the configuration of the model. `codex-replay replay` needs the script and the configuration to
+    replay the case against another server. The HTTP requests come from a real server (origin "recorded"); the model's answers
+    come from a script (origin "authored").
     """
     from codex_replay.shell.codex.origin import bundle_of
 
@@ -52,8 +54,8 @@ def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Head
 def write_cassette(path: Path, header: Header, frames: Iterable[Frame], redactor: Redactor, cut: int | None = None) -> bool:
     """Write a run to `path` unless the file has the same content; return whether the file changed.
 
-    In the client's long lines, strings of more than `cut` characters are left out, and the frame is marked as truncated. Raises
-    `CassetteError`.
+    Strings of more than `cut` characters are left out of the client's long lines; the frame of a shortened line is marked as
+    truncated. Raises `CassetteError`.
     """
     tidy = parse_line(redactor.redact(encode_header(header)))  # the configuration in it may contain tokens
     assert isinstance(tidy, Header)
@@ -88,8 +90,7 @@ def _same(old: Path, new: Path) -> bool:
 
 
 def _masked(header: Header) -> str:
-    """Return the header without the parts that change from run to run: a configuration may name the port of a server that the
-    case started."""
+    """Return the header without the values that differ between runs, such as the port of a server that the case started."""
     from codex_replay.core.normalise.normaliser import Rules
     from codex_replay.protocol.data_tables import choose
 

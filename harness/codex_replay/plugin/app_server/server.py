@@ -1,4 +1,4 @@
-"""One server under test: a `Client` that also knows how the server was started, and what the case declares."""
+"""One server under test: a `Client` that also knows how the server was started, and the settings that the case declared."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLIENT_INFO = {"name": "codex-replay", "title": None, "version": "1.0.0"}
 class Server(Client):
     """A conversation with the app-server under test.
 
-    `work` is its working directory, and `version` is its Codex version, or "unknown".
+    `work` is the working directory of the server, and `version` is its Codex version, or "unknown".
     """
 
     work: str
@@ -49,13 +49,13 @@ class Server(Client):
     dialect: ClassVar[str] = ""
 
     def by_version(self, values: Mapping[str, T]) -> T:
-        """Return the value of the newest version in `values` that is not newer than the server's."""
+        """Return the value in `values`, keyed by Codex version, of the newest version that is not newer than the server."""
         return value_for(values, self.dialect or self.version)
 
     def initialize(self, *, experimental: bool = False, **client_info: Any) -> Any:
-        """Do the handshake, initialize and initialized, and return the result of initialize.
+        """Do the handshake (`initialize` and `initialized`), and return the result of `initialize`.
 
-        With `experimental`, the client declares the experimental part of the protocol, if the server's version requires that.
+        With `experimental`, the client declares the capability experimentalApi, if the server's version requires this.
         """
         __tracebackhide__ = True
         asked = {"capabilities": {"experimentalApi": True}} if experimental and keeps_experimental(self.version) else {}
@@ -64,7 +64,7 @@ class Server(Client):
         return result
 
     def wait_exit(self) -> int:
-        """Keep the stdin open and wait until the server exits by itself; return its exit status."""
+        """Wait, with stdin open, until the server exits by itself; return its exit status."""
         __tracebackhide__ = True
         status = self.process.wait(self.timeout)
         if status is None:
@@ -74,7 +74,7 @@ class Server(Client):
         return status
 
     def signal(self, number: int) -> None:
-        """Send the server a signal. Only a live server can get a signal, because a recording has no signals."""
+        """Send the server a signal. Only a real server can be sent a signal, because a recording contains no signals."""
         os.kill(self.process.pid, number)
 
     def still_runs(self, seconds: float) -> bool:
@@ -84,14 +84,14 @@ class Server(Client):
     def close_stdout(self) -> None:
         """Stop reading the server's stdout.
 
-        Only a live server can notice that its stdout is not read; a recording cannot show it.
+        Call this method only for a real server: a replayed recording does not change if the client stops reading.
         """
         self.process.close_stdout()
 
     def wait_upstream(self, requests: int) -> None:
-        """Wait until the model has answered this many turns in total.
+        """Wait until the scripted model has answered this number of turns in total.
 
-        A replay has no model, so this function returns immediately.
+        During a replay there is no model, so this function returns immediately.
         """
         __tracebackhide__ = True
         wanted = requests

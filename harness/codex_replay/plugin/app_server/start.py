@@ -1,7 +1,7 @@
 """Start the servers of a case, with the settings that a case may declare; `AppServer` is the type of the fixture `app_server`.
 
-Live subjects get a hermetic home and a session of the fake Responses backend with the case's script; other subjects get the
-case's cassette.
+A real server gets a temporary home folder and a session of the fake Responses backend with the case's script. A fake server gets
+the cassette of the case.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ WAIT_REPLAY, WAIT_LIVE = 10.0, 30.0
 
 
 class AppServer:
-    """The value of the `app_server` fixture: call it to start the subject. `servers` lists the servers that the case has
-    started.
+    """The value of the fixture `app_server`; a call starts the app-server under test.
+
+    `servers` lists the servers that the case has started.
     """
 
     def __init__(
@@ -73,16 +74,17 @@ class AppServer:
     ) -> Server:
         """Start the app-server under test.
 
-        `script` is the reply of the model, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends frames
-        that are wrong on purpose. `match` is how strictly the fake compares the client's frames with the cassette: "exact" or
-        "method". In very long client lines, the cassette leaves out strings of more than `cut` characters. `racy` is the reason
-        why the real server has more than one correct behaviour; the recording shows one of them, and --record all then keeps
-        the old recording. `ends` is the expected exit status (negative: the signal that kills the server; None: the server
-        never exits, and is stopped). `refused` declares that the upstream rejects the login of a live server on purpose. `env`
-        adds to the environment.
+        `script` is the reply of the model, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends invalid
+        frames on purpose. `match` is how strictly the fake compares the client's frames with the cassette: "exact" or "method".
+        The cassette leaves out strings of more than `cut` characters from very long client lines. `racy` is the reason why the
+        real server has more than one correct behaviour. A recording of a racy case shows only one correct behaviour, so --record
+        all keeps an existing recording. `ends` is the expected exit status. A negative value is the signal that kills the server;
+        None means that the harness must stop the server. `refused` declares that the fake backend rejects the login of the server
+        on purpose. `env` contains additional environment variables.
 
-        For a live server only: `config` adds to its config.toml; `auth` is "api_key", "chatgpt" or the whole content of
-        auth.json; `prepare` is called before the start with the folder that contains `home`, `tmp` and `work`.
+        The arguments `config`, `auth` and `prepare` are for a real server only. `config` is added to the server's config.toml.
+        `auth` is "api_key", "chatgpt" or the whole content of auth.json. `prepare` is called before the start, with the folder
+        that contains `home`, `tmp` and `work`.
         """
         __tracebackhide__ = True
         cassette = self._name.path(self._cassettes, len(self.servers) + 1)
@@ -115,7 +117,7 @@ class AppServer:
         return server
 
     def by_version(self, values: Mapping[str, T]) -> T:
-        """Return the value of the newest version in `values` that is not newer than the version under test."""
+        """Return the value in `values`, keyed by Codex version, of the newest version that is not newer than the server."""
         return value_for(values, Server.dialect or self._subject.version)
 
     @property
@@ -135,7 +137,7 @@ class AppServer:
 
 
 def _fake_home(root: Path, cassette: Path, match: str) -> tuple[dict[str, str], str]:
-    """Create the folders of a live server; the fake gets only the required settings."""
+    """Create the folders of a real server; a fake server needs no folders, only settings."""
     home, tmp, work = (root / name for name in ("home", "tmp", "work"))
     for folder in (home, tmp, work):
         folder.mkdir(parents=True)

@@ -1,7 +1,7 @@
-"""The trace of a case of the app-server.
+"""The trace of an app-server case: its frames, for the report.
 
-If the case reproduced its recordings, the trace contains these recordings. Otherwise it compares the frames of the case with the
-recordings.
+If the frames of a case equal its cassettes, the trace is copied from the cassettes. If the frames differ, the trace compares the
+frames of the case with its cassettes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def case_trace(case: Case, collector: TraceCollector, passed: bool) -> CollectedTrace | None:
-    """Return the trace of a case, redacted by its servers' own redactors; None if it started no server."""
+    """Return the trace of a case, redacted by the redactor of each server; None if the case started no server."""
     if not case.servers:
         return None
     return _reproduced(case) if passed and not case.servers[0].live else _compared(case)
 
 
 def _compared(case: Case) -> CollectedTrace:
-    """Return the trace of a case that failed or ran live: the frames of each server, compared with its recording."""
+    """Return the trace of a case that failed or ran with a real server: the frames of each server, compared with its cassette."""
     from codex_replay.report.side_by_side import align, values
 
     frames: list[Frame] = []
@@ -58,7 +58,7 @@ def _compared(case: Case) -> CollectedTrace:
 
 
 def _reproduced(case: Case) -> CollectedTrace | None:
-    """Return the trace of a case that reproduced its cassettes: the frames of its cassettes, one cassette per server."""
+    """Return the trace of a case whose frames equal its cassettes: the frames of the cassettes, one cassette for each server."""
     from codex_replay.report.cassette_trace import cassette_trace
     from codex_replay.shell.cassettes.file import CassetteError
 
@@ -82,7 +82,7 @@ def _reproduced(case: Case) -> CollectedTrace | None:
 
 
 def _live(server: Server) -> tuple[list[core.Frame], bool]:
-    """Return the traffic of a server, redacted and in order of time, and True if a part is left out."""
+    """Return the redacted traffic of a server in order of time, and True if a part of the traffic is left out."""
     seen = list(server.timeline)
     if server.recorded is not None:
         server.recorded.close()
@@ -95,8 +95,7 @@ def _live(server: Server) -> tuple[list[core.Frame], bool]:
 
 
 def _ledger(server: Server) -> Iterator[core.Frame]:
-    """Return the requests of a live server to its model, from the ledger of the fake backend; the answers come from the
-    script."""
+    """Return the requests of a real server to its model, as the fake backend recorded them; the answers come from the script."""
     if server.upstream is None:
         return
     try:
@@ -127,8 +126,8 @@ def _redacted(frame: core.Frame, n: int, redactor: Redactor) -> core.Frame:
 def _recorded(server: Server, version: str) -> tuple[list[core.Frame], str]:
     """Return the frames of a server's cassette and its Codex version; for a broken cassette, only the readable frames.
 
-    The run is compared with the recording, so the version of the recording chooses the tables. If the recording names no version,
-    `version` (that of the subject) chooses the tables.
+    The Codex version of the cassette selects the tables for the comparison. If the cassette names no version, `version`, the
+    version of the server under test, selects the tables.
     """
     from codex_replay.shell.cassettes.file import CassetteError, CassetteReader
 

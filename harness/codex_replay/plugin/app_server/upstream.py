@@ -1,4 +1,4 @@
-"""The http seam of a case that is being recorded: the recorder is between the real server and the scripted backend."""
+"""Record the HTTP traffic of a case: the recorder runs between the real server and the scripted backend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Frames:
-    """Collects frames in place of a cassette's writer, until the case has passed and its cassette is written."""
+    """Collects frames in memory; they are written to a cassette only after the case has passed."""
 
     path = "the http seam"
 
@@ -28,16 +28,16 @@ class Frames:
         self.kept.append(frame)
 
     def abandon(self) -> None:
-        """Stop before the recording is complete; `RecordedUpstream.failure` has the reason."""
+        """Stop the recording before it is complete; `RecordedUpstream.failure` has the reason."""
 
     def close(self) -> None:
         """End."""
 
 
 class RecordedUpstream:
-    """Forward a server's requests to `url` and keep the traffic of both sides.
+    """Forward the HTTP requests of a server to `url`, and keep the requests and the answers.
 
-    If the recording fails, `failure` is a sentence with the reason.
+    If recording fails, `failure` is a sentence with the reason.
     """
 
     def __init__(self, url: str, redactor: Redactor) -> None:
@@ -61,7 +61,7 @@ class RecordedUpstream:
         return self._kept.kept
 
     def close(self) -> None:
-        """Stop listening; a second call has no effect."""
+        """Stop the recorder; a second call has no effect."""
         if self._open:
             self._open = False
             self._recorder.stop()

@@ -1,1 +1,1 @@
-"""The Responses backend as a subject."""
+"""Test a Responses backend: the fixture `backend` and its helpers."""

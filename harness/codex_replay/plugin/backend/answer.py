@@ -13,7 +13,7 @@ from codex_replay.shell.rpc.client import SubjectFailure
 
 @dataclass(frozen=True)
 class Answer:
-    """The response to one request; `asked` is the first line of the request."""
+    """The backend's response to one request; `asked` is the request line, such as "POST /responses"."""
 
     asked: str
     status: int
@@ -21,7 +21,7 @@ class Answer:
     body: bytes = field(repr=False)
 
     def header(self, name: str) -> str:
-        """Return the value of a header, "" if it is missing; the case of the name does not matter."""
+        """Return the value of a header, or "" if the header is missing; upper and lower case in the name are equal."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), "")
 
     @cached_property
@@ -53,7 +53,7 @@ class Answer:
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """The decoded events of the stream; raises `SubjectFailure` if one is not a JSON object."""
+        """The decoded events of the stream; raises `SubjectFailure` if an event is not a JSON object."""
         __tracebackhide__ = True
         found = []
         for block in self.blocks:
@@ -70,23 +70,23 @@ class Answer:
         return found
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """Return the events of one type, in order."""
+        """Return the events of the type `kind`, in the order of the stream."""
         __tracebackhide__ = True
         return [event for event in self.events if event.get("type") == kind]
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """The completed output items, in order."""
+        """The completed output items, in the order of the stream."""
         __tracebackhide__ = True
         return [event["item"] for event in self.of("response.output_item.done")]
 
     @property
     def text(self) -> str:
-        """The joined deltas of the text."""
+        """The text of the answer, joined from its deltas."""
         __tracebackhide__ = True
         return "".join(event["delta"] for event in self.of("response.output_text.delta"))
 
     def report_on(self) -> str:
-        """Return the answer as a text for people."""
+        """Return the answer as readable text, for failure reports."""
         text = self.body.decode("utf-8", "replace")
         return f"{self.asked} -> {self.status}\n{text if len(text) < 2000 else text[:2000] + '...'}"

@@ -1,9 +1,9 @@
 """Use the Responses backend in one case: send requests, and check the answers.
 
-A fake gets its valid tokens and the replies of the model through its control API. A backend behind a URL cannot be set up, so a
-case that needs this is skipped with a reason. This module uses the HTTP client of the standard library and the SSE decoder of
-`core`. A case for both transports runs twice; the second time, it sends its requests to `/responses` as messages of a WebSocket
-(`websocket`).
+The harness gives a fake backend its valid tokens and the replies of the model through the control API. A backend that is given as
+a URL has no control API. For a backend without a control API, a case that needs it is skipped, with a reason. This module uses
+the HTTP client of the standard library and the SSE decoder of `core`. A case for both transports runs once over HTTP and once
+over a WebSocket. The second run sends its requests to `/responses` as WebSocket messages (module `websocket`).
 """
 
 from __future__ import annotations
@@ -38,15 +38,17 @@ KEY = "sk-backend-1"
 
 
 def event_problems(event: object) -> list[str]:
-    """Return a sentence for each error in one decoded event, by its type (a type of the openai package, or one of Codex's
-    own)."""
+    """Return a sentence for each error in one decoded event.
+
+    The type of the event decides the rules: types of the openai package, and types that only Codex has.
+    """
     from codex_replay.protocol.responses.events import event_schemas
 
     return event_schemas().problems(event)
 
 
 def stream_problems(events: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each inconsistency in the events of one stream."""
+    """Return a sentence for each contradiction between the events of one stream."""
     from codex_replay.protocol.responses.stream import StreamChecker
 
     checker = StreamChecker()
@@ -55,7 +57,7 @@ def stream_problems(events: Sequence[Mapping[str, Any]]) -> list[str]:
 
 @dataclass
 class RecordedRequest:
-    """One request and its answer (None if the answer was incomplete); times are values of `time.monotonic`."""
+    """One request and its answer; the answer is None if it was incomplete, and times are values of `time.monotonic`."""
 
     method: str
     path: str
@@ -67,7 +69,7 @@ class RecordedRequest:
 
 
 class Backend:
-    """The backend under test in one case: send requests with `ask`, `get` and `refresh`; a fake can also be set up."""
+    """The backend under test in one case. `ask`, `get` and `refresh` send requests; other methods set up a fake backend."""
 
     def __init__(
         self,
@@ -100,11 +102,11 @@ class Backend:
         self._session.script({"turns": [], "otherwise": "default", "auth": self._told, **websocket, **script})
 
     def login(self, mode: str = "chatgpt", *, base: str = "", **state: Any) -> None:
-        """Make the fake accept a login, "chatgpt" or "api_key".
+        """Make the fake backend accept a login of the kind "chatgpt" or "api_key".
 
-        The keywords give the state of its tokens (docs/scripts.md, "auth").
+        The keyword arguments give the state of the login's tokens (docs/scripts.md, "auth").
 
-        `base` is the path prefix of requests; the default is the prefix that belongs to the login.
+        `base` is the path prefix of requests; by default, the kind of login decides the prefix.
         """
         self._told = {"mode": mode, **(LOGIN if mode == "chatgpt" else {"api_key": KEY}), **state}
         self._report_on({})
@@ -112,20 +114,20 @@ class Backend:
         self._credentials = credentials(LOGIN if mode == "chatgpt" else {"api_key": KEY})
 
     def says(self, *items: object) -> None:
-        """Make the fake answer the next request with these items (docs/scripts.md)."""
+        """Make the fake backend answer the next request with these items (docs/scripts.md)."""
         self._report_on({"turns": [{"items": list(items)}]})
 
     def release(self, gate: str) -> None:
-        """Open a gate of the reply that `says` has set up."""
+        """Open a gate in a reply of the method `says`: the fake backend then sends the rest of the reply."""
         if self._session is not None:
             self._session.release(gate)
 
     def ask(
         self, body: object, headers: Mapping[str, str | None] | None = None, *, path: str = "/responses", method: str = "POST"
     ) -> Answer:
-        """Send a request with the headers of the specification and return the answer.
+        """Send a request with the headers that the specification demands, and return the answer.
 
-        `body` is sent as JSON; bytes are sent unchanged. `headers` replace headers by name; None leaves one out.
+        `body` is sent as JSON; bytes are sent unchanged. `headers` replaces headers by name; the value None leaves a header out.
         """
         __tracebackhide__ = True
         given = self._headers(headers)
@@ -135,7 +137,10 @@ class Backend:
         return self._send(method, self._base + path, data, given)
 
     def connect(self, headers: Mapping[str, str | None] | None = None, *, compressed: bool = True) -> Socket:
-        """Open a WebSocket to `/responses`, with the headers of the specification; raises `SubjectFailure` if it is refused."""
+        """Open a WebSocket to `/responses`, with the headers that the specification demands.
+
+        Raises `SubjectFailure` if the backend refuses the WebSocket.
+        """
         __tracebackhide__ = True
         from codex_replay.plugin.backend.websocket import Refused, Socket
 
@@ -170,7 +175,7 @@ class Backend:
         return answer
 
     def _headers(self, headers: Mapping[str, str | None] | None) -> dict[str, str]:
-        """Return the headers of the specification; `headers` replaces some of them, and the value None removes one."""
+        """Return the headers that the specification demands; `headers` replaces some of them, and the value None removes one."""
         given = {
             "content-type": "application/json",
             "accept": "text/event-stream",
@@ -186,14 +191,17 @@ class Backend:
         return given
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        """Send a GET with the login's headers; `path` is relative to the URL, without a fake's base path."""
+        """Send a GET request with the login's headers.
+
+        `path` is relative to the backend's URL, without the base path of a fake backend.
+        """
         __tracebackhide__ = True
         if self.live:
             pytest.skip(f"not verified on {self.name}: only its /responses is tested")
         return self._send("GET", path, None, {**self._credentials, **(headers or {})})
 
     def refresh(self, fields: Mapping[str, Any] | bytes, *, form: bool = False) -> Answer:
-        """Post to the token URL of a fake: as JSON, or as a form."""
+        """Send a POST request to the token URL of a fake backend; the body is JSON or a form."""
         __tracebackhide__ = True
         if self.live:
             pytest.skip(f"not verified on {self.name}: a refresh would use up the login's refresh token")
@@ -235,7 +243,7 @@ class Backend:
 
 
 def credentials(login: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers of a login: an API key, or an access token and its account."""
+    """Return the HTTP headers for a login: the API key, or the access token and its account."""
     if "api_key" in login:
         return {"authorization": f"Bearer {login['api_key']}"}
     return {"authorization": f"Bearer {login['access_token']}", "chatgpt-account-id": login["account_id"]}

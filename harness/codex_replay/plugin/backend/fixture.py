@@ -1,13 +1,14 @@
-"""The `backend` fixture: the backend that `--backend` names, started if it is a program.
+"""The `backend` fixture: requests to the backend that `--backend` names. A backend that is given as a command is started.
 
-    fake              the fake backend, started as a program (the default)
-    fake:CMD          another program with the same control API, started instead
-    URL               a backend that already runs: requests go to URL/responses, with the login of `--backend-auth FILE`
+The value `fake` means the fake backend, started as a program (the default). `fake:CMD` starts CMD, a program with the same
+control API as the fake backend. A URL means a backend that already runs: requests go to URL/responses, with the login of
+`--backend-auth FILE`.
 
-A case with the marker `both_transports` runs twice, over HTTP and over a WebSocket; on a URL only with `--backend-websocket`.
+A case with the marker `both_transports` runs twice, over HTTP and over a WebSocket. For a backend that is given as a URL, the
+WebSocket run needs the option `--backend-websocket`.
 
-Requests to a backend on another host may cost money, so the user must allow them with `--backend-cost-ok`. Each check
-has the mark `@pytest.mark.spec(id, statements...)`, as in the other suites.
+Requests to a backend on another host may cost money, so the user must allow them with `--backend-cost-ok`. Each check has the
+mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of the specification that it asserts.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ OPTION = SubjectOption("--backend", "fake, fake:COMMAND, or a URL", ("fake",), f
 
 
 def read_login(path: Path) -> dict[str, Any]:
-    """Return the login of an auth.json (an API key before tokens); raises `pytest.UsageError` with a sentence."""
+    """Return the login in an auth.json: its API key, otherwise its tokens; raises `pytest.UsageError` with a sentence."""
     try:
         value = json.loads(path.read_bytes())
         if value.get("OPENAI_API_KEY"):
@@ -57,14 +58,14 @@ def read_login(path: Path) -> dict[str, Any]:
 
 
 def parse_backend(text: str) -> tuple[str, ...] | str:
-    """Return what `--backend` names: a command (empty for the fake), or a URL; raises `pytest.UsageError`."""
+    """Return the value of `--backend`: a command (empty for the fake backend), or a URL; raises `pytest.UsageError`."""
     with usage_errors():
         choice = OPTION.parse(text)
     return choice.value if choice.kind == "url" else choice.argv
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the options before anything is collected."""
+    """Check the backend options before pytest collects cases."""
     config.addinivalue_line("markers", "keeps_state: the case needs a backend that stores responses or conversations")
     config.addinivalue_line("markers", "both_transports: the case runs over HTTP and over a WebSocket")
     config.addinivalue_line("markers", "http_only: the case, in a module for both transports, is about HTTP itself")
@@ -80,16 +81,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def speaks_websocket(config: pytest.Config) -> bool:
-    """Return True if the backend under test has a WebSocket.
+    """Return True if the backend under test accepts WebSocket connections.
 
-    A program with the control API has a WebSocket. A backend behind a URL has a WebSocket if the user sets `--backend-websocket`.
+    A program with the control API must accept WebSockets. For a backend that is given as a URL, the option `--backend-websocket`
+    decides.
     """
     subject = parse_backend(settings_of(config).backend or "fake")
     return not isinstance(subject, str) or bool(config.getoption("backend_websocket"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the cases for both transports twice, over HTTP and over a WebSocket. The names of the HTTP runs do not change."""
+    """Run the cases for both transports twice, over HTTP and over a WebSocket.
+
+    The WebSocket run gets another name; the name of the HTTP run does not change.
+    """
     if "backend_transport" not in metafunc.fixturenames:
         return
     mark = metafunc.definition.get_closest_marker
@@ -104,7 +109,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Return a line that names the backend, unless it is the fake."""
+    """Return a line with the name of the backend under test; no line for the default, the fake backend."""
     subject = parse_backend(settings_of(config).backend or "fake")
     if not isinstance(subject, str):
         return None
@@ -127,7 +132,7 @@ def pytest_runtest_makereport(
 
 
 def backend_frames(backend: Backend) -> Iterator[Frame]:
-    """Return the requests of a case to a backend, with their responses, as frames."""
+    """Return as frames the requests of a case to a backend, and the responses."""
     start = backend.said[0].started if backend.said else 0.0
     for conn, one in enumerate(backend.said, 1):
         yield request_frame(one.started - start, conn, one.method, one.path, one.headers.items(), one.body)
@@ -144,9 +149,9 @@ def close_all(backend: Backend) -> None:
 
 
 class Programs:
-    """Runs the program under test, started at its first use; if another command is needed, the running program is ended first.
+    """Starts the program under test at its first use. If a case needs another command, the running program is ended first.
 
-    If a backend does not start, or cannot be reached, later cases do not try again: otherwise a hundred cases would wait for the
+    If a backend does not start, or cannot be reached, later cases fail at once, because a hundred cases must not wait for the
     same error.
     """
 
@@ -170,7 +175,7 @@ class Programs:
         return self._process
 
     def reach(self, url: str, seconds: float) -> None:
-        """Check that a server listens at a URL; otherwise fail the case."""
+        """Fail the case unless a server listens at this URL."""
         if url in self._reached:
             return
         self._tried(url)
@@ -200,7 +205,7 @@ class Programs:
 
 @pytest.fixture(scope="session")
 def backend_programs() -> Iterator[Programs]:
-    """The interface of the fixtures that run the program under test."""
+    """The interface of a fixture that runs the program under test."""
     programs = Programs()
     yield programs
     programs.close()
@@ -208,13 +213,13 @@ def backend_programs() -> Iterator[Programs]:
 
 @pytest.fixture
 def backend_subject(request: pytest.FixtureRequest) -> tuple[str, ...] | str:
-    """The command of the backend under test (empty: the fake), or its URL."""
+    """The command of the backend under test (empty for the fake backend), or its URL."""
     return parse_backend(settings_of(request.config).backend or "fake")
 
 
 @pytest.fixture
 def backend_transport() -> str:
-    """The transport of the requests of a case: "http" or "websocket"."""
+    """The transport for the requests of a case: "http" or "websocket"."""
     return "http"
 
 

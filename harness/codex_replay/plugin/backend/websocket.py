@@ -1,9 +1,10 @@
 """A WebSocket client for the backend under test.
 
-The client sends a `response.create` message, and returns the messages that answer it as an `Answer`.
+The client sends a `response.create` message, and returns the messages of the answer as an `Answer`.
 
-The `Answer` has the same form as over HTTP, so that one case can run on both transports: events become the blocks of a
-stream, and an error message becomes a refusal with its status and its error. Built on the client of the `websockets` package.
+An `Answer` over a WebSocket has the same form as an answer over HTTP, so that one case can run on both transports. Events become
+the blocks of an event stream. An error message becomes an HTTP response with the status and the error of the message. This module
+uses the client of the package `websockets`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Socket:
 
     @property
     def extensions(self) -> str:
-        """The value of `sec-websocket-extensions` in the answer to the handshake; "" if the header is missing."""
+        """The value of the header `sec-websocket-extensions` in the handshake response; "" if the header is missing."""
         response = self._connection.response
         return "" if response is None else str(response.headers.get("sec-websocket-extensions", ""))
 
@@ -79,7 +80,7 @@ class Socket:
         return self.answer()
 
     def send(self, body: object, *, fragments: int = 1) -> None:
-        """Send a request, and do not wait for its answer."""
+        """Send a request without waiting for its answer."""
         __tracebackhide__ = True
         from websockets.exceptions import WebSocketException
 
@@ -95,7 +96,7 @@ class Socket:
             raise SubjectFailure(f"The backend closed the WebSocket before a message could be sent ({error})") from None
 
     def answer(self) -> Answer:
-        """Return the messages up to the end of an answer; raises `SubjectFailure` if they do not come."""
+        """Return the messages up to the end of an answer; raises `SubjectFailure` if the answer does not end in time."""
         __tracebackhide__ = True
         events: list[dict[str, Any]] = []
         while not events or events[-1].get("type") not in LAST:
@@ -107,7 +108,10 @@ class Socket:
         return Answer("response.create", 200, [], b"".join(_block(event) for event in events))
 
     def event(self) -> dict[str, Any]:
-        """Return the next message; raises `SubjectFailure` if it does not come, or is not a JSON object as text."""
+        """Return the next message.
+
+        Raise `SubjectFailure` if no message comes in time, or if the message is not a text that contains a JSON object.
+        """
         __tracebackhide__ = True
         from websockets.exceptions import WebSocketException
 
@@ -130,7 +134,7 @@ class Socket:
         return self._connection.ping(payload).wait(self._wait)
 
     def close(self) -> int | None:
-        """Send a close frame; return the code of the close frame that answers it, None if there is no answer."""
+        """Send a close frame; return the code of the backend's close frame, or None if no close frame comes."""
         self._connection.close()
         received = self._connection.protocol.close_rcvd
         return None if received is None else received.code
@@ -141,7 +145,7 @@ def _block(event: Mapping[str, Any]) -> bytes:
 
 
 def sockets_closed(sockets: Sequence[Socket]) -> None:
-    """Close the connections of a case that are still open."""
+    """Close all connections of a case that are still open."""
     for socket in sockets:
         socket._connection.close_timeout = 0.2
         socket.close()

@@ -1,1 +1,1 @@
-"""Shared parts of the plugin: options, names of cases, subjects, folders, programs."""
+"""Parts that all fixtures of the plugin share: options, names of cases, programs under test, folders."""

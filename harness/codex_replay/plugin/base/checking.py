@@ -1,7 +1,9 @@
-"""Check each frame of a case as it is sent or received; `blame` is the writer of a faulty frame.
+"""Check each frame of a case when it is sent or received.
 
-A checker sees every frame of one connection in order. A faulty server frame is the subject's fault and fails the case; a faulty
-client frame is the harness's own fault, unless the case sends bad input on purpose."""
+A checker gets every frame of one connection, in order. In a finding, `blame` names the side that wrote the invalid frame. An
+invalid server frame is a fault of the server under test, and fails the case. An invalid client frame is a fault of the harness,
+unless the case sends invalid frames on purpose.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ Blame = Literal["subject", "harness"]
 
 @dataclass(frozen=True, slots=True)
 class FrameFinding:
-    """One error in a frame; the text is a sentence."""
+    """One fault of a frame; the text is a sentence."""
 
     blame: Blame
     frame: int
@@ -31,18 +33,20 @@ class FrameFinding:
 
 
 class FrameChecker(Protocol):
-    """Sees the frames of one connection in order, and reports the faults of each."""
+    """Gets the frames of one connection, in order, and returns the faults of each frame."""
 
     def check(self, frame: Frame) -> Iterable[str]:
         """Return a sentence for each fault of `frame`; an empty list if the frame is valid."""
 
 
 class BundleChecker:
-    """Checks frames by the JSON-schema bundle of a Codex version: they must be valid, and have no key that the bundle does not
-    know.
+    """Checks frames against the JSON schemas of a Codex version.
 
-    The server's frames are checked by the experimental bundle, because the server sends experimental members to every client. The
-    client's frames are checked by the experimental bundle once the client has declared the capability.
+    Frames must be valid, and must have only keys that the schemas have.
+
+    Frames of the server are checked against the experimental schemas, because the server sends experimental members to every
+    client. Frames of the client are checked against the experimental schemas once the client has declared the capability
+    experimentalApi.
     """
 
     def __init__(self, version: str) -> None:
@@ -88,9 +92,9 @@ def _asks(message: Any) -> bool:
 
 
 def all_of(version: str) -> Validator:
-    """Return a validator for the complete bundle of a Codex version.
+    """Return a validator with all schemas of a Codex version.
 
-    If the version has no bundle, use the bundle of the default version.
+    A version without schemas here is validated with the schemas of the default version.
     """
     known = version if has_bundle(version) else DEFAULT
     return _experimental(known) or _validator(known)
@@ -105,7 +109,7 @@ def has_bundle(version: str) -> bool:
 
 @cache
 def keeps_experimental(version: str) -> bool:
-    """Return True if this Codex version refuses its experimental part to clients that do not declare the capability."""
+    """Return True if this Codex version refuses experimental calls of clients without the capability experimentalApi."""
     from codex_replay.protocol.drift.experimental import declares
 
     return has_bundle(version) and declares(_validator(version).bundle)
@@ -113,20 +117,20 @@ def keeps_experimental(version: str) -> bool:
 
 @cache
 def has_conversations(version: str) -> bool:
-    """Return True if this Codex version has v1 conversations.
+    """Return True if this Codex version has the v1 calls for conversations, such as newConversation.
 
-    Also True if no bundle of the version is available, because the version may have them.
+    Without schemas of the version, also return True, because the version may have the v1 calls.
     """
     return not has_bundle(version) or "newConversation" in _validator(version).bundle.methods("client-request")
 
 
 def make_checkers(version: str) -> list[FrameChecker]:
-    """Return the checkers for a subject of this Codex version; an empty list if no schema bundle of the version is available."""
+    """Return the checkers for a server of this Codex version; an empty list if no schemas of the version are available."""
     return [BundleChecker(version)] if has_bundle(version) else []
 
 
 def judge(frames: Iterable[Frame], checkers: list[FrameChecker], *, bad_input: bool = False) -> list[FrameFinding]:
-    """Show every frame to every checker; with `bad_input` the client's faults do not count."""
+    """Pass every frame to every checker; with `bad_input`, faults of the client do not count."""
     findings = []
     for frame in frames:
         for checker in checkers:

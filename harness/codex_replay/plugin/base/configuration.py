@@ -1,9 +1,8 @@
-"""The configuration of a project: `[tool.codex-replay]` in its pyproject.toml or, if there is none, in its codex-replay.toml.
+"""Read the configuration of a project: the table `[tool.codex-replay]` in pyproject.toml, otherwise in codex-replay.toml.
 
-    [tool.codex-replay]                     the options of a run, by name
-    [tool.codex-replay.ROLE.NAME]           a subject by name; ROLE is proxy, editor-client or lite-client
-
-Both files have the same tables. Every error is a `BadConfiguration` that names the file, the table and the key.
+The table `[tool.codex-replay]` has the options of a run. A table `[tool.codex-replay.ROLE.NAME]` has a program under test; ROLE
+is proxy, editor-client or lite-client. The tables in pyproject.toml and codex-replay.toml have the same form. Every error is a
+`BadConfiguration` that names the file, the table and the key.
 """
 
 from __future__ import annotations
@@ -43,18 +42,21 @@ SUBJECT_KEYS: dict[str, Kind] = {"command": TEXT, "baseline": TEXT}
 
 
 class BadConfiguration(BadSubject):
-    """A file of a project has an invalid table, key or value; the text is a sentence."""
+    """A configuration file has an invalid table, key or value; the text of the exception is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The `[tool.codex-replay]` table of a project; `path` is the file that contains it, None if no file does."""
+    """The `[tool.codex-replay]` table of a project; `path` is the file with the table, or None if no file has it."""
 
     path: Path | None = None
     table: Mapping[str, Any] = field(default_factory=dict)
 
     def subjects(self, role: str) -> dict[str, dict[str, Any]]:
-        """Return the subjects of a role by name; raises `BadConfiguration` for a subject that is not a table."""
+        """Return the subjects (programs under test) of a role by name.
+
+        Raises `BadConfiguration` for a subject that is not a table.
+        """
         found = self.table.get(role)
         if not isinstance(found, dict):
             return {}
@@ -62,12 +64,12 @@ class Configuration:
             if not isinstance(row, dict):
                 raise BadConfiguration(
                     f"{self.path}: [{TABLE}.{role}] {name} must be a table: [{TABLE}.{role}.{name}] with a command. "
-                    f'For a single {role} without a name, write {role} = "COMMAND" into [{TABLE}].'
+                    f'If you have only one {role}, write {role} = "COMMAND" into [{TABLE}].'
                 )
         return found
 
     def command(self, role: str, given: str | None, default: str) -> str:
-        """Return the command of the subject `given`: a name in the configuration table, otherwise a command line."""
+        """Return the command of a program under test: `given` is a name in the configuration table, otherwise a command line."""
         rows = self.subjects(role)
         if given is None:
             given = next(iter(rows)) if len(rows) == 1 else default
@@ -95,13 +97,16 @@ def check_keys(where: str, row: Mapping[str, Any], kinds: Mapping[str, Kind]) ->
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return the end of a sentence that suggests the most similar known word; "" if no word is similar."""
+    """Return the suggestion for the end of an error message, such as "did you mean ...?"; "" if no known word is similar."""
     near = difflib.get_close_matches(word, known, 1)
     return f"; did you mean {near[0]!r}?" if near else "."
 
 
 def find_root(here: Path) -> Path:
-    """Return the nearest folder from `here` upwards that has a pyproject.toml or a codex-replay.toml, else `here`."""
+    """Return the nearest folder, `here` or a parent of `here`, that has a pyproject.toml or a codex-replay.toml.
+
+    Otherwise `here`.
+    """
     return next((folder for folder in (here, *here.parents) if any((folder / name).is_file() for name in FILES)), here)
 
 

@@ -1,10 +1,12 @@
-"""Make reports encodable: the output of a broken subject may contain text that has no UTF-8 form.
+"""Make pytest's reports encodable as UTF-8: the output of a broken program may contain text that UTF-8 cannot encode.
 
-JSON may contain an escaped lone surrogate, and the message of a failure then contains the surrogate. pytest-xdist cannot send
-such a text, and would end the whole run, so each lone surrogate is replaced by its escape first.
+A JSON text can contain an escaped lone surrogate, such as `\\ud800`, and a failure message that quotes it contains the surrogate.
+The plugin pytest-xdist cannot send a text with a lone surrogate, and would end the whole run. Before a report is sent, each lone
+surrogate is replaced by its escape sequence.
 
-A report has a hundred small values, and pytest-xdist encodes and decodes each of them in Python. Therefore pytest-xdist gets one
-value: the report as bytes of `marshal`. `marshal` keeps the same types, tuples included, and is fast because it is written in C.
+A report of pytest has about a hundred small values, and pytest-xdist encodes and decodes each value in Python, which is slow.
+To be fast, this module gives pytest-xdist only one value: the report, written as bytes by Python's `marshal`. `marshal` keeps the
+same types, tuples included, and is fast because it is written in C.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _VERSION = 2
 
 
 def encodable(value: Any) -> Any:
-    """Return a value that consists of dictionaries, lists and texts, with every lone surrogate escaped."""
+    """Return a value of dictionaries, lists and texts with every lone surrogate escaped."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
@@ -30,8 +32,9 @@ def encodable(value: Any) -> Any:
 
 
 def packed(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report in a form that can be sent as one value; if marshal cannot write it, replace texts that are not valid
-    UTF-8.
+    """Return a report that pytest-xdist can send as one value.
+
+    If `marshal` cannot write the report, only replace its texts that are not valid UTF-8.
     """
     try:
         data = marshal.dumps(report, _VERSION)
@@ -44,7 +47,7 @@ def packed(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpack(report: dict[str, Any]) -> None:
-    """Unpack a report that `packed` has packed; other reports stay unchanged."""
+    """Unpack a report that the function `packed` has packed; other reports stay unchanged."""
     data = report.pop(PACKED, None)
     if isinstance(data, bytes):
         report.update(marshal.loads(data))

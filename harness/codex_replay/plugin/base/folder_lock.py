@@ -1,6 +1,6 @@
-"""Lock the folder of a report during its run, so that two runs at the same time never overwrite each other's report.
+"""Lock the report folder during a run, so that two simultaneous runs never overwrite each other's report.
 
-The lock is a lock on a file in the folder, so it ends with the process: a killed run leaves no lock."""
+The operating system locks a file in the folder and unlocks it when the process ends, so a killed run leaves no lock."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ LOCK = ".run.lock"
 
 
 class FolderLock:
-    """A folder that this process locks until `release`."""
+    """A folder that this process keeps locked until it calls `release`."""
 
     def __init__(self, folder: Path, lock: int, made: bool) -> None:
-        """`lock` is the descriptor of the lock, -1 on a file system without locks; `made` is True if this run created the
-        folder."""
+        """`lock` is the descriptor of the locked file, or -1 on a file system without locks.
+
+        `made` is True if this run created the folder.
+        """
         self.folder = folder
         self._lock, self._made = lock, made
 
@@ -36,9 +38,9 @@ class FolderLock:
 
 
 def lock_folder(folder: Path) -> FolderLock | None:
-    """Lock a folder, created if necessary; None if another run has locked it.
+    """Create a folder if necessary and lock it; return None if another run has locked the folder.
 
-    Raises `OSError` if the folder cannot be written.
+    Raises `OSError` if this process cannot write to the folder.
     """
     made = not folder.exists()
     while True:
@@ -66,7 +68,7 @@ def lock_folder(folder: Path) -> FolderLock | None:
 
 
 def lock_free_folder(folder: Path) -> FolderLock:
-    """Lock a folder or, if another run has locked it, the first free one of NAME-2, NAME-3, ...; raises `OSError`."""
+    """Lock the folder NAME; if another run has locked it, lock the first free folder of NAME-2, NAME-3, ...; raises `OSError`."""
     for number in count(2):
         held = lock_folder(folder if number == 2 else folder.with_name(f"{folder.name}-{number - 1}"))
         if held is not None:

@@ -1,7 +1,7 @@
-"""Cases for some Codex versions: the markers `since` and `until`, and the expectations of one case for several versions.
+"""Select cases for a Codex version (markers `since` and `until`), and the values that a case expects of a version.
 
-Each marker has a version and the reason. A case that is not for the version under test is skipped by name, with the reason in
-the report.
+Each marker names a version and the reason. A case that is not for the version under test is skipped, and the report shows the
+reason.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ MARKERS = (
 
 
 def skip_for_version(items: list[pytest.Item], version: str) -> str:
-    """Skip the cases that are not for `version`; return a sentence on an invalid marker, "" if all are valid.
+    """Skip the cases that are not for `version`. Return a sentence about an invalid marker, or "" if all markers are valid.
 
-    If the version of the subject is unknown, every case runs.
+    If the Codex version of the program under test is unknown, every case runs.
     """
     for item in items:
         for name in ("since", "until"):
@@ -43,7 +43,7 @@ def skip_for_version(items: list[pytest.Item], version: str) -> str:
 
 
 def run_on_later(items: list[pytest.Item]) -> None:
-    """Also run the cases that their `until` would skip, because a comparison must show removed behaviour."""
+    """Run the cases that the marker `until` would skip, because a comparison of versions must show removed behaviour."""
     for item in items:
         if next(item.iter_markers("since"), None) is None:
             item.own_markers[:] = [mark for mark in item.own_markers if not _skips(mark)]
@@ -58,10 +58,10 @@ def _excludes(name: str, bound: tuple[int, ...], version: tuple[int, ...]) -> bo
 
 
 def value_for(values: Mapping[str, T], version: str) -> T:
-    """Return the value of the newest version in `values` that is not newer than `version`.
+    """Return the value in `values`, keyed by Codex version, of the newest version that is not newer than `version`.
 
-    For a text that is not a version, return the value of the default version. Raises `ValueError` if `version` is older than
-    each of `values`.
+    If `version` is a text such as "unknown", return the value for the default version. Raises `ValueError` if `version` is older
+    than each of `values`.
     """
     at = numbers(version if is_version(version) else DEFAULT)
     known = {numbers(since): value for since, value in values.items()}

@@ -1,4 +1,4 @@
-"""If an answer lacks a key, report a failure of the subject, and not Python's `KeyError: 'output'`.
+"""If an answer of the program under test lacks a key, report a failure of this program instead of Python's `KeyError: 'output'`.
 
 A case reads members that the specification promises, such as `events[0]["response"]["output"]`, without first checking that they
 exist."""
@@ -21,7 +21,7 @@ _OURS = "codex_replay"
 
 
 def sentence(error: BaseException, statement: str) -> str | None:
-    """Return a sentence on the error of the subject, if `error` was raised because the subject's answer lacks a key or item.
+    """Return a sentence if `error` was raised because an answer of the program under test lacks a key or an item.
 
     Otherwise return None.
     """
@@ -40,9 +40,9 @@ def sentence(error: BaseException, statement: str) -> str | None:
 def reading(paths: Sequence[Path]) -> int | None:
     """Return the index of the suite's file in `paths`.
 
-    These are the files of the calls that led to an error, the outermost call first.
+    `paths` are the files of the calls that led to an error, from the outermost call to the innermost.
 
-    Returns None if the harness raised the error: a bug of the harness is not a failure of the subject.
+    Returns None if the harness raised the error, because a bug of the harness is no failure of the program under test.
     """
     for index, path in reversed(list(enumerate(paths))):
         if "suites" in path.parts[:-1]:
@@ -53,7 +53,7 @@ def reading(paths: Sequence[Path]) -> int | None:
 
 
 def report_on(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> None:
-    """If `sentence` explains the error of a case, replace the message of pytest's report by that sentence."""
+    """If `sentence` can explain the error of a case, replace the message in pytest's report by that explanation."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None or call.excinfo is None or not isinstance(call.excinfo.value, KEY_ERRORS):
         return

@@ -1,8 +1,8 @@
-"""Add the suites' options after those of all installed plugins, and name a plugin that already has one of them.
+"""Add the suites' options to pytest after the options of all installed plugins, and name the plugin if one option already exists.
 
-argparse refuses an option that is added twice, and the second plugin to add it fails with a traceback. A plugin that is loaded
-with `-p` comes before the installed ones. The options of such a plugin must therefore wait until the installed plugins are
-loaded.
+`argparse` refuses to add an option twice: the second plugin that adds the option fails with a traceback. A plugin named by `-p`
+is loaded before the installed plugins. To find such conflicts, this module adds the suites' options only after the installed
+plugins are loaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_options_late(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Add the options once the installed plugins are loaded; for a conftest.py or a pytest-xdist worker they are loaded already.
+    """Add the options now if the installed plugins are loaded (in a conftest.py or a pytest-xdist worker), otherwise later.
 
     Raises `pytest.UsageError` if another plugin already has one of the options.
     """
@@ -32,7 +32,7 @@ def add_options_late(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 class LateOptions:
-    """Records which plugin adds which option, until the suites' options are added."""
+    """Notes which plugin adds which option, until the suites' options are added."""
 
     def __init__(self, parser: pytest.Parser) -> None:
         self._parser = parser
@@ -51,14 +51,14 @@ class LateOptions:
             self._owners.setdefault(name, plugin_name)
 
     def pytest_load_initial_conftests(self, early_config: pytest.Config, args: list[str]) -> None:
-        """Add the options, and parse the command line with them, so that their values are not mistaken for paths."""
+        """Add the options, and parse the command line again, so that pytest does not take the values of the options for paths."""
         self.add()
         given = self._parser.parse_known_args(args, namespace=copy.copy(early_config.option))
         given.confcutdir = early_config.known_args_namespace.confcutdir
         early_config.known_args_namespace = given
 
     def add(self) -> None:
-        """Add the options; raises `pytest.UsageError` if another plugin has one of them."""
+        """Add the options; raises `pytest.UsageError` if another plugin already has one of these options."""
         taken = {name: group for name, group in self._others() if name in option_names()}
         for name, group in taken.items():
             owner = self._owners.get(name)

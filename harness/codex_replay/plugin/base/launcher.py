@@ -1,6 +1,6 @@
 """Write a small program that a client under test starts as its `codex`.
 
-The small program then becomes the program that the case has chosen (with exec).
+The small program replaces itself (by `exec`) with the program that the case has chosen.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 
 def write_launcher(path: Path, argv: Sequence[str], env: Mapping[str, str]) -> str:
-    """Write an executable that becomes `argv` followed by the executable's own arguments, with only this environment; return its
-    path."""
+    """Write an executable script that replaces itself with the command `argv`, in the environment `env`; return its path.
+
+    The script passes its arguments to the command.
+    """
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
     # The mark is how a process is found again that has left its group.
     mark = f'{MARK}="${{{MARK}-}}"'

@@ -1,4 +1,7 @@
-"""One request as the fake backend received it: an entry of the backend's ledger. Cases use it to check a client."""
+"""One request that the fake backend received, from its ledger (the file that records all requests).
+
+Cases use the class `Request` to check the requests of a client.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as the backend received it: `path` without the session's prefix, `body` decoded (None: no JSON)."""
+    """One request as the backend received it.
+
+    `path` is without the session's prefix; `body` is decoded, or None if it is not JSON.
+    """
 
     method: str
     path: str
@@ -26,28 +32,28 @@ class Request:
     earlier: Sequence[Mapping[str, Any]] = ()
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header, None if it is missing.
+        """Return the value of a header, or None if the header is missing.
 
-        The case of the name does not matter, and several values are joined.
+        Upper and lower case of the name are equal; the values of a repeated header are joined.
         """
         found = [value for key, value in self.headers if key.lower() == name.lower()]
         return ", ".join(found) if found else None
 
     @property
     def prompt(self) -> str:
-        """The text of the user's last message in the input, "" without such a message."""
+        """The text of the last message of the user in the input; "" if there is none."""
         return last_user(self._mapping)
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """The outputs of tool calls that the input contains, by call id."""
+        """The outputs of the tool calls in the input of the request, by call id."""
         return {str(item.get("call_id")): item["output"] for item in input_items(self._mapping) if "output" in item}
 
     @property
     def turn(self) -> int:
-        """The number of the reply that this request asks for, counted from 1.
+        """The number of the model's reply that this request asks for: 1 for the first reply.
 
-        The number is one more than the number of replies in the request's input.
+        The input of the request contains all earlier replies, so this number is their count plus 1.
         """
         return turn_number(continued(self._mapping, self.earlier))
 
@@ -57,7 +63,7 @@ class Request:
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The request as the payload of an http frame."""
+        """The request in the form of an HTTP frame of a cassette."""
         payload = {"method": self.method, "path": self.path, "headers": [list(pair) for pair in self.headers]}
         return payload if self.body is None else {**payload, "body": self.body}
 

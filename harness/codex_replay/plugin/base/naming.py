@@ -1,4 +1,4 @@
-"""The name of a test in cassettes and reports, its cassettes, and the role of its subject."""
+"""Find the name of a test in cassettes and reports, the paths of its cassettes, and the role of the program under test."""
 
 from __future__ import annotations
 
@@ -41,13 +41,16 @@ class CaseName:
         return f"{self.suite}/{self.module}/{self.case}"
 
     def path(self, folder: Path, number: int) -> Path:
-        """Return the cassette's path under `folder`; `number` is the number of the server in its case, from 1."""
+        """Return the path of a cassette in `folder`; `number` counts the servers of the case, from 1."""
         ending = "" if number == 1 else f".{number}"
         return folder / self.suite / self.module / f"{self.case}{ending}.ndjson"
 
 
 def case_name(item: Any, root: Path) -> CaseName:
-    """Return the `CaseName` of a test function: its suite (the folder in `suites`, or below the root), its module, its name."""
+    """Return the `CaseName` of a test function: its suite, its module and its name.
+
+    The suite is a folder in `suites`, or in the root folder.
+    """
     path: Path = item.path
     case = getattr(item, "originalname", item.name).removeprefix("test_")
     callspec = getattr(item, "callspec", None)
@@ -60,8 +63,7 @@ def case_name(item: Any, root: Path) -> CaseName:
 
 
 def name_of_node(nodeid: str, root: Path) -> CaseName:
-    """Return the `CaseName` that `case_name` gives to the test with this node id, for a test that no longer exists as an
-    object."""
+    """Return the `CaseName` of the test with this node id; use this if the test object no longer exists."""
     place, _, rest = nodeid.partition("::")
     path = root / place
     test, bracket, parameters = rest.rpartition("::")[2].partition("[")
@@ -71,9 +73,10 @@ def name_of_node(nodeid: str, root: Path) -> CaseName:
 
 
 def _plain_id(parameters: str) -> tuple[str, bool]:
-    """Return the id of parameters as part of a file name, without secrets, and True if it had a secret.
+    """Return a parameter id as part of a file name, without secrets; also return True if the id contained a secret.
 
-    Secrets are removed first, because most of them are not recognised without the signs around them.
+    Secrets are removed before characters are replaced, because the redactor recognises most secrets by the characters around
+    them.
     """
     text = parameters
     if _MAY_HOLD_SECRET.search(parameters):
@@ -84,7 +87,7 @@ def _plain_id(parameters: str) -> tuple[str, bool]:
 
 
 def role_of(item: pytest.Item) -> str | None:
-    """Return the role of the subject that a test uses through a codex-replay fixture; None if the test uses no such fixture.
+    """Return the role of the program that a test uses through a fixture of codex-replay; None if the test uses no such fixture.
 
     A user's own fixture of the same name does not count.
     """
@@ -96,7 +99,7 @@ def role_of(item: pytest.Item) -> str | None:
 
 
 def _suite(path: Path, root: Path) -> str:
-    """Return the suite of a module. Subfolders do not count, so a case keeps its name if it moves to another subfolder."""
+    """Return the suite of a module. The name ignores subfolders, so a case keeps its name if it moves to another subfolder."""
     if below := below_suites(path):
         return below[0]
     folders = path.parent.relative_to(root).parts if path.is_relative_to(root) else path.parts[-2:-1]
@@ -104,14 +107,17 @@ def _suite(path: Path, root: Path) -> str:
 
 
 def below_suites(path: Path) -> tuple[str, ...]:
-    """Return the names of the folders between `suites` and the module; empty for a module elsewhere."""
+    """Return the names of the folders between `suites` and the module; empty for a module outside `suites`."""
     parts = path.parts[:-1]
     return parts[len(parts) - parts[::-1].index("suites") :] if "suites" in parts else ()
 
 
 def cassette_folder(path: Path, root: Path, version: str = DEFAULT) -> Path:
-    """Return the folder `cassettes` (in a wheel, an archive) next to the `suites` folder that contains `path`, otherwise in the
-    root. The recordings of the suites for another `version` are in the data folder of that version.
+    """Return the folder `cassettes` next to the `suites` folder that contains `path`, otherwise the folder `cassettes` in the
+    root folder.
+
+    In an installed wheel, the folder `cassettes` is an archive. For a `version` other than the default, return the cassette
+    folder in the data folder of that version.
     """
     for parent in path.parents:
         if parent.name == "suites":
@@ -121,5 +127,5 @@ def cassette_folder(path: Path, root: Path, version: str = DEFAULT) -> Path:
 
 
 def read_only(cassettes: Path) -> bool:
-    """Return True if no case records into this folder: it is an archive, or belongs to a version that `codex add` made."""
+    """Return True if cases must not record into this folder: an archive, or the folder of a version that `codex add` made."""
     return cassettes.is_file() or cassettes.is_relative_to(version_data.added_folder())

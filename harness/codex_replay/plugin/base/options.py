@@ -1,4 +1,4 @@
-"""The plugin's options: from the command line, else from `[tool.codex-replay]` of the project, else the default."""
+"""The plugin's options: from the command line, otherwise from the table `[tool.codex-replay]`, otherwise the default."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ KEYS: dict[str, tuple[Any, str, str]] = {
 #: The options without a value: they have no key in the table.
 FLAGS = {
     "backend-cost-ok": "Allow requests to a --backend on another host, which may cost money.",
-    "backend-websocket": "The --backend URL has a WebSocket: run the cases for both transports twice.",
-    "lite-websocket": "The --lite-client speaks WebSocket (LITE_TRANSPORT=websocket): also run the cases for WebSocket.",
+    "backend-websocket": "The backend at the --backend URL accepts WebSockets: test HTTP and WebSocket.",
+    "lite-websocket": "The --lite-client can use a WebSocket (LITE_TRANSPORT=websocket): also run the cases for WebSocket.",
     "update-baseline": "Rewrite the file of --baseline from the failures of this run.",
     "no-early-stop": "Run every case, even if the first ones all fail.",
 }
 #: The options' group in `pytest --help`.
 GROUP = "codex-replay"
-_LOGIN = ("backend-auth", "FILE", "The auth.json for requests to a --backend URL.")
+_LOGIN = ("backend-auth", "FILE", "The auth.json with the login for requests to a --backend URL.")
 _SHARD = (
     "shard",
     "I/N",
@@ -100,7 +100,7 @@ class Settings:
 
     @property
     def others(self) -> dict[str, str]:
-        """The subjects by role, without the app-server."""
+        """The programs under test by role, without the app-server."""
         return {
             "backend": self.backend or "fake",
             "lite-client": self.lite_client,
@@ -110,7 +110,7 @@ class Settings:
 
 
 def option_names() -> list[str]:
-    """Return the names of the suites' options, with their dashes."""
+    """Return the names of the suites' options, such as "--proxy"."""
     return [f"--{key}" for key in (*KEYS, *FLAGS, _LOGIN[0], _SHARD[0])]
 
 
@@ -130,12 +130,12 @@ _SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
 
 
 def settings_of(config: pytest.Config) -> Settings:
-    """Return the settings of a run, read once; raises `pytest.UsageError` with a sentence."""
+    """Return the settings of a run, and remember them; raises `pytest.UsageError` with a sentence."""
     return config.stash[_SETTINGS] if _SETTINGS in config.stash else read_settings(config)
 
 
 def table_name(config: pytest.Config, role: str) -> str:
-    """Return the name of the table of the configuration that has the subject of a role; empty if no table has it."""
+    """Return the name of the configuration table with the program under test of a role; empty if there is no such table."""
     rows = configuration_of(config).subjects(role) if role in SUITE_OF else {}
     given = config.getoption(_dest(role), None) if role in SUITE_OF else None
     if given is None:
@@ -189,8 +189,7 @@ def read_settings(config: pytest.Config) -> Settings:
 def check_report(folder: Path) -> FolderLock:
     """Lock the folder of the requested report.
 
-    Raises `pytest.UsageError` if the folder is not writable, or if another run has locked it: the user thus gets the error before
-    the run.
+    Before the run, raises `pytest.UsageError` if the folder is not writable, or if another run has locked the folder.
     """
     from codex_replay.plugin.base.folder_lock import lock_folder
 
@@ -209,10 +208,12 @@ def check_report(folder: Path) -> FolderLock:
 
 
 def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str) -> str:
-    """Return an error message if the profile is neither built in nor named by the mark of any case; otherwise an empty text.
+    """Return an error message if the profile is unknown (neither built in nor named by a marker of a case).
 
-    A single chosen case may have no mark although other cases of its module have a mark. Therefore all cases of the module are
-    searched.
+    Otherwise an empty text.
+
+    If the user runs a single case, this case may have no profile marker although other cases of its module have one. To find a
+    profile, the markers of all cases of the module are searched.
     """
     if profile in PROFILES or not items:
         return ""
@@ -226,7 +227,7 @@ def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str)
 
 
 def _marks(holder: object) -> Iterator[pytest.Mark]:
-    """Yield the marks of a module or class, of its members, and of its parameters, whether its tests were selected or not."""
+    """Yield the markers of a module or class, its members and its parameters, even those of tests that are not selected."""
     own: Any = getattr(holder, "pytestmark", [])
     for one in own if isinstance(own, list) else [own]:
         mark = one.mark if isinstance(one, pytest.MarkDecorator) else one
@@ -241,7 +242,7 @@ def _marks(holder: object) -> Iterator[pytest.Mark]:
 
 
 def configuration_of(config: pytest.Config) -> Configuration:
-    """Return the configuration of the project that a run belongs to, read once; raises `pytest.UsageError`."""
+    """Return the configuration of the project that a run belongs to, and remember it; raises `pytest.UsageError`."""
     if _CONFIGURATION not in config.stash:
         ini = config.inipath
         first = ini.parent if ini is not None and ini.name == FILES[0] else config.rootpath

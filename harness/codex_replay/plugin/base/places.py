@@ -1,4 +1,4 @@
-"""The folders of the suites in this package, the names of their cases, and the file of all workers of a run."""
+"""Find the installed suites, the names of their cases, and a file path that all workers of a run share."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ SUITES_PLUGIN = "codex_replay.suites"
 
 @cache
 def installed_suites() -> Path:
-    """Return the folder of the suites that came with this package: from its wheel, or from its checkout."""
+    """Return the folder of the suites that belong to this package: in the installed wheel, or in the checkout."""
     package = Path(__file__).resolve().parents[2]
     packaged = package / "packaged" / "suites"
     return packaged if packaged.is_dir() else package.parent.parent / "suites"
 
 
 def installed_id(path: Path, root: Path) -> str | None:
-    """Return `suites/SUITE/MODULE` for a module of an installed suite to which pytest would give another name; None for any other
-    module.
+    """Return `suites/SUITE/MODULE` as the name of a module of an installed suite.
 
-    pytest names a module outside the root of the run relative to its argument, so the name would be empty. If the module is in a
-    virtual environment below the root, pytest names it by its path there, which does not show its suite.
+    Return None if pytest itself gives the module a usable name.
+
+    For a module outside the root of the run, pytest makes the name relative to the command line argument; the name would be
+    empty. For a module in a virtual environment below the root, pytest uses the path in that environment as the name. The suite
+    cannot be seen in this path.
     """
     suites = installed_suites()
     if not path.is_relative_to(suites):
@@ -39,7 +41,7 @@ def installed_id(path: Path, root: Path) -> str | None:
 
 
 def place_of(name: str, root: Path) -> Path:
-    """Return the path of the module that a node id begins with; `root` is the root folder of the run."""
+    """Return the path of the module at the start of a node id; `root` is the root folder of the run."""
     path = root / name
     installed = installed_suites().parent / name
     return installed if name.startswith("suites/") and not path.exists() and installed.exists() else path

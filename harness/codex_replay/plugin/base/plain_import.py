@@ -1,10 +1,11 @@
-"""Make pytest import this package without assertion rewriting: pytest would rewrite every module of a package that contains a
-plugin.
+"""Make pytest import this package without rewriting its assertions.
 
-Rewriting would cost each process of a run a second if nothing is compiled yet, or if Python must not write bytecode. Rewriting
-would have no benefit, because the assertions of a case are in the suites. pytest has no public way to turn it off; if the
-private way is
-missing, rewriting stays on."""
+Normally, pytest rewrites every module of a plugin's package.
+
+Rewriting would cost each process of a run one second if Python has no compiled modules, or must not write them. Rewriting would
+have no benefit, because the assertions of the cases are in the suites. There is no public function of pytest that turns rewriting
+off. This module uses a private attribute of pytest; if the attribute is missing, rewriting stays on.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import sys
 
 
 def import_plainly(package: str) -> None:
-    """Exclude the modules of `package` that are not imported yet from rewriting."""
+    """Tell pytest not to rewrite the modules of `package` that are not imported yet."""
     for finder in sys.meta_path:
         marked = getattr(finder, "_must_rewrite", None)
         if isinstance(marked, set):

@@ -1,7 +1,7 @@
-"""Report the progress of a run to another process: one JSON object per line, on the descriptor in CODEX_REPLAY_PROGRESS.
+"""Report the progress of a run to another process: one JSON object per line, on the file descriptor in CODEX_REPLAY_PROGRESS.
 
-`{"collected": N}` once, then `{"case": "suite/module/case", "outcome": "passed"}` for each finished test. `codex-replay run`
-reads it.
+The first line is `{"collected": N}`; each finished test adds a line such as `{"case": "suite/module/case", "outcome": "passed"}`.
+`codex-replay run` reads the lines with the progress.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ LAST_WORDS = "CODEX_REPLAY_LAST_WORDS"
 
 
 class Progress:
-    """A pytest plugin that reports the progress. The plugin is registered in the process that sees all reports."""
+    """A pytest plugin that reports the progress.
+
+    Only the main process of a run registers this plugin, because this process gets the reports of all workers.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._failed: set[str] = set()
 
     def report_on(self, **said: object) -> None:
-        """Write one line of JSON."""
+        """Write one JSON object as a line to the file descriptor."""
         with contextlib.suppress(OSError):  # the reader has closed it
             os.write(self._descriptor, json.dumps(said).encode() + b"\n")
 

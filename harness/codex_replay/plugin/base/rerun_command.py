@@ -1,4 +1,4 @@
-"""The shell command that reruns one case alone, with the same subject and options."""
+"""Build the shell command that reruns one case alone, with the same program under test and the same options."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RerunCommand:
     """Build the rerun commands of one run, relative to the folder in which the run was started."""
 
     def __init__(self, config: pytest.Config, report: Path) -> None:
-        """`report` is the folder of the run's report; the report of a rerun must not replace it."""
+        """`report` is the report folder of the run; a rerun must write its report to another folder."""
         self._config, self._report, self._own = config, report, _own(config)
         self._root = config.rootpath
         self._given = config.invocation_params.args
@@ -52,17 +52,17 @@ class RerunCommand:
         self._ends: dict[Callable[[Iterable[str]], list[str]], str] = {}
 
     def arguments(self, nodeid: str) -> list[str]:
-        """Return the words of the command for the case with this node id."""
+        """Return the command that reruns the case with this node id, as a list of words."""
         return [*self._begun(nodeid), *self._options]
 
     def in_process(self, nodeids: Iterable[str]) -> list[str]:
-        """Return the arguments of pytest that run these cases in one process, one after another."""
+        """Return the pytest arguments that run these cases in one process, one after another."""
         places = [str(place_of(path, self._root)) + colons + rest for path, colons, rest in (n.partition("::") for n in nodeids)]
         alone = ["--no-early-stop", *(["-n", "0"] if self._config.pluginmanager.has_plugin("xdist") else [])]
         return [*places, *self._own, *_pytest(self._config), *alone, "--report", str(self._report)]
 
     def whole(self) -> list[str]:
-        """Return the words of the command that reruns the whole run."""
+        """Return the command that reruns the whole run, as a list of words."""
         given = [str(word) for word in self._given]
         if not self._by_name:
             return ["pytest", *given]
@@ -79,8 +79,7 @@ class RerunCommand:
         return ["codex-replay", "run", *words]
 
     def line(self, nodeid: str, redact: Callable[[Iterable[str]], list[str]]) -> str:
-        """Return the command for this case in the form of `shell_line`; the common end of all commands of a run is built only
-        once."""
+        """Return the command that reruns this case as a shell line; the part that is equal for all cases is built only once."""
         begun = shell_line(self._begun(nodeid), redact)
         end = self._ends.get(redact)
         if end is None:
@@ -118,9 +117,9 @@ def _own(config: pytest.Config) -> list[str]:
 
 
 def _pytest(config: pytest.Config) -> list[str]:
-    """Return the options of this run's command line that belong to pytest itself.
+    """Return the options of pytest itself on this run's command line, such as `-k`.
 
-    Options of a configuration file are left out, because they also apply to the next run.
+    Options from a configuration file are left out, because the rerun reads the same configuration file.
     """
     given_words = [str(word) for word in config.invocation_params.args]
     words = []
@@ -137,7 +136,7 @@ def _pytest(config: pytest.Config) -> list[str]:
 
 
 def shell_line(words: Iterable[str], redact: Callable[[Iterable[str]], list[str]]) -> str:
-    """Return a command as a shell reads it, without its secrets; the user's home becomes $HOME, so that it can still be run."""
+    """Return a command as a shell line without secrets; the user's home folder becomes $HOME, so that the command still works."""
     home = os.path.expanduser("~")
     return " ".join(_quoted(word) for word in redact(_without_home(word, home) for word in words))
 

@@ -1,6 +1,6 @@
-"""`--shard I/N`: run every N-th case, starting with the I-th, so that N machines share a run.
+"""The option `--shard I/N`: run every N-th case, starting with the I-th case, so that N machines share a run.
 
-`report merge` joins their reports.
+`codex-replay report merge` then joins the reports of the N machines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ OPTION = "shard"
 
 
 def shard_of(config: pytest.Config) -> tuple[int, int] | None:
-    """Return (I, N), or None without the option; raises `pytest.UsageError`."""
+    """Return (I, N) from the option `--shard I/N`, or None without the option; raises `pytest.UsageError`."""
     text = config.getoption(OPTION, None)
     if text is None:
         return None
@@ -31,7 +31,7 @@ class Shard:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep every N-th case: neighbouring cases take about the same time, so all shards take about the same time."""
+        """Keep every N-th case. Neighbouring cases take about the same time, so the shards also take about the same time."""
         kept = items[self.number - 1 :: self.of]
         left_out = set(items) - set(kept)
         if left_out:

@@ -1,10 +1,10 @@
-"""End an interrupted or terminated run with its report and without remaining processes.
+"""If a run is interrupted or terminated, still write its report, and end all processes that it started.
 
-Strategy. One process controls the run (with pytest-xdist, the controller); only this process handles the end of the run. In this
-process, signals are blocked from the start until the collection of the cases, so that an interrupt finds pytest ready to write a
-report. A termination is handled as an interrupt, with another exit status. Workers do not answer interrupts: the controller
-terminates them. A worker whose controller has ended terminates itself. SIGINT and SIGTERM take effect immediately, even while a
-case waits (see `codex_replay.shell.process.wakeful`).
+Strategy. One process controls the run: with pytest-xdist, the controller. Only this process handles signals that end the run. In
+this process, signals are blocked until pytest has collected the cases, because pytest cannot write a report earlier. SIGTERM is
+handled like an interrupt, but with another exit status. Workers of pytest-xdist ignore interrupts: the controller terminates the
+workers. A worker terminates itself if its controller has ended. SIGINT and SIGTERM take effect immediately, even while a case
+waits (see `codex_replay.shell.process.wakeful`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _LOOK = 0.5
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP asked the run to end; pytest handles this as an interrupt."""
+    """SIGTERM or SIGHUP asked the run to end; pytest handles this exception as an interrupt."""
 
 
 class Interrupts:
-    """Count the interrupts of a run; a Ctrl-C counts once, even if the terminal and `codex-replay run` both send the signal."""
+    """Count the interrupts of a run. One Ctrl-C counts once, even if the terminal and `codex-replay run` both send its signal."""
 
     def __init__(self) -> None:
         self.ended_by = 0  # the signal that terminated the run
@@ -47,13 +47,13 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def terminate(self, number: int, frame: object = None) -> None:
-        """Raise `Terminated` once: `timeout` and CI systems send the signal to the process and to its group."""
+        """Raise `Terminated` for the first signal only: `timeout` and CI systems signal the process and its process group."""
         if not self.ended_by:
             self.ended_by = number
             raise Terminated(f"the run was ended by {signal.Signals(number).name}")
 
     def install(self, passed_on: bool) -> None:
-        """Install handlers for the signals that have their default action.
+        """Install signal handlers, but only for signals that still have their default action.
 
         `passed_on` is True if `codex-replay run` passes interrupts on to this process.
         """
@@ -66,27 +66,32 @@ class Interrupts:
 
 
 def block() -> None:
-    """Block the signals until `unblock` is called; processes that start meanwhile inherit the blocked signals."""
+    """Block the signals until `unblock` is called.
+
+    A process that is started while signals are blocked also starts with blocked signals.
+    """
     signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
 
 
 def unblock() -> None:
-    """Unblock the signals; signals that came meanwhile are handled first."""
+    """Unblock the signals; handle signals that arrived while they were blocked."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED)
 
 
 def restore_in_children() -> None:
-    """Start children with default signal actions even if this process ignores signals, as below nohup or in a shell's background
-    job.
+    """Start children with default signal actions even if this process ignores signals, for example under `nohup`.
 
-    A started program inherits ignored signals, but no handlers.
+    A child process inherits ignored signals from its parent, but no signal handlers.
     """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         _instead_of(signal.SIG_IGN, number, _ignore)
 
 
 def follow_controller(stop: Callable[[], None]) -> None:
-    """Make this process a worker: it ignores interrupts, and calls `stop` and exits when its controller terminates it or ends."""
+    """Make this process a worker.
+
+    A worker ignores interrupts. When the controller terminates the worker, or ends, the worker calls `stop` and exits.
+    """
 
     def end(number: int, frame: object) -> NoReturn:
         stop()
@@ -101,7 +106,10 @@ def follow_controller(stop: Callable[[], None]) -> None:
 
 
 def end_with(controller: int) -> None:
-    """Terminate this process once its parent is no longer the process `controller`; call this function in a separate thread."""
+    """Wait until the process `controller` is no longer the parent of this process, then terminate this process.
+
+    Call this function in a separate thread, because it blocks.
+    """
     waits = threading.Event()
     while os.getppid() == controller:
         waits.wait(_LOOK)

@@ -1,7 +1,7 @@
-"""The subjects that options name: `--app-server`, `--backend`, `--lite-client`, `--editor-client`, `--proxy`.
+"""Parse the options that name programs under test: `--app-server`, `--backend`, `--lite-client`, `--editor-client`, `--proxy`.
 
-One parser serves all of these options. A `SubjectOption` lists the forms that one option accepts; each subject converts a
-`Choice` to a program or an address.
+All of these options use the parser in this module. A `SubjectOption` lists the forms of value that one option accepts. The parser
+returns a `Choice`, which other modules convert to a program or an address.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class BadSubject(ValueError):
-    """The value of an option is not a subject; the text is a sentence that ends with the allowed values."""
+    """An option has an invalid value; the text is a sentence that ends with the allowed values."""
 
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Raise `pytest.UsageError` for a `BadSubject` that is raised inside."""
+    """Inside the `with` block, convert a `BadSubject` to a `pytest.UsageError`."""
     try:
         yield
     except BadSubject as error:
@@ -59,10 +59,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class SubjectOption:
-    """One option, and the forms of its value.
+    """One option, and the allowed forms of its value.
 
     `flag` is the option, `choices` describes its forms in messages, `names` are the fixed names that the option accepts.
-    `must_hold` is a placeholder that a command must contain, and the end of the error message if the placeholder is missing.
+    `must_hold` is a pair: a placeholder that a command must contain, and the end of the error message if it is missing.
     """
 
     flag: str
@@ -75,7 +75,7 @@ class SubjectOption:
     must_hold: tuple[str, str] | None = None
 
     def parse(self, text: str, entries: Container[str] = ()) -> Choice:
-        """Return the choice that `text` names; `entries` are the names in the configuration table. Raises `BadSubject`."""
+        """Return the `Choice` for the value `text`; `entries` are the names in the configuration table. Raises `BadSubject`."""
         if text in entries:
             return Choice("entry", value=text)
         if text in self.names:
@@ -93,7 +93,7 @@ class SubjectOption:
         return Choice("command", self.split_command(text, text))
 
     def split_command(self, command: str, text: str) -> tuple[str, ...]:
-        """Return the words of a command line, with the full path of its program; `text` is the option's value for error messages.
+        """Return the words of a command line, the first as a full path; `text` is the value of the option, for error messages.
         Raises `BadSubject`.
         """
         given = f"{self.flag} {text}"
@@ -132,7 +132,10 @@ LISTENING = ("ws://", "wss://", "unix://")
 
 
 def running_elsewhere(text: str) -> str:
-    """Return why a suite cannot use a server that already runs, or an empty text."""
+    """Return an error text if the value names an app-server that already runs, because suites cannot use such a server.
+
+    Otherwise an empty text.
+    """
     if not text.startswith(LISTENING):
         return ""
     return (
@@ -145,7 +148,7 @@ def running_elsewhere(text: str) -> str:
 class Subject:
     """A program under test: `name` as given, and `version`, the Codex version that it is or imitates ("unknown" if not known).
 
-    A `live` subject is started in a hermetic home with a scripted model; any other subject replays a cassette.
+    A `live` program is started in a temporary home folder with a scripted model; any other program replays a cassette.
     """
 
     name: str
@@ -155,18 +158,18 @@ class Subject:
 
     @property
     def slug(self) -> str:
-        """The name as part of a file name."""
+        """The name of the program, in a form that is allowed in a file name."""
         return slug(self.name)
 
 
 def slug(name: str) -> str:
-    """Return the name of a subject as part of a file name; for a command line, its words without their folders."""
+    """Return the name of a program under test as part of a file name; a command line becomes its words without folders."""
     short = " ".join(word.rstrip("/").rsplit("/", 1)[-1] for word in name.split())
     return "".join(c if c.isalnum() or c in "@.-" else "_" for c in short)[:60]
 
 
 def parse_app_server(text: str) -> Subject:
-    """Return the subject that `text` names; raises `BadSubject`."""
+    """Return the program under test that `text` names; raises `BadSubject`."""
     if text.startswith(LISTENING):
         return Subject(text, (str(Path(sys.executable).with_name("codex-replay")), "connect", text), True, "unknown")
     choice = APP_SERVER.parse(text)

@@ -1,1 +1,1 @@
-"""The editor client as a subject."""
+"""Test an editor client: the fixture `editor_client` and its helpers."""

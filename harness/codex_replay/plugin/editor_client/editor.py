@@ -1,9 +1,11 @@
 """One editor under test.
 
-The editor is started by its command, controlled through the lines of docs/editor-client.md, and observed from both sides.
+Start an editor, control it with the commands of docs/editor-client.md, and read its messages to the user and to the server.
 
-The editor's stdout has the reports to the user (`turn`, `wait`, `shown`); `editor_wire` has the messages to the server (`sent`,
-`requests`, `answers`). Each report can be awaited once. Every failure is a `SubjectFailure` with the messages of both sides."""
+The editor writes its reports to the user on stdout; the methods `turn`, `wait` and `shown` read these reports. The module `wire`
+reads the messages between the editor and its server, with the methods `sent`, `requests` and `answers`. The method `wait` returns
+each report only once. Every failure raises a `SubjectFailure` that quotes the messages to the user and to the server.
+"""
 
 from __future__ import annotations
 
@@ -32,35 +34,36 @@ STDERR = 20
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A prompt as the user sees it: how its turn ended, and all reports until the end, in order."""
+    """The result of one prompt for the user: how the turn ended, and all reports of the editor until then, in order."""
 
     status: str
     reports: list[dict[str, Any]]
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """The reports of one kind."""
+        """The reports of the kind `kind`."""
         return [report for report in self.reports if report["report"] == kind]
 
     @property
     def text(self) -> str:
-        """The answer as the user sees it."""
+        """The model's answer, as the editor reported it to the user."""
         return "".join(report["text"] for report in self.of("text"))
 
     @property
     def output(self) -> str:
-        """Return the output of commands and of file changes."""
+        """Return the output of commands and file changes that the editor reported."""
         return "".join(report["text"] for report in self.of("output"))
 
     @property
     def errors(self) -> str:
-        """All errors that the user saw, one per line."""
+        """All errors that the editor reported to the user, one per line."""
         return "\n".join(str(report["message"]) for report in self.of("error"))
 
 
 class Editor(Wire):
     """One run of an editor.
 
-    `project` is the folder in which the editor is started; `ledger_path` is the path of the ledger that its server writes.
+    `project` is the folder in which the editor is started. `ledger_path` is the file in which the editor's server records all
+    messages.
     """
 
     def __init__(
@@ -118,7 +121,7 @@ class Editor(Wire):
         self._do(do="prompt", text=text)
 
     def decide(self, approval: Mapping[str, Any], decision: str) -> None:
-        """Answer a reported approval: accept, decline or dismiss."""
+        """Answer an approval that the editor has reported: accept, decline or dismiss."""
         __tracebackhide__ = True
         self._do(do="decide", id=approval["id"], decision=decision)
 
@@ -128,7 +131,7 @@ class Editor(Wire):
         self._do(do="interrupt")
 
     def turn(self, prompt: str = "Hello") -> Turn:
-        """Send a prompt and return the turn when it has ended."""
+        """Send a prompt, wait until its turn has ended, and return the turn."""
         __tracebackhide__ = True
         self.prompt(prompt)
         return self.end()
@@ -146,7 +149,7 @@ class Editor(Wire):
         return self.ended()
 
     def ended(self) -> int:
-        """Wait for the editor's end and return its exit status."""
+        """Wait until the editor exits; return its exit status."""
         __tracebackhide__ = True
         status = self.process.wait(self.timeout)
         if status is None:
@@ -165,7 +168,7 @@ class Editor(Wire):
     # -- what the user sees ------------------------------------------------------------------------------------------------
 
     def wait(self, kind: str, /, **fields: Any) -> dict[str, Any]:
-        """Wait for the next report of this kind with these fields; remove and return it."""
+        """Wait for the next report of this kind with these fields, and return it; later calls do not return the same report."""
         __tracebackhide__ = True
 
         def found() -> dict[str, Any] | None:
@@ -180,7 +183,7 @@ class Editor(Wire):
         return report
 
     def end(self) -> Turn:
-        """Wait for the end of the turn; return it with all reports since the prompt."""
+        """Wait until the turn has ended; return the turn with all reports since the prompt."""
         __tracebackhide__ = True
         last = self.wait("end")
         with self._changed:
@@ -189,12 +192,12 @@ class Editor(Wire):
 
     @property
     def shown(self) -> str:
-        """The text that the user has seen since the prompt."""
+        """The text of the answer that the editor has reported since the prompt."""
         with self._changed:
             return Turn("", self.reports[self._since :]).text
 
     def wait_shown(self, text: str) -> None:
-        """Wait until the user has seen exactly this text since the prompt."""
+        """Wait until the editor has reported exactly this text since the prompt."""
         __tracebackhide__ = True
         self._until(lambda: self._text() == text or None, f"the text {text!r} (shown: {self.shown[:200]!r})")
 
@@ -219,7 +222,7 @@ class Editor(Wire):
         raise SubjectFailure(self.report_on(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
 
     def _early_end(self, what: str) -> str:
-        """Return an error text for an editor that ended early: first its exit and its last line on stderr, then `report_on`."""
+        """Return the error text for an editor that ended early: exit status, last line on stderr, then `report_on`."""
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
             return self.report_on(f"The editor closed its stdin or stdout, but is still running. {what}")
@@ -234,7 +237,7 @@ class Editor(Wire):
         self.close_gates()
 
     def report_on(self, what: str) -> str:
-        """Return the sentence `what` with the editor's state and the latest messages of both sides."""
+        """Return the sentence `what`, the state of the editor, and the latest messages to the user and to the server."""
         status = self.process.status
         closed = ", but has closed its stdout" if self._ended else ""
         state = f"The editor is still running{closed}." if status is None else f"The editor ended with status {status}."

@@ -1,13 +1,16 @@
-"""The `editor_client` fixture: start an editor by its command, and let it start the server that the case chooses.
+"""The `editor_client` fixture: start an editor, which then starts the server that the case has chosen.
 
-`--editor-client` names the subject: `reference`, or a command line of a program that follows docs/editor-client.md, in which
-`{codex}` is replaced by the path of the codex to start. The codex of the editor is a small program in the case's folder. With the
-environment of the case, and without that of the editor, it becomes one of:
+`--editor-client` names the editor: `reference`, or the command line of a program that follows docs/editor-client.md. In the
+command line, `{codex}` is replaced by the path of the codex that the editor must start. The editor's codex is a small program in
+the folder of the case. The small program replaces itself with a server in the environment of the case, without the editor's
+environment variables.
 
-    the app-server that `--app-server` names, the scripted fake or the real Codex, behind a tap  `editor_client(script=[...])`
-    the byte server, which plays the steps that the case gives it                               `editor_client(server=[...])`
+`editor_client(script=[...])` chooses the app-server that `--app-server` names (the scripted fake or the real Codex), behind a tap
+that records the messages. `editor_client(server=[...])` chooses the byte server, which sends the bytes that the case lists.
 
-Each check has the mark `@pytest.mark.spec(id, statements...)`, as in the lite-client suite."""
+Each check has the mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of the specification that it
+asserts.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ ASKS: Mapping[str, Any] = {"approval_policy": "on-request", "sandbox_mode": "rea
 
 
 class EditorClient:
-    """The value of the `editor_client` fixture: call it to start the editor."""
+    """The value of the `editor_client` fixture; a call starts the editor."""
 
     def __init__(
         self, command: str, subject: Subject, folder: Path, wait: float, backend: Callable[[], BackendProcess], name: str
@@ -81,10 +84,10 @@ class EditorClient:
         """Start the editor.
 
         `script` is the reply of the model (docs/scripts.md); the app-server under test plays it. `server` is a list of steps for
-        the byte server, or a list of such lists, one for each start. `codex` is a path to pass to the editor instead of both.
-        `config` is added to the app-server's config.toml (default: `ASKS`), and `env` to its environment. `fault` is a fault
-        of fake-codex (docs/fake-codex.md). fake-codex then plays the script, for every app-server under test, because a real
-        app-server has no faults on request.
+        the byte server, or one such list for each start of the server. `codex` is the path of another codex for the editor; use
+        `codex` without `script` and `server`. `config` is added to the app-server's config.toml (default: `ASKS`), and `env` to
+        the app-server's environment. `fault` is a fault of fake-codex (docs/fake-codex.md). With `fault`, fake-codex always plays
+        the script, even if `--app-server` names a real server, because a real server cannot cause a fault on request.
         """
         __tracebackhide__ = True
         root = self.folder / f"editor{len(self.editors) + 1}"
@@ -150,7 +153,7 @@ def editor_argv(command: str, codex: str) -> list[str]:
 
 
 def editor_frames(client: EditorClient) -> Iterator[Frame]:
-    """Return the traffic between the editors and their servers, as frames."""
+    """Return as frames the messages between the editors of a case and their servers."""
     starts = 0
     for editor in client.editors:
         ledger = editor.ledger()
@@ -159,13 +162,13 @@ def editor_frames(client: EditorClient) -> Iterator[Frame]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the option before anything is collected."""
+    """Check the option `--editor-client` before pytest collects cases."""
     editor_argv(settings_of(config).editor_client, "codex")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the messages to the editor's user and to its server next to a failure."""
+    """Add the editor's messages to the user and to its server to a failure report."""
     report = yield
     client = getattr(item, "funcargs", {}).get("editor_client")
     if report.failed and report.when == "call" and isinstance(client, EditorClient):
@@ -182,7 +185,7 @@ def editor_client_command(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def editor_patience(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Patience:
-    """The limit of one report, which becomes shorter if the editor hangs in several cases."""
+    """The time limit of one report; the limit becomes shorter if the editor hangs in several cases."""
     shared = shared_file(pytestconfig, tmp_path_factory, "editor-waits")
     return Patience(settings_of(pytestconfig).wait, alone=is_alone(), shared=shared)
 
@@ -211,7 +214,7 @@ def editor_client(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print which statements of a document were compared with a server, and which of them differ from the server's behaviour."""
+    """Print how many statements of the documentation were compared with a server, and which of these statements are wrong."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     found = {reported["id"]: reported for report in reports for key, reported in report.user_properties if key == "statement"}
     if not found:
@@ -223,5 +226,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"    the server: {reported['does'] or 'does not'}")
     agree = sorted(name for name, reported in found.items() if reported["holds"])
     terminalreporter.write_line(
-        f"The document and the server agree on {len(agree)} of {len(found)} statements: {', '.join(agree)}."
+        f"The documentation and the server agree on {len(agree)} of {len(found)} statements: {', '.join(agree)}."
     )

@@ -1,4 +1,4 @@
-"""Try an editor client: start it with the scripted fake as its codex, send one prompt, and note its behaviour."""
+"""Try an editor client once: start the editor with the scripted fake as its codex, send one prompt, and note the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DOCUMENT = "docs/editor-client.md has the commands and reports of a driver."
 class FoundEditor:
     """The behaviour of an editor client: the methods that its codex received, the reports to the user, and its exit status.
 
-    `seconds` is how long the turn took. If the editor cannot be judged, `wrong` is a sentence with the reason.
+    `seconds` is how long the turn took. If the editor failed in this turn, `wrong` is a sentence about the failure.
     """
 
     methods: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ def _no_backend() -> BackendProcess:
 
 
 def try_editor(command: str, wait: float) -> FoundEditor:
-    """Start the editor, send it a prompt, and end it; `wait` is the limit for one report, in seconds. Raises
+    """Start the editor, send one prompt, and end the editor; `wait` is the time limit for one report, in seconds. Raises
     `pytest.UsageError`."""
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         client = EditorClient(command, parse_app_server("fake"), Path(made), wait, _no_backend, "init")
@@ -61,7 +61,7 @@ def try_editor(command: str, wait: float) -> FoundEditor:
 def judge(
     ended: str, text: str, errors: str, reports: list[str], methods: tuple[str, ...], status: int, seconds: float
 ) -> FoundEditor:
-    """Return the findings on an editor from one turn; a pure function."""
+    """Return the findings about an editor from one turn. This is a pure function."""
     kinds = tuple(dict.fromkeys(reports))
     wrong = ""
     if ended != "completed":

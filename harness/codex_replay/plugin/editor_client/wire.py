@@ -1,4 +1,4 @@
-"""The traffic between an editor and its server, from the ledger that the server writes."""
+"""The messages between an editor and its server, read from the ledger (the file in which the server records all messages)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Wire:
-    """The server's side of an editor under test; `ledger_path` is the ledger that its server writes.
+    """The messages between an editor and its server; `ledger_path` is the file in which the server records these messages.
 
-    A subclass has the `process` of the editor.
+    A subclass must have the attribute `process`, the process of the editor.
     """
 
     process: Process
@@ -36,12 +36,14 @@ class Wire:
         self._gates: list[int] = []
 
     def report_on(self, what: str) -> str:
-        """Return the sentence `what`, followed by all known facts about the editor."""
+        """Return the sentence `what`, followed by the state of the editor and its latest messages."""
         raise NotImplementedError
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Return the ledger of the server so far, in order; see `codex_fakes.stdio.byte_server` and
-        `codex_replay.shell.rpc.wire_tap`."""
+        """Return the entries of the server's ledger so far, in order.
+
+        `codex_fakes.stdio.byte_server` and `codex_replay.shell.rpc.wire_tap` write the ledger.
+        """
         try:
             lines = self._ledger_path.read_bytes().split(b"\n")
         except FileNotFoundError:
@@ -49,15 +51,15 @@ class Wire:
         return [json.loads(line) for line in lines[:-1]]
 
     def lines(self) -> list[str]:
-        """The lines that the editor has written to its servers, without their terminator."""
+        """The lines that the editor has written to its servers, without the line terminator."""
         return [entry["got"] for entry in self.ledger() if "got" in entry]
 
     def server_messages(self) -> list[dict[str, Any]]:
-        """The messages of the server, except for invalid lines and lines that are too long to keep."""
+        """The messages of the server, without invalid lines and without lines that are too long to record."""
         return _messages_in(entry["said"] for entry in self.ledger() if "said" in entry)
 
     def sent(self) -> list[Any]:
-        """The messages of the editor; raises `SubjectFailure` for an invalid line."""
+        """The messages that the editor has written; raises `SubjectFailure` for an invalid line."""
         __tracebackhide__ = True
         found = []
         for line in self.lines():
@@ -71,7 +73,7 @@ class Wire:
         return found
 
     def requests(self, method: str) -> list[dict[str, Any]]:
-        """The requests and notifications of one method."""
+        """The requests and notifications of the method `method` that the editor has written."""
         __tracebackhide__ = True
         return [message for message in self.sent() if message.get("method") == method]
 
@@ -81,7 +83,7 @@ class Wire:
         self._until_wire(lambda: bool(self.requests(method)), f"The editor did not send {method}")
 
     def wait_said(self, method: str, times: int = 1) -> None:
-        """Wait until the server has sent a method this many times."""
+        """Wait until the server has sent messages of this method `count` times."""
         __tracebackhide__ = True
         heard = f"The server did not send {method} {times} times"
         self._until_wire(lambda: sum(message.get("method") == method for message in self.server_messages()) >= times, heard)
@@ -95,7 +97,7 @@ class Wire:
                 raise SubjectFailure(self.report_on(f"{progress(self.server_messages())}: {what[:1].lower()}{what[1:]}"))
 
     def cause(self) -> str:
-        """Return the likely cause of a timeout, from the traffic so far: the beginning of a sentence."""
+        """Return the likely cause of a timeout, as the beginning of a sentence; the messages so far show the cause."""
         message, sent = self.server_messages(), self._messages()
         replied = {json.dumps(each.get("id")) for each in sent if "method" not in each}
         for each in message:
@@ -123,7 +125,7 @@ class Wire:
         return [message for message in self.sent() if "method" not in message]
 
     def answer_to(self, number: int) -> dict[str, Any]:
-        """Wait for the editor's answer to the server's request with this id even if the server does not wait for it.
+        """Wait for the editor's answer to the server's request with this id, even if the server does not wait for it.
 
         Return the answer.
         """
@@ -135,9 +137,9 @@ class Wire:
         return next(answer for answer in self.answers() if answer.get("id") == number)
 
     def violations(self) -> list[str]:
-        """Return a sentence for each part of the editor's messages that Codex 0.92 does not have: wrong types, unknown keys.
+        """Return a sentence for each fault in the editor's messages: a value of a wrong type, or a key unknown to Codex 0.92.
 
-        The schema bundle decides, with every object closed.
+        The JSON schemas of Codex 0.92 decide what is a fault; in every object, a key that the schemas do not name is a fault.
         """
         from codex_replay.core.cassette.frames import Frame
         from codex_replay.plugin.base.checking import BundleChecker
@@ -164,12 +166,12 @@ class Wire:
         return [pid for pid in self.server_pids() if runs(pid)]
 
     def wait_gate(self, name: str) -> None:
-        """Wait until a byte server is waiting at a gate."""
+        """Wait until a byte server waits at this gate (a step of its list that waits for `open`)."""
         __tracebackhide__ = True
         self._until_wire(lambda: {"gate": name} in self.ledger(), f"The server did not reach the gate {name!r}")
 
     def open_gate(self, name: str) -> None:
-        """Open a gate of a byte server; if the gate was not reached yet, the server will not wait at it."""
+        """Open a gate, so that the byte server continues; a server that has not yet reached the gate will not wait there."""
         gate = os.open(self._ledger_path.parent / "gates" / name, os.O_RDWR)
         os.write(gate, b"x")
         self._gates.append(gate)  # a write is lost if no process has the pipe open
@@ -181,7 +183,7 @@ class Wire:
         self._gates.clear()
 
     def passed(self, most: int) -> list[str]:
-        """Return the last lines of the traffic, for people."""
+        """Return the last messages between the editor and its server as readable text."""
         return [_passed(entry) for entry in self.ledger()[-most:]]
 
 
@@ -193,7 +195,7 @@ def _passed(entry: Mapping[str, Any]) -> str:
 
 
 def short(text: str) -> str:
-    """Return a text that a report can contain: bytes that are not UTF-8 are escaped."""
+    """Return bytes as a text for a report; bytes that are not UTF-8 are escaped."""
     return shortened(text.encode("utf-8", "backslashreplace").decode(), 300)
 
 

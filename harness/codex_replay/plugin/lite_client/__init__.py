@@ -1,1 +1,1 @@
-"""The lite client as a subject."""
+"""Test a lite client: the fixture `lite_client` and its helpers."""

@@ -1,9 +1,9 @@
-"""The `lite_client` fixture: run a lite client by its command, and record its requests to the backend and to the token URL.
+"""The `lite_client` fixture: run a lite client, and record its requests to the backend and to the token URL.
 
-`--lite-client` names the subject: `reference`, or a command line of a program that follows docs/lite-client.md. Each run gets a
+`--lite-client` names the client: `reference`, or the command line of a program that follows docs/lite-client.md. Each run gets a
 folder with an auth.json. Each run also gets a session of the fake Responses backend, which plays the script of the case. A `Run`
 is the result. Each check of the suite has the mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of
-the contract that it asserts; a failure shows these statements next to the traffic.
+the specification that the check asserts. A failure report shows these statements next to the traffic.
 """
 
 from __future__ import annotations
@@ -54,8 +54,10 @@ LOGIN: dict[str, Any] = {
 
 
 class Run:
-    """One completed run of the client: `status` (negative: the signal that killed it), `stdout`, `stderr` and all its
-    `requests`."""
+    """One completed run of the client: its exit `status`, `stdout`, `stderr` and `requests`.
+
+    A negative status is the signal that killed the client.
+    """
 
     def __init__(self, file: Path, status: int, stdout: bytes, stderr: str, requests: list[Request], unused: list[int]) -> None:
         self.status = status
@@ -77,7 +79,7 @@ class Run:
 
     @property
     def auth(self) -> Any:
-        """The content of auth.json after the run."""
+        """The content of the client's auth.json after the run."""
         return json.loads(self.auth_bytes)
 
     def text(self) -> str:
@@ -98,11 +100,11 @@ class Run:
     def failure(self, *, asked: bool = True) -> str:
         """Return the client's message on stderr.
 
-        Raises `SubjectFailure` unless the client failed for the reason that the case tests.
+        Raises `SubjectFailure` unless the client failed, and failed for the reason that the case tests.
 
-        If a request breaks a rule, the backend refuses it before the tested failure can occur. If the client sends no request,
-        the tested failure cannot occur either. If the client fails for such a reason, the case does not count as passed. `asked`
-        is False if no request is expected.
+        If a request of the client breaks a rule, the backend refuses the request before the tested failure can occur. If the
+        client sends no request, the tested failure cannot occur either. A client that fails for another reason than the tested
+        one does not pass the case. `asked` is False if the client must fail without any request.
         """
         __tracebackhide__ = True
         if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401, UNSCRIPTED)]:
@@ -120,20 +122,20 @@ class Run:
         return self.stderr
 
     def progress(self) -> str:
-        """Return the last request of the client and the turns that it never requested, as the beginning of a sentence."""
+        """Return the beginning of a sentence: the client's last request, and the turns of the script that it never requested."""
         last = f"The last request of the client was {self.requests[-1].line}" if self.requests else "The client sent no request"
         left = f", and these turns of the script were never requested: {self._unused}" if self._unused else ""
         return last + left
 
     def report_on(self) -> str:
-        """Describe the run for people: its requests and answers, and the output of the client."""
+        """Return a readable description of the run: its requests and answers, and the output of the client."""
         asked = [f"{each.line}\n    {shortened(json.dumps(each.body, ensure_ascii=False), 1500)}" for each in self.requests]
         return "\n".join([*asked, *self._ended(500, shortened(self.stderr, 2000))])
 
     def _summary(self) -> str:
-        """Return a short form of the run: without bodies, and with only the two ends of a long stderr.
+        """Return a short description of the run, without bodies; a long stderr is cut in the middle.
 
-        A failure also shows the whole run.
+        The failure report also contains the long description.
         """
         long = len(self.stderr) > 700
         stderr = f"{self.stderr[:200]}\n[...]\n{self.stderr[-500:]}" if long else self.stderr
@@ -143,7 +145,7 @@ class Run:
         return [f"exit status {self.status}", f"stdout: {shortened(repr(self.stdout), most)}", f"stderr: {stderr}"]
 
     def _after(self) -> str:
-        """Return at which point of the run an unexpected failure occurred, and the client's last line on stderr."""
+        """Return where in the run an unexpected failure occurred, and the client's last line on stderr."""
         if not self.turns:
             when = "before it asked the model"
         elif self.requests[-1].status != 200:
@@ -154,7 +156,10 @@ class Run:
 
 
 class LiteClient:
-    """The `lite_client` fixture: call it to run the client. Runs of one case share a folder and a session."""
+    """The value of the `lite_client` fixture; a call runs the client.
+
+    All runs of one case share a folder and a session of the fake backend.
+    """
 
     def __init__(self, argv: tuple[str, ...], cwd: Path, folder: Path, session: BackendSession, wait: float) -> None:
         self.argv = argv
@@ -182,10 +187,11 @@ class LiteClient:
         """Run the client on a prompt and return its result; raises `SubjectFailure` if the client does not end in time.
 
         `script` is the reply of the model (docs/scripts.md); None keeps the script of the session. `auth` is the content of
-        auth.json (values, or bytes unchanged, b"" for no file); None keeps the previous login (in the first run, `LOGIN`).
-        `tools` and `schema` are the contents of LITE_TOOLS and LITE_OUTPUT_SCHEMA. `base` and `token_url` are complete URLs, or
-        paths on the backend. `at_home` puts the login at ~/.codex/auth.json and leaves LITE_AUTH_FILE unset. `env` adds to the
-        environment.
+        auth.json: a JSON value, or bytes that are written unchanged (b"" for no file). If `auth` is None, the login of the
+        previous run is kept; the first run uses `LOGIN`. `tools` and `schema` are the values for the environment variables
+        LITE_TOOLS and LITE_OUTPUT_SCHEMA. `base` and `token_url` are complete URLs, or paths on the fake backend. With `at_home`,
+        the login is written to ~/.codex/auth.json, and LITE_AUTH_FILE is not set. `env` contains additional environment
+        variables.
         """
         __tracebackhide__ = True
         if script is not None:
@@ -225,7 +231,10 @@ class LiteClient:
 
     @staticmethod
     def execute(argv: list[str], env: Mapping[str, str], cwd: str, seconds: float) -> tuple[int | None, bytes, str]:
-        """Run a command to its end, with a time limit; return its status (None: it had to be killed), stdout and stderr."""
+        """Run a command with a time limit; return its exit status, stdout and stderr.
+
+        The status is None if the limit passed and the command was killed.
+        """
         __tracebackhide__ = True
         from codex_replay.shell.process.subject import CannotStart, Process
 
@@ -254,7 +263,8 @@ def _write(path: Path, content: object) -> Path:
 def parse_lite_client(text: str, *, packages: bool = False) -> tuple[str, ...]:
     """Return the command that `--lite-client` names; raises `pytest.UsageError` with a sentence.
 
-    The reference client needs installed `packages` only for a WebSocket, and starts faster without them.
+    The reference client starts faster without installed packages. If the reference client uses a WebSocket, it needs installed
+    packages: set `packages` to True.
     """
     with usage_errors():
         choice = OPTION.parse(text)
@@ -263,14 +273,14 @@ def parse_lite_client(text: str, *, packages: bool = False) -> tuple[str, ...]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the option before anything is collected."""
+    """Check the option `--lite-client` before pytest collects cases."""
     config.addinivalue_line("markers", "spec(id, *statements): the statements of the contract that the case asserts")
     config.addinivalue_line("markers", "lite_websocket: the case is for clients that speak WebSocket")
     parse_lite_client(settings_of(config).lite_client)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip the WebSocket cases unless the user declares that the client speaks WebSocket."""
+    """Skip the WebSocket cases unless an option declares that the client can use a WebSocket."""
     if item.get_closest_marker("lite_websocket") is None:
         return
     subject = settings_of(item.config).lite_client
@@ -282,7 +292,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the statements of the contract to a failed case and, for a lite client, its runs."""
+    """Add the cited statements of the specification to a failed case and, for a lite client, the runs of the client."""
     report = yield
     mark = item.get_closest_marker("spec")
     if mark is not None:
@@ -298,7 +308,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def lite_client_backend(request: pytest.FixtureRequest) -> Iterator[Callable[[], BackendProcess]]:
-    """Start the fake Responses backend at first use, or share the backend that the run already has."""
+    """Return the fake Responses backend of the run; start the backend at its first use."""
     from codex_replay.plugin.reporting.session import SESSION
     from codex_replay.shell.http.backend_process import BackendProcess
 

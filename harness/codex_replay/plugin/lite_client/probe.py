@@ -1,4 +1,4 @@
-"""Try a lite client: run it once against the fake backend, and note its behaviour."""
+"""Try a lite client: run the client once against the fake backend, and note its behaviour."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ DOCUMENT = "docs/lite-client.md has the variables and the output of a lite clien
 
 @dataclass(frozen=True, slots=True)
 class FoundLite:
-    """The behaviour of a lite client: its requests as "POST /path 200", and the `seconds` that its run took.
+    """The behaviour of a lite client: its requests in the form "POST /path 200", and the `seconds` of the run.
 
-    If the client cannot be judged, `wrong` is a sentence with the reason.
+    If the client failed in this run, `wrong` is a sentence about the failure.
     """
 
     requests: tuple[str, ...] = ()
@@ -46,6 +46,6 @@ def try_lite(command: str, folder: str, wait: float) -> FoundLite:
 
 
 def judge(text: str, requests: tuple[str, ...], seconds: float) -> FoundLite:
-    """Return the findings on a client from one run; a pure function."""
+    """Return the findings about a client from one run. This is a pure function."""
     wrong = "" if text == ANSWER else f"The model said {ANSWER!r}, and the client printed {text!r} on stdout. {DOCUMENT}"
     return FoundLite(requests, seconds, wrong)

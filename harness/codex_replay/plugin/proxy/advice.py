@@ -1,4 +1,4 @@
-"""Advice after a run: a wrong start command, capability or profile of a proxy, derived from the results of its cases."""
+"""Derive advice from the results of a run: a proxy may have a wrong start command, capability or profile in its settings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _NOT_READY = "The proxy was not ready within"
 
 
 def wrong_profile(rows: Mapping[str, Iterable[Sequence[Any]]]) -> list[str]:
-    """Return advice on the profile; `rows` are the fields of each profile (`fields`), without profiles in which the proxy
-    sent no message."""
+    """Return advice on the profile.
+
+    `rows` has for each profile the fields that the proxy sent, without profiles in which the proxy sent no message.
+    """
     sent = sorted({row[0] for row in rows.get("as-specified", ())} - {HANDSHAKE})
     if not sent or any(method in SPECIFIED for method in sent):
         return []
@@ -30,10 +32,12 @@ def wrong_profile(rows: Mapping[str, Iterable[Sequence[Any]]]) -> list[str]:
 
 
 def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence[str], bool]], table: str = _TABLE) -> list[str]:
-    """Return advice on capabilities that the proxy probably lacks; `results` are the needs of each case and whether it passed,
-    `table` names the table of the proxy and its file.
+    """Return advice on capabilities that the proxy probably lacks.
 
-    A capability is missing if every case that needs it failed and other cases passed.
+    `results` has for each case the capabilities that it needs, and True if it passed. `table` names the configuration table of
+    the proxy, and its file.
+
+    A capability is probably missing if every case that needs this capability failed, but other cases passed.
     """
     passed, failed, others = Counter[str](), Counter[str](), Counter[str]()
     for needed, good in results:
@@ -46,19 +50,21 @@ def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence
         if failed[name] >= LEAST and not passed[name] and others[name]:
             kept = [each for each in subject.capabilities if each != name]
             advice.append(
-                f"Every case that needs the capability {name} failed ({failed[name]}). If the proxy is not meant to "
-                f"have it, put capabilities = {kept} into {table}; otherwise fix the failures.".replace("'", '"')
+                f"Every case that needs the capability {name} failed ({failed[name]}). If the proxy is not meant to have this "
+                f"capability, put capabilities = {kept} into {table}; otherwise fix the failures.".replace("'", '"')
             )
     return advice
 
 
 def not_ready(subject: ProxySubject, messages: Iterable[str], table: str = _TABLE) -> list[str]:
-    """Return advice on the readiness settings in `table`, if a case failed because the proxy did not become ready."""
+    """Return advice on the settings `ready` and `ready_seconds` in `table`, if a case failed because the proxy did not become
+    ready.
+    """
     if not any(message.startswith(_NOT_READY) for message in messages):
         return []
     if subject.url is not None:
         return [f"Start the proxy before the run, or correct the URL {subject.url}."]
     return [
-        f"Set `ready` to a path that the proxy answers with a status below 500 once it is ready (now {subject.ready}), or "
+        f"Set `ready` to a path that the proxy answers with a status below 500 once it is ready (now {subject.ready}), or set "
         f"`ready_seconds` to more than {subject.ready_seconds:g}, in {table}."
     ]

@@ -1,6 +1,6 @@
-"""The answers of a proxy, as values that know their JSON path: an error about a missing key or item names the path.
+"""JSON values that know their path in the answer of a proxy, so that an error about a missing key or item can name the path.
 
-A check can read `done.json["choices"][0]["message"]`, and the error is `choices[0] has no "message"`.
+For example, a check reads `done.json["choices"][0]["message"]`, and the error text is `choices[0] has no "message"`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SHOWN = 300
 
 
 class Object(dict[str, Any]):
-    """A JSON object; asking for a key that it does not have raises `SubjectFailure`."""
+    """A JSON object of an answer; reading a missing key raises `SubjectFailure`."""
 
     path = ""
 
@@ -25,7 +25,7 @@ class Object(dict[str, Any]):
 
 
 class Array(list[Any]):
-    """A JSON array; asking for an item that it does not have, or for a key, raises `SubjectFailure`."""
+    """A JSON array of an answer; reading a missing item, or a key, raises `SubjectFailure`."""
 
     path = ""
 
@@ -38,9 +38,9 @@ class Array(list[Any]):
 
 
 def placed(value: Any, path: str) -> Any:
-    """Return a copy of the value in which each part knows its JSON path. The copy equals the value.
+    """Return a copy of a JSON value in which each object and array knows its JSON path. The returned copy is equal to the value.
 
-    `path` is the path of the whole value in error messages.
+    `path` is the name of the whole value in error messages.
     """
     if isinstance(value, dict):
         found = Object((key, placed(each, f"{path}.{key}")) for key, each in value.items())

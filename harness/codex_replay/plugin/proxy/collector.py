@@ -1,4 +1,4 @@
-"""Collect further results of a proxy's cases: the fields that the proxy sent, and the capabilities that its cases need."""
+"""Collect more results of a proxy's cases: the fields that the proxy sent, and the capabilities that the cases need."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEEDS = "codex-replay-proxy-needs"
 
 
 def subject_of(config: pytest.Config) -> ProxySubject:
-    """Return the proxy that the run names; raises `pytest.UsageError`."""
+    """Return the proxy under test, from the option `--proxy` or the configuration; raises `pytest.UsageError`."""
     own = configuration_of(config)
     with usage_errors():
         subject = parse_proxy(settings_of(config).proxy, own.subjects("proxy"), str(own.path))
@@ -35,7 +35,7 @@ def needs_of(item: pytest.Item) -> list[str]:
 
 
 class Fields:
-    """Collects the messages of the proxy, in the process that ends the run."""
+    """Collects the fields that the proxy sent, in the main process of the run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -44,7 +44,7 @@ class Fields:
         self.needs: list[tuple[list[str], bool]] = []  # of each case that ran: its capabilities, and whether it passed
 
     def advice(self) -> list[str]:
-        """Return sentences of advice for the "next" part of the report."""
+        """Return sentences of advice for the part "next" of the report (the steps that the report recommends)."""
         from codex_replay.plugin.proxy.advice import missing_capabilities, not_ready, wrong_profile
 
         subject, session = subject_of(self.config), self.config.stash.get(SESSION, None)
@@ -62,13 +62,13 @@ class Fields:
         ]
 
     def for_report(self) -> dict[str, Any]:
-        """Return the fields for the report; empty if the proxy sent none."""
+        """Return the fields that the proxy sent, for the report; empty if there are none."""
         from codex_replay.plugin.proxy.fields import as_data
 
         return {"proxy_fields": as_data(self.rows, subject_of(self.config).name)} if self.rows else {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the fields of one case, or the capabilities that it lacks."""
+        """Add the fields that the proxy sent in one case, or the capabilities that it lacks for this case."""
         for name, found in report.user_properties:
             if name == NEEDS and report.when == "call" and not report.skipped and isinstance(found, list):
                 self.needs.append((found, report.passed))
@@ -79,7 +79,9 @@ class Fields:
                     self.rows.setdefault(profile, []).extend(rows)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the three verdicts on every field that the proxy sent, profile by profile, and write them for machines."""
+        """For each profile, print the verdicts (specified, valid, known) on every field that the proxy sent, and write them to a
+        JSON file.
+        """
         from codex_replay.plugin.proxy.fields import as_data, table, write
 
         out = terminalreporter

@@ -1,7 +1,8 @@
 """Detect the properties of a proxy from its behaviour: its profile, capabilities, readiness and number of parallel clients.
 
-Pure functions over an `Observed`, which `probe.py` makes. A capability counts as absent only if the proxy shows no sign of it. A
-capability that exists but has errors counts as present; the suite reports its errors."""
+All functions are pure; their input is an `Observed`, which `probe.py` makes. A capability counts as absent only if no answer of
+the proxy shows it. A capability that the proxy has with errors counts as present; the suite then reports the errors.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ SLOW = 1 / 4
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of a proxy; status 0 means no answer, for the reason in `problem`.
+    """One answer of a proxy; status 0 means that no answer came, and `problem` is the reason.
 
-    `methods` are the methods that the proxy sent to the app-server.
+    `methods` are the methods of the messages that the proxy sent to the app-server.
     """
 
     status: int = 0
@@ -51,10 +52,10 @@ class Answer:
 class Observed:
     """The observed behaviour of a proxy.
 
-    `ready` has the status of each path of `READY_PATHS` (0: no answer), `seconds` is the time until the first answer.
-    `without_key` is the status of a request without a bearer token. `answers` are the answers to the probes, by name, in the
-    profile works-on-0.92. `specified` are the answers in the profile as-specified. `clients` maps each number of parallel clients
-    to the number of clients that were served. `stderr` is the end of the stderr of a proxy that served no client.
+    `ready` has the status of each path in `READY_PATHS` (0 means no answer). `seconds` is the time until the first answer.
+    `without_key` is the status of the answer to a request without a bearer token. `answers` are the answers to the probes, by
+    name, in the profile works-on-0.92. `specified` are the answers in the profile as-specified. `clients` maps each number of
+    parallel clients to the number of clients that were served. If the proxy served no client, `stderr` is the end of its stderr.
     """
 
     attached: bool = False
@@ -74,7 +75,7 @@ class FoundProxy:
 
     `profile` is None if no profile was detected; `lacks` has the reason for each absent capability.
 
-    `dialects` are the markups in which the proxy finds tool calls in a text.
+    `dialects` are the forms of markup (such as XML tags) in which the proxy recognises tool calls in a text.
     """
 
     profile: str | None
@@ -90,7 +91,7 @@ class FoundProxy:
 
 
 def detect(seen: Observed) -> FoundProxy:
-    """Return the properties of the proxy; `wrong` is a sentence if the proxy cannot be judged."""
+    """Return the properties of the proxy. If the proxy failed too early to detect them, `wrong` is a sentence with the reason."""
     dialects = _dialects(seen)
     lacks = _lacks(seen, dialects)
     profile, calls = _profile(seen)
@@ -109,7 +110,10 @@ def detect(seen: Observed) -> FoundProxy:
 
 
 def _dialects(seen: Observed) -> tuple[str, ...]:
-    """Return the dialects in which the proxy finds calls; the probe `text-tools` uses the first dialect, in both profiles."""
+    """Return the dialects in which the proxy recognises tool calls.
+
+    The probe `text-tools` tries the first dialect, in both profiles.
+    """
     first = next(iter(DIALECTS))
     tried = {name: [seen.answers.get(f"dialect-{name}")] for name in DIALECTS}
     tried[first] += [answers.get("text-tools") for answers in (seen.answers, seen.specified)]
@@ -123,8 +127,8 @@ def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> st
         return f"The proxy has none of the routes that a client uses: {report}."
     if any(answer.status in (401, 403) for answer in posts.values()):
         return (
-            "The proxy refuses the key of the suite (401). The proxy must accept the bearer token in PROXY_API_KEY; or write its "
-            "own key into the configuration as `key`."
+            "The proxy refuses the key of the suite (401). Make the proxy accept the bearer token in PROXY_API_KEY, or write "
+            "the key that the proxy accepts into the configuration as `key`."
         )
     if posts and not any(answer.served for answer in posts.values()):
         name, answer = next(iter(posts.items()))
@@ -150,7 +154,7 @@ def _shown(answer: Answer) -> str:
 
 
 def _profile(seen: Observed) -> tuple[str | None, tuple[str, ...]]:
-    """Return the profile ("default" for a proxy that supports both) and the methods that show it."""
+    """Return the profile ("default" for a proxy that supports both profiles), and the methods that show the profile."""
     works, specified = _methods(seen.answers), _methods(seen.specified)
     if not works and not specified:
         return ("works-on-0.92" if seen.attached else None), ()
@@ -167,7 +171,7 @@ def _methods(answers: Mapping[str, Answer]) -> tuple[str, ...]:
 
 
 def _lacks(seen: Observed, dialects: Sequence[str]) -> dict[str, str]:
-    """Return the capabilities that the proxy does not show, each with the reason."""
+    """Return the capabilities that the proxy seems to lack, each with the reason."""
     lacks = {name: f"{_route(name)} is answered {_shown(answer)}" for name, answer in _asked(seen) if answer.status in NO_ROUTE}
     if any(answer.served for name, answer in _asked(seen) if name != "models"):  # else the proxy as a whole is broken
         lacks |= {name: f"{_route(name)} gets no answer ({answer.problem})" for name, answer in _asked(seen) if not answer.status}
@@ -208,7 +212,7 @@ def _route(name: str) -> str:
 
 
 def table(found: FoundProxy) -> dict[str, object]:
-    """Return the keys of `[tool.codex-replay.proxy.NAME]` that differ from their defaults."""
+    """Return the settings for the table `[tool.codex-replay.proxy.NAME]`, without settings that equal their defaults."""
     keys: dict[str, object] = {}
     if found.profile not in (None, "default"):
         keys["profile"] = found.profile

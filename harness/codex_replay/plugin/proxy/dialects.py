@@ -1,7 +1,7 @@
-"""Tool-call dialects: the markup in which a model writes its calls, and the vectors that are generated for it.
+"""Tool-call dialects: forms of markup in which a model writes tool calls, and test vectors that are generated for each dialect.
 
-A dialect is data (docs/proxy.md). Each vector is built together with its expected outcome, so no code in this module parses a
-text.
+A dialect is a table of data; docs/proxy.md describes it. This module builds each test vector together with the expected result,
+so no code in it parses a text.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ _KEYS = ("open", "close", "content", "name", "arguments")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One form of a call: `open`, its content, `close`.
+    """One form of a tool call in a text: the markup `open`, the content, the markup `close`.
 
-    `content` is "json" (an object with the tool under the key `name` and its arguments under the key `arguments`) or "elements"
-    (`<name>TOOL</name>`, then an element for each argument; or, with `arguments`, one element of that name that contains JSON).
+    `content` is "json" or "elements". "json" is an object with the tool under the key `name` and the arguments under the key
+    `arguments`. "elements" is `<name>TOOL</name>`, followed by an element for each argument. If the content is "elements" and
+    `arguments` is set, one element with this name contains all arguments as JSON.
     """
 
     id: str
@@ -33,7 +34,7 @@ class Dialect:
     arguments: str = "arguments"
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Return a call as a model writes it in this dialect."""
+        """Return the text of a tool call in this dialect."""
         if self.content == "json":
             return self.open + json.dumps({self.name: tool, self.arguments: arguments}, ensure_ascii=False) + self.close
         message = f"<{self.arguments}>{json.dumps(arguments, ensure_ascii=False)}</{self.arguments}>"
@@ -58,7 +59,10 @@ DIALECTS = {
 
 
 def parse(given: Any, where: str) -> tuple[Dialect, ...]:
-    """Parse the dialects of a configuration: names, or tables that define a dialect. Raises `BadSubject`."""
+    """Return the dialects of a configuration.
+
+    Each value in the configuration is the name of a dialect, or a table that defines a dialect. Raises `BadSubject`.
+    """
     rows = given if isinstance(given, list) else [given]
     return tuple(_one(row, f"{where} tool_calls", f"own-{number}") for number, row in enumerate(rows, 1))
 
@@ -78,9 +82,7 @@ def _one(row: Any, where: str, name: str) -> Dialect:
         raise BadSubject(f"{where}: content must be {' or '.join(CONTENTS)}, not {row['content']!r}.")
     found = Dialect(name, **row)
     if not found.name or (found.content == "json" and not found.arguments):
-        raise BadSubject(
-            f"{where}: name and arguments must name the keys of the tool and of its arguments; neither may be empty."
-        )
+        raise BadSubject(f"{where}: name and arguments must be the keys for the tool and its arguments; neither may be empty.")
     return found
 
 
@@ -90,7 +92,7 @@ Part = str | tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class DialectVector:
-    """A text of the model in one dialect, and the expected result for the client: the calls, and the remaining text."""
+    """A test vector: a text of the model in one dialect, and the calls and the remaining text that the client must get."""
 
     id: str
     why: str
@@ -104,7 +106,7 @@ NOTE: Part = ("saveNote", {"title": "x y"})
 
 
 def vectors(dialect: Dialect) -> Iterator[DialectVector]:
-    """Yield the vectors of a dialect."""
+    """Yield the test vectors for a dialect."""
     for name, (why, parts) in _ROWS.items():
         yield _vector(dialect, name, why, parts)
     if dialect.content == "json":
@@ -113,11 +115,18 @@ def vectors(dialect: Dialect) -> Iterator[DialectVector]:
         )
         inside = f"x{dialect.close.strip()}y{dialect.open.strip()}z"
         yield _vector(
-            dialect, "markup-in-a-string", "Markup in a JSON string is text.", ["A ", ("saveNote", {"title": inside}), " B"]
+            dialect,
+            "markup-in-a-string",
+            "The markup of a call inside a JSON string is text.",
+            ["A ", ("saveNote", {"title": inside}), " B"],
         )
     begun = dialect.call("getFileTree", {"path": "a/b"})[: -len(dialect.close) - 3]
     yield DialectVector(
-        "cut-off", "A call that the end of the stream cuts off is neither text nor a call.", f"Look. {begun}", (), "Look."
+        "cut-off",
+        "An incomplete call at the end of the stream must be dropped: it is neither text nor a call.",
+        f"Look. {begun}",
+        (),
+        "Look.",
     )
 
 

@@ -1,9 +1,9 @@
-"""Three verdicts on every field that a proxy sends: whether the field is as specified, whether it is valid, and whether the Codex
-version knows it.
+"""Judge every field that a proxy sends: is the field specified, is it valid, and does the Codex version know it?
 
-*As specified*: a statement of the contract (PAY or HAND) names the field. *Valid*: the bundle's schema accepts it. *Known*: the
-bundle has the name; Codex accepts an unknown name and silently ignores it (REAL-45). The report also shows whether a proxy sends
-a value or null, or omits the field: the specification says "values are omitted when undefined", but its examples contain nulls.
+A field is *as specified* if a statement of the specification (PAY-... or HAND-...) names it. A field is *valid* if the JSON
+schema of the Codex version accepts it. A field is *known* if the JSON schemas of the Codex version contain its name. Codex
+accepts a field with an unknown name, and silently ignores it (REAL-45). The report also shows if a proxy sends a value, sends
+null, or omits the field. The specification says "values are omitted when undefined", but its examples contain nulls.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _MARKER = re.compile(r"case-[0-9a-f]{12};")
 def fields(exchanges: Iterable[Exchange], version: str = DEFAULT) -> list[list[Any]]:
     """Return `[method, field, what, specified, valid, known]` for each field of each call; `what` is value or null.
 
-    A row without a field describes the call itself. Calls that the documents do not name are listed too, because a proxy may use
-    them in the profile works-on-0.92.
+    A row without a field describes the call itself. The result also contains calls that the specification does not name, because
+    a proxy may use them in the profile works-on-0.92.
     """
     rows: list[list[Any]] = []
     for call in (call for one in exchanges for call in one.calls()):
@@ -60,9 +60,9 @@ def fields(exchanges: Iterable[Exchange], version: str = DEFAULT) -> list[list[A
 
 
 def unknown_members(call: Mapping[str, Any], version: str = DEFAULT) -> list[str]:
-    """Return the paths of the members of a call that the bundle of a Codex version does not have (REAL-45), each once.
+    """Return the paths of a call's members that the JSON schemas of a Codex version do not have (REAL-45), each path once.
 
-    A version without a bundle is judged by the bundle of the default version.
+    For a version without schemas here, the schemas of the default version decide.
     """
     schema = all_of(version).frame_schema("client", call["method"])
     if schema is None:
@@ -72,7 +72,7 @@ def unknown_members(call: Mapping[str, Any], version: str = DEFAULT) -> list[str
 
 
 def _shape(params: dict[str, Any]) -> str:
-    """Return the params without the members that differ between cases and do not influence a verdict."""
+    """Return the params without members that differ between cases but do not change a verdict, such as ids."""
     kept = {name: _SOME_ID if name in _IDS and isinstance(value, str) else value for name, value in params.items()}
     return _MARKER.sub("case", json.dumps(kept))
 
@@ -94,10 +94,11 @@ def _rows(version: str, method: str, shape: str) -> list[list[Any]]:
 
 
 def summary(rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the fields of a run, each once: method, field, the three verdicts (None: no statement), and how often the proxy sent
-    each form.
+    """Return one row for each field of a run: method, field, the three verdicts (None if unknown), and how often the proxy sent a
+    value, sent null, or omitted the field.
 
-    If the proxy made one of the specified calls, the fields that it never sent are listed too; `calls` is the number of calls.
+    If the proxy made a specified call, its rows include the specified fields that the proxy never sent; `calls` is the number of
+    calls.
     """
     of: dict[str, dict[str, list[Sequence[Any]]]] = {method: {} for method in SPECIFIED}
     calls: Counter[str] = Counter()
@@ -132,7 +133,7 @@ def _summed(method: str, name: str, rows: Sequence[Sequence[Any]], calls: int) -
 
 
 def table(rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Return the table of a run, one line per field."""
+    """Return the table of all fields of a run as text, one line per field."""
     lines = [f"{'field':46} {'specified':>9} {'valid':>6} {'known':>6}   sent as"]
     for each in summary(rows):
         message = ", ".join(f"{word} {each[word]}x" for word in ("value", "null", "omitted") if each[word])
@@ -142,7 +143,7 @@ def table(rows: Iterable[Sequence[Any]]) -> list[str]:
 
 
 def as_data(rows: Mapping[str, Sequence[Sequence[Any]]], subject: str) -> dict[str, Any]:
-    """Return the fields by profile, in the form of `proxy-fields.json` and the report."""
+    """Return the fields of each profile, in the form that `proxy-fields.json` and the report use."""
     return {"proxy-fields": 1, "proxy": subject, "profiles": {profile: summary(rows[profile]) for profile in sorted(rows)}}
 
 

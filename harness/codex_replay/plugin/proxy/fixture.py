@@ -1,13 +1,17 @@
-"""The `proxy` fixture: send requests to a proxy over HTTP, and see its messages to its app-server.
+"""The `proxy` fixture: send HTTP requests to a proxy, and see the messages between the proxy and its app-server.
+
+`--proxy` names the proxy under test (docs/proxy.md). The marker `@pytest.mark.model(*items)` of a case sets the reply of the
+model. The replies of all cases become one script. Each case has a unique word in its prompt, which selects the reply for the
+case. Because of this word, cases with the same environment can share one process. Each check has the mark `@pytest.mark.spec(id,
+statements...)`: a stable name, and the statements of the specification that it asserts.
+
+Example:
 
     @pytest.mark.model("Hello.")
     def test_it(proxy: Proxy) -> None:
         done = proxy.responses({"input": proxy.prompt("Hi")})
         assert done.params("newConversation")["model"] == "gpt-5.2"
-
-`--proxy` names the subject (docs/proxy.md). The reply of the model is a mark of the case, `@pytest.mark.model(*items)`: the
-scripts of all cases become one script. The marker in each case's prompt chooses its turn, so that cases with the same environment
-share a process. Each check has the mark `@pytest.mark.spec(id, statements...)`."""
+"""
 
 from __future__ import annotations
 
@@ -87,31 +91,35 @@ class Proxy:
 
     @property
     def attached(self) -> bool:
-        """Return True if the proxy already runs (`--proxy URL`): then the frames of its app-server are not visible."""
+        """Return True if `--proxy` is the URL of a running proxy; the messages of its app-server then cannot be seen."""
         return self._subject.url is not None
 
     def unknown_members(self, call: Mapping[str, Any]) -> list[str]:
-        """Return the paths of the members of a call that the Codex version does not know."""
+        """Return the paths of the call's members that the Codex version under test does not know."""
         return unknown_members(call, self.version)
 
     @property
     def keeps_experimental(self) -> bool:
-        """Return True if the Codex version refuses its experimental part to clients without the capability experimentalApi."""
+        """Return True if the Codex version under test refuses experimental calls of clients without the capability
+        experimentalApi.
+        """
         return keeps_experimental(self.version)
 
     @property
     def has_conversations(self) -> bool:
-        """Return True if the Codex version has v1 conversations (their calls, and codex/event/*) in addition to threads."""
+        """Return True if the Codex version under test has v1 conversations (calls such as newConversation, events codex/event/*)
+        in addition to threads.
+        """
         return has_conversations(self.version)
 
     def prompt(self, text: str = "Hello") -> str:
-        """Return a prompt that contains the marker by which the model recognises the case."""
+        """Return a prompt with the unique word by which the scripted model recognises the case."""
         return f"{text} {self.marker}"
 
     def process(self, env: Mapping[str, str] | None = None, script: Any = None) -> RunningProxy:
-        """Return the proxy process with this environment; start it if it does not run.
+        """Return the proxy process with this environment; start the process if it does not run.
 
-        With `script`, the process is not shared with other cases.
+        If `script` is given, other cases do not use the process.
         """
         __tracebackhide__ = True
         if self.attached and (env or script is not None):
@@ -144,14 +152,15 @@ class Proxy:
         stop_after: int | None = None,
         within: float | None = None,
     ) -> Exchange:
-        """Send a request; return the answer and the JSON-RPC messages that were sent in the meantime.
+        """Send a request; return the answer, and the JSON-RPC messages between the proxy and its app-server during the request.
 
-        Give `within` if the turn of the request fails: the answer must end within this number of seconds after the end of the
-        turn. `headers` are added to the bearer header; a header with the value None is removed. Raises `SubjectFailure` if the
+        `within` is for a request whose turn fails: the answer must end within this number of seconds after the end of the turn.
+        `headers` are added to the Authorization header; a header with the value None is removed. Raises `SubjectFailure` if the
         answer does not end in time. With `ok`, also raises `SubjectFailure` if the answer is not a success. If the proxy is busy
-        (429 or 503 with Retry-After), the request is sent again after that time, as by a real client. With `ok`, these retries
-        continue until the time limit of one answer has passed. Without `ok`, the retries continue for a few seconds, and only if
-        the proxy has sent nothing to its app-server for the request, so that the answer is not a fault of the model.
+        (429 or 503 with Retry-After), the request is sent again after the time in Retry-After, as real clients do. With `ok`, the
+        retries of a request to a busy proxy continue until the time limit of one answer has passed. Without `ok`, the retries of
+        a request to a busy proxy continue for a few seconds only. The retries stop if the proxy has sent a message to its
+        app-server, because the answer may then come from a fault of the model.
         """
         __tracebackhide__ = True
         self._claimed(capabilities_of(path, body))
@@ -190,21 +199,26 @@ class Proxy:
         return not self.attached and not [call for call in done.calls() if call["method"] != "initialize"]
 
     def _claimed(self, needed: list[str]) -> None:
-        """Skip the case if the proxy does not declare a capability that the request needs."""
+        """Skip the case if the proxy lacks, by its configuration, a capability that the request needs."""
         self.needs += [each for each in needed if each not in self.needs]
         if lacking := [each for each in needed if each not in self._subject.capabilities]:
             self.unclaimed = lacking
             pytest.skip(not_claimed(self._subject, lacking))
 
     def chat(self, body: Mapping[str, Any] | None = None, **given: Any) -> Exchange:
-        """POST /v1/chat/completions; without `messages` the prompt is the case's own. The request must succeed unless `ok`
-        is False."""
+        """POST /v1/chat/completions; without `messages`, the request has the prompt of the case.
+
+        The request must succeed unless `ok` is False.
+        """
         __tracebackhide__ = True
         full = {"model": "gpt-5.2", "messages": [{"role": "user", "content": self.prompt()}], **(body or {})}
         return self.ask("POST", "/v1/chat/completions", full, **{"ok": True, **given})
 
     def responses(self, body: Mapping[str, Any] | None = None, **given: Any) -> Exchange:
-        """POST /v1/responses; without `input` the prompt is the case's own. The request must succeed unless `ok` is False."""
+        """POST /v1/responses; without `input`, the request has the prompt of the case.
+
+        The request must succeed unless `ok` is False.
+        """
         __tracebackhide__ = True
         full = {"model": "gpt-5.2", "input": self.prompt(), **(body or {})}
         return self.ask("POST", "/v1/responses", full, **{"ok": True, **given})
@@ -221,7 +235,7 @@ class Proxy:
                 yield frame.value
 
     def model_calls(self) -> list[Any]:
-        """Return the model requests of this case, with their bodies, from the ledgers of the fake or of the backend."""
+        """Return the requests to the model in this case, as the fake codex or the fake backend recorded them."""
         running = self.running or self.process()
         if running.upstream is not None:
             entries = [entry for entry in running.upstream.ledger() if str(entry["path"]).endswith("/responses")]
@@ -229,10 +243,12 @@ class Proxy:
         return running.wire.model_calls(self.marker)
 
     def violations(self, kind: Kind) -> list[str]:
-        """Return a sentence for each fault in the messages that the process of this case wrote to its app-servers: messages that
-        are not `valid`, or have members that are not `known`.
+        """Return a sentence for each fault in the messages that this proxy wrote to its app-servers.
 
-        The bundle of the Codex version under test decides. Skips the case if that version has no bundle here.
+        With the kind "valid", invalid messages are faults; with the kind "known", unknown members are faults.
+
+        The JSON schemas of the Codex version under test decide whether a message is valid. Skips the case if the schemas of the
+        Codex version under test are not available.
         """
         running = self.running or self.process()
         if not has_bundle(self.version):
@@ -243,18 +259,19 @@ class Proxy:
         return violations(running.wire.frames, kind, self.version)
 
     def leave(self) -> None:
-        """Note the turns of this case: the pool retires the process if one of them continues.
+        """Note the turns of this case; the pool stops using the process if one of these turns still runs.
 
-        The messages of such a turn must not reach another case. Has no effect for a proxy that is given as a URL, because its
-        frames cannot be seen and its process is not ours.
+        The messages of a turn that still runs must not reach another case. Has no effect for a proxy that is given as a URL: the
+        harness sees no messages of its app-server, and did not start its process.
         """
         for running, (frames, _) in self._from.items() if not self.attached else ():
             running.leave(frames)
 
     def eventually(self, sent: Callable[[list[Any]], bool], seconds: float = 5.0, what: str = "What was waited for") -> list[Any]:
-        """Wait until `sent` returns true for the frames since the last request; return these frames.
+        """Wait until the function `sent` returns true for the frames since the last request; return these frames.
 
-        Raises `SubjectFailure` with the expectation (`what`) and the messages that the proxy sent.
+        Raises `SubjectFailure` if the time is over; the error names the expectation (`what`) and the messages that the proxy
+        sent.
         """
         __tracebackhide__ = True
         assert self.running is not None
@@ -273,7 +290,7 @@ class Proxy:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the option before anything is collected."""
+    """Check the option `--proxy` before pytest collects cases."""
     config.addinivalue_line(
         "markers", "model(*items, turns=None): the reply of the model to this case's marker (docs/scripts.md)"
     )
@@ -285,7 +302,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Name the proxy in the verdict. Without `--proxy`, the name of the proxy is that of the configuration."""
+    """Add the name of the proxy to the verdict. Without the option `--proxy`, the configuration gives the name."""
     from codex_replay.plugin.reporting.session import SESSION
 
     if found := session.config.stash.get(SESSION, None):
@@ -296,7 +313,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases of the proxy's other profile if `--profile` names one of its profiles."""
+    """If `--profile` names a profile of proxies, leave out the cases of the other profile."""
     profile = settings_of(config).profile
     if profile not in PROFILES:
         return
@@ -308,7 +325,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add one timeline of both seams to a failed case, and report the fields that the proxy sent in the case."""
+    """Add a timeline of the HTTP and JSON-RPC messages to a failed case, and report the fields that the proxy sent."""
     report = yield
     proxy = getattr(item, "funcargs", {}).get("proxy")
     if report.when == "call" and isinstance(proxy, Proxy):
@@ -337,7 +354,7 @@ def proxy_pool(
     tmp_path_factory: pytest.TempPathFactory,
     lite_client_backend: Callable[[], BackendProcess],
 ) -> Iterator[Pool]:
-    """The processes of the run."""
+    """The proxy processes of the run."""
     with usage_errors():
         app_server = parse_app_server(settings_of(request.config).app_server)
     shared = script_of(request.session.items, settings_of(request.config).profile)
@@ -357,14 +374,15 @@ def proxy_pool(
 
 @pytest.fixture(scope="session")
 def proxy_patience(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Patience:
-    """The limit of one answer, which becomes shorter if the proxy hangs in several cases."""
+    """The time limit of one answer; the limit becomes shorter if the proxy hangs in several cases."""
     shared = shared_file(pytestconfig, tmp_path_factory, "proxy-waits")
     return Patience(settings_of(pytestconfig).wait, alone=is_alone(), shared=shared)
 
 
 def silence(node: pytest.Item) -> float:
-    """Return the seconds for which the model of a case is silent before its first word: time limits of an answer do not include
-    this time.
+    """Return for how many seconds the model of a case is silent before its first word.
+
+    The time limit of an answer is longer by the time in which the model is silent.
     """
     marker = node.get_closest_marker("model")
     turns = marker.kwargs.get("turns", ()) if marker is not None else ()

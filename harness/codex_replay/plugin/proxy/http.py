@@ -38,7 +38,9 @@ class Event:
 
 
 class Chunks:
-    """A body in several network packets: with its length, or, if the case gives the header Transfer-Encoding, as HTTP chunks."""
+    """A request body that is sent in several network packets: with Content-Length, or as HTTP chunks if the case sets the header
+    Transfer-Encoding.
+    """
 
     PAUSE = 0.1  # seconds after each piece, so that the kernel does not join two
 
@@ -75,14 +77,15 @@ class Exchange:
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     def shown(self, most: int = 300) -> str:
-        """Return the first `most` bytes of the body as a text in quotes; the last bytes if `most` is negative."""
+        """Return the first `most` bytes of the body as a quoted text; a negative `most` means the last bytes."""
         part = self.body[most:] if most < 0 else self.body[:most]
         return repr(part.decode("utf-8", "backslashreplace"))
 
     @property
     def json(self) -> Any:
-        """Return the body, decoded as JSON (`answer.placed`), with the path of each value; raises `SubjectFailure` if it is not
-        JSON.
+        """Return the decoded JSON body; its values know their path (`answer.placed`).
+
+        Raises `SubjectFailure` if the body is not JSON.
         """
         __tracebackhide__ = True
         try:
@@ -103,9 +106,9 @@ class Exchange:
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds after which a busy server (429, 503) asks the client to try again; None if the server does not ask this.
+        """The seconds after which a busy server (429, 503) asks the client to retry; None if the server names no time.
 
-        Read from `Retry-After` (seconds or a date), or from OpenAI's `retry-after-ms`.
+        The value comes from the header `Retry-After` (seconds or a date), or from OpenAI's header `retry-after-ms`.
         """
         if self.status not in (429, 503):
             return None
@@ -126,7 +129,7 @@ class Exchange:
 
     @property
     def events(self) -> list[Event]:
-        """The events of a streamed answer; raises `SubjectFailure` if it is not a stream."""
+        """The events of a streamed answer; raises `SubjectFailure` if the answer is not a stream."""
         __tracebackhide__ = True
         if not self.is_stream:
             raise SubjectFailure(
@@ -149,7 +152,10 @@ class Exchange:
     # -- the JSON-RPC seam -----------------------------------------------------------------------------------------------
 
     def calls(self, *methods: str) -> list[dict[str, Any]]:
-        """Return the requests that the proxy sent, in order; if methods are named, only those."""
+        """Return the requests that the proxy sent to its app-server, in order.
+
+        If methods are given, only requests of these methods.
+        """
         sent = [frame.value for frame in self.frames if frame.sender == "client" and frame.kind == "request"]
         return [value for value in sent if not methods or value["method"] in methods]
 
@@ -170,20 +176,20 @@ class Exchange:
         return found_params
 
     def raw(self, method: str) -> str:
-        """Return the line of the only call of `method`, unchanged."""
+        """Return the unchanged line with the only call of `method`."""
         __tracebackhide__ = True
         self.params(method)
         return next(f.raw for f in self.frames if f.sender == "client" and f.kind == "request" and f.value["method"] == method)
 
 
 class _Hopeless(Exception):
-    """Reading the answer was given up, because nothing can end the answer any more."""
+    """The client stopped reading the answer, because nothing can end the answer any more."""
 
 
 class _Incoming(io.RawIOBase):
-    """The bytes of a connection until `deadline`: then `TimeoutError`, and `_Hopeless` once `hopeless` returns True.
+    """Reads the bytes of a connection; raises `TimeoutError` after `deadline`, and `_Hopeless` once `hopeless` returns True.
 
-    Received bytes are read before `hopeless` is called, and once more afterwards, so a complete answer is never given up.
+    All received bytes are read before and after the call of `hopeless`, so that a complete answer is always returned.
     """
 
     def __init__(self, sock: socket.socket, deadline: float, hopeless: Callable[[], bool] | None) -> None:
@@ -193,11 +199,11 @@ class _Incoming(io.RawIOBase):
         self._come.register(self._raw, select.POLLIN)
 
     def readable(self) -> bool:
-        """Return True: the bytes can be read."""
+        """Return True, as Python requires of a readable stream."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Wait for bytes and read them; see the class for the errors."""
+        """Wait for bytes and read them; the docstring of the class lists the errors."""
         while (left := self._deadline - time.monotonic()) > 0:
             if self._come.poll(1000 * (left if self._hopeless is None else min(left, LOOK))):
                 return self._raw.readinto(buffer)
@@ -212,7 +218,7 @@ class _Incoming(io.RawIOBase):
 
 
 class _Incomings:
-    """A replacement for a socket: http.client reads an answer only through `makefile`."""
+    """A replacement for a socket: `http.client` calls only the method `makefile` to read an answer."""
 
     def __init__(self, *given: Any) -> None:
         self._given = given
@@ -232,10 +238,11 @@ def exchange(
     stop_after: int | None = None,
     hopeless: Callable[[], bool] | None = None,
 ) -> Exchange:
-    """Send a request and read its answer, within `timeout` seconds; `problem` describes an error.
+    """Send a request and read its answer, within `timeout` seconds; `problem` of the returned `Exchange` describes an error.
 
-    `body` is a value (sent as JSON), bytes unchanged, `Chunks` of bytes, or None. The connection is closed after `stop_after`
-    bytes of the answer, and once `hopeless` returns True. `hopeless` is called whenever no bytes have arrived for a while.
+    `body` is a value that is sent as JSON, bytes that are sent unchanged, `Chunks` of bytes, or None. The connection is closed
+    after `stop_after` bytes of the answer, and once `hopeless` returns True. `hopeless` is called whenever no bytes have arrived
+    for a while.
     """
     import http.client  # not needed by a run of other suites; it loads ssl
 

@@ -1,5 +1,7 @@
-"""Explain why an answer of a proxy did not end: the app-server's last message, the open requests, whether the prompt was
-submitted, and whether the turn or the app-server had ended.
+"""Explain why an answer of a proxy did not end.
+
+The explanation names the app-server's last message and its open requests, and says if the prompt was submitted, and if the turn
+or the app-server had ended.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ QUIET = 0.05
 
 
 def ends_turn(message: Any) -> bool:
-    """Return True for a notification that ends a turn. An error after which Codex retries does not end the turn."""
+    """Return True for a notification that ends a turn.
+
+    The notification of an error after which Codex retries does not end the turn.
+    """
     if not isinstance(message, dict) or message.get("method") not in ENDS:
         return False
     params = message.get("params")
@@ -43,8 +48,8 @@ def ends_turn(message: Any) -> bool:
 def turn_is_open(frames: Sequence[WireFrame]) -> bool:
     """Return True if the client started more turns than the server has ended.
 
-    The server reports the end of a turn of a thread (v2) in the notifications of v1, too. Therefore the number of ended turns is
-    the larger of the two counts.
+    The server reports the end of a v2 turn with v1 and v2 notifications. The number of ended turns is the larger one of two
+    counts: the ends in v1 notifications, and the ends in v2 notifications.
     """
     methods = [(frame.sender, frame.value.get("method")) for frame in frames if frame.kind in ("request", "notification")]
     started: int = sum(sender == "client" and method in SUBMISSIONS for sender, method in methods)
@@ -54,9 +59,9 @@ def turn_is_open(frames: Sequence[WireFrame]) -> bool:
 
 
 def running_threads(frames: Sequence[WireFrame]) -> set[Any]:
-    """Return the threads (conversations) with a turn that the server started and did not end in these frames.
+    """Return the threads (or conversations) with a running turn: in these frames, the server started the turn but did not end it.
 
-    The ids of the turns are not used: the reply to a submission that joins a running turn names a turn that never ends.
+    Turn ids are not used: if a prompt joins a running turn, the server's reply has the id of another turn, which never ends.
     """
     found: set[Any] = set()
     for frame in frames:
@@ -71,19 +76,20 @@ def running_threads(frames: Sequence[WireFrame]) -> set[Any]:
 
 
 def are_joined(frames: Sequence[WireFrame]) -> bool:
-    """Return True if no turn runs and there were more submissions than turns, because the server joins two submissions that come
-    together."""
+    """Return True if no turn runs and the client submitted more prompts than there were turns: the server may answer two prompts
+    in one turn.
+    """
     begun = any(frame.value.get("method") in STARTS for frame in frames if frame.kind == "notification")
     return begun and not running_threads(frames) and not _unanswered(frames, "client")
 
 
 def is_quiet(frames: Sequence[WireFrame]) -> bool:
-    """Return True if no turn runs or will begin: after two submissions, a second turn begins directly after the first."""
+    """Return True if no turn runs or will begin. After two submitted prompts, a second turn begins directly after the first."""
     return not turn_is_open(frames) or (time.time() - frames[-1].t > QUIET and are_joined(frames))
 
 
 def stuck(frames: Sequence[WireFrame]) -> str:
-    """Return why an answer cannot end unless the proxy itself acts: UNANSWERED or ENDED.
+    """Return why only the proxy can end the answer: UNANSWERED or ENDED.
 
     Return "" if the answer can still end.
     """
@@ -94,11 +100,11 @@ def stuck(frames: Sequence[WireFrame]) -> str:
 
 
 class Watch:
-    """A watch on the app-server during a request.
+    """Watches the messages of the app-server during a request.
 
-    The watch gives the answer up if only the proxy can end the answer, and the proxy does not.
+    `hopeless` returns True if only the proxy can end the answer, and the proxy has not done this in time.
 
-    `within` is the limit in seconds for the answer after the end of a turn that fails.
+    `within` is the time, in seconds after the end of a failed turn, in which the answer must end.
     """
 
     def __init__(self, wire: Wire, patience: Patience, within: float | None = None) -> None:
@@ -111,7 +117,7 @@ class Watch:
         self._earlier = ""  # a sentence, if it was given up before its limit
 
     def hopeless(self) -> bool:
-        """Return True once the proxy has been stuck for too long; `given_up` counts such an answer if it has still not ended."""
+        """Return True once the proxy has not acted for too long; if the answer then still has not ended, call `given_up`."""
         self.cause = ""
         self.frames += self._wire.update()
         frames = self._wire.frames[self._from :]
@@ -131,13 +137,13 @@ class Watch:
         return True
 
     def given_up(self) -> None:
-        """Count an answer that was given up, so that later cases wait less for the same cause."""
+        """Count an answer that did not end, so that later cases wait less time if the cause is the same."""
         if self.cause:
             self._patience.count(True, self.cause)
 
     @property
     def late(self) -> str:
-        """A sentence, if the answer to a failed turn was given up; otherwise an empty text."""
+        """If the answer to a failed turn did not end, a sentence about this; otherwise an empty text."""
         if self.cause != FAILED:
             return ""
         return (
@@ -147,11 +153,11 @@ class Watch:
 
 
 def no_end(done: Exchange, *, attached: bool, gone: Collection[str] = ()) -> str:
-    """Return the sentences for an answer without an end: its cause according to the frames, the problem, and the part of the
-    answer that was received.
+    """Return the error text for an answer that did not end: the cause that the frames show, the problem of the client, and how
+    much of the answer came.
 
-    `gone` are the app-server processes in `frames` that no longer run. The frames of an `attached` proxy are not visible, so for
-    such a proxy the cause is unknown.
+    `gone` are the app-server processes in `frames` that no longer run. An `attached` proxy was given as a URL. The frames of an
+    `attached` proxy cannot be seen, so the cause is unknown.
     """
     cause = "" if attached else _cause(done.frames, done.ended, gone, _framing(done)) + " "
     came = (
@@ -163,9 +169,11 @@ def no_end(done: Exchange, *, attached: bool, gone: Collection[str] = ()) -> str
 
 
 def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framing: str) -> str:
-    """Return sentences on the cause that `frames` show; `at` is the time when the client gave up, in seconds since the epoch.
+    """Return sentences about the cause that `frames` show.
 
-    `framing` is added if the turn had ended.
+    `at` is the time when the client stopped waiting, in seconds since the epoch.
+
+    If the turn had ended, the text `framing` is added.
     """
     sent = [frame for frame in frames if frame.sender == "client"]
     if not sent:
@@ -199,13 +207,13 @@ def _framing(done: Exchange) -> str:
     if not done.status or chunked or done.header("content-length") is not None:
         return ""
     return (
-        " The answer has neither Content-Length nor Transfer-Encoding: chunked, so a client waits until the connection closes: "
-        "send the answer in chunks, or close the connection after it."
+        " The answer has neither Content-Length nor Transfer-Encoding: chunked, so a client waits until the connection "
+        "closes. Send the answer in chunks, or close the connection after it."
     )
 
 
 def _ago(frame: WireFrame, at: float) -> str:
-    """Return the name of a message, and how long before `at` it was sent."""
+    """Return the name of a message, and how long before the time `at` it was sent."""
     return f"{label(frame.value)}, {at - frame.t:.1f} s before"
 
 

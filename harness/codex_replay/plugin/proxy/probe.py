@@ -1,7 +1,10 @@
-"""Try a proxy: start it with the scripted fake as its codex, or send requests to a running proxy, and note its behaviour.
+"""Try a proxy: start the proxy with the scripted fake as its codex, or use a running proxy.
 
-A proxy that is given by its URL may have a real model behind it, which costs money. Such a proxy therefore gets only requests
-that need no model: `{}` shows whether a route exists."""
+The probe sends requests to the proxy, and notes its behaviour.
+
+A proxy that is given by its URL may have a real model behind it, which costs money. A proxy that is given by its URL gets only
+requests that need no model: the answer to the body `{}` shows if a route exists.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +62,11 @@ SHOWN = 200
 
 
 def observe(subject: ProxySubject, folder: str, wait: float, report_on: Callable[[str], None]) -> Observed:
-    """Start the proxy (or connect to a running one) and return its behaviour; `folder` is its working directory, `wait` is the
-    limit for one answer in seconds.
+    """Start the proxy, or use a running one, and return its behaviour.
 
-    `report_on` is called with a description of each attempt. Raises `SubjectFailure` if the proxy does not become ready.
+    `folder` is the working directory of the proxy. `wait` is the time limit for one answer, in seconds.
+
+    The function `report_on` gets a description of each step. Raises `SubjectFailure` if the proxy does not become ready.
     """
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         report_on("starting the proxy")
@@ -142,7 +146,10 @@ def _no_backend() -> BackendProcess:
 
 
 class _Probe:
-    """A running proxy, and the requests of the probe to it. `seconds` is the time that the proxy needed to become ready."""
+    """Sends the requests of the probe to a running proxy.
+
+    `seconds` is the time from the start of the proxy until it was ready.
+    """
 
     def __init__(self, subject: ProxySubject, cwd: str, folder: Path, profile: str, wait: float) -> None:
         self._wait = wait
@@ -161,17 +168,17 @@ class _Probe:
         more: Callable[[str], dict[str, Any]] = lambda endpoint: {},
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send the prompt of the probe `name` to an endpoint."""
+        """Send the prompt of the probe with this `name` to an endpoint."""
         text = f"Hello probe-{name};"
         body = {"messages": [{"role": "user", "content": text}]} if endpoint == "chat" else {"input": text}
         return self.ask("POST", PATHS[endpoint], {"model": "gpt-5.2", **body, **more(endpoint)}, headers)
 
     def without_key(self, endpoint: str) -> Answer:
-        """Return the answer to a request without a bearer token; such a request never reaches a model."""
+        """Return the answer to a request without a bearer token and without a prompt, so that it never reaches a model."""
         return self.ask("POST", PATHS[endpoint], {}, key=False)
 
     def at_once(self, endpoint: str, number: int) -> int:
-        """Send a request from each of `number` parallel clients; return the number of successful answers."""
+        """Send `number` requests in parallel, each from its own client; return the number of successful answers."""
         with ThreadPoolExecutor(number) as pool:
             return sum(answer.served for answer in pool.map(lambda _: self.post(endpoint, "clients"), range(number)))
 
@@ -195,7 +202,7 @@ class _Probe:
 
 
 def answer_of(done: Exchange) -> Answer:
-    """Return the relevant parts of an exchange."""
+    """Return the parts of an exchange that the detection needs."""
     try:
         value = json.loads(done.body)
     except (ValueError, RecursionError):
@@ -217,7 +224,7 @@ def answer_of(done: Exchange) -> Answer:
 
 
 def _text_and_calls(value: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a whole answer of either endpoint, and the names of its calls."""
+    """Return the text and the names of the tool calls in an answer, from either endpoint; the answer must not be a stream."""
     texts: list[str] = []
     calls: list[str] = []
     try:

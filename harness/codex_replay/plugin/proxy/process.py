@@ -1,9 +1,11 @@
-"""A proxy process: how it is started with a chosen codex, becomes ready, and is ended with all its children.
+"""Start a proxy process with a chosen codex, wait until it is ready, and end the process with all its children.
 
-The codex is a small program in the folder of the proxy process. The program becomes the app-server under test, behind a tap and
-with a separate environment. Each child writes a ledger that is named after its process id, so that no two ledgers clash. Cases
-with the same environment share a process. If there are too many processes, the process that was unused for the longest time
-ends."""
+The proxy's codex is a small program in the folder of the proxy process. The small program replaces itself with the app-server
+under test, in another environment than that of the proxy. Between the proxy and the app-server, a tap (a program) records the
+messages. The tap of each child writes a file, the ledger; the process id in the name of each file keeps the names different.
+Cases with the same environment variables share a proxy process. If there are too many proxy processes, the one that was unused
+for the longest time is ended.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,10 @@ _KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START")
 
 
 class RunningProxy:
-    """One process of the proxy under test, or (with a URL) a proxy that already runs. The constructor raises `SubjectFailure`."""
+    """One process of the proxy under test; for a proxy that is given as a URL, the proxy that already runs.
+
+    The constructor raises `SubjectFailure`.
+    """
 
     def __init__(
         self,
@@ -168,10 +173,11 @@ class RunningProxy:
         self.process.close_stdin()
 
     def _await_ready(self) -> None:
-        """Send requests until an answer is not a server error; raises `SubjectFailure` if none comes in time.
+        """Send requests until an answer is not a server error; raises `SubjectFailure` if this takes too long.
 
-        If the configuration gives no path, a health check with status 503 means that the proxy is still starting, and one with
-        status 200 that it is ready, whatever the status of `/v1/models` is.
+        If the configuration sets no path, `/readyz` and `/healthz` decide: status 503 means that the proxy is still starting,
+        status 200 that it is ready. If `/readyz` or `/healthz` has answered with 503 or 200, the status of `/v1/models` does not
+        matter.
         """
         __tracebackhide__ = True
         began = time.monotonic()
@@ -207,7 +213,7 @@ class RunningProxy:
         return exchange(self.url, "GET", path, None, {"Authorization": f"Bearer {self.key}"}, seconds)
 
     def _health(self) -> dict[str, int]:
-        """Return the status of each path by which a proxy may show whether it is ready; 0 means no answer."""
+        """Return the status of the answer for each path of `HEALTH_PATHS`; 0 means no answer."""
         return {path: self._get(path, ENOUGH).status for path in HEALTH_PATHS}
 
     def _not_ready(self, why: str) -> SubjectFailure:
@@ -220,9 +226,10 @@ class RunningProxy:
 
     @contextmanager
     def codex_ends_at_its_start(self) -> Iterator[Callable[[], list[float]]]:
-        """While the body runs, each new app-server exits immediately with status 1.
+        """Inside the `with` block, each new app-server of the proxy exits immediately with status 1.
 
-        Yields a function that returns the times of these exits, in seconds since the epoch, in order.
+        The value of the `with` statement is a function that returns the times of these exits, in seconds since the epoch, in
+        order.
         """
         path = self.folder / ENDS
         path.mkdir()
@@ -232,7 +239,10 @@ class RunningProxy:
             path.rename(path.with_name(f"{ENDS}.{time.time_ns()}"))  # at once: a start may still write into it
 
     def leave(self, since: int) -> None:
-        """Note the end of a case that got the frames from index `since` on; a turn of the case may still run."""
+        """Note that a case has ended, although one of its turns may still run.
+
+        The frames of the case begin at the index `since`.
+        """
         self.wire.update()
         self._left = self.wire.frames[since:]
         self._settled_by = time.monotonic() + SETTLES
@@ -240,7 +250,7 @@ class RunningProxy:
     def settled(self) -> bool:
         """Return True once no turn of an earlier case runs; False if a turn still runs after `SETTLES` seconds.
 
-        The process waits before the next case, and not after the previous case, because most turns end in the meantime.
+        The wait comes before the next case and not after the previous case, because most turns end between these cases.
         """
         if self._left and not self.wire.until(self._is_quiet, self._settled_by - time.monotonic(), self._left):
             return False
@@ -256,7 +266,7 @@ class RunningProxy:
         return self.process is None or not self.process.exited.is_set()
 
     def stop(self) -> None:
-        """End the process and all processes that it started; a proxy that was given by its URL is left alone."""
+        """End the proxy process and all processes that it started; do nothing to a proxy that was given as a URL."""
         if self.process is not None:
             self.process.stop(grace=2.0)
         if self.upstream is not None:
@@ -272,7 +282,10 @@ def free_port() -> int:
 
 
 def _old_http(done: Exchange) -> str:
-    """Return the sentences for a proxy that answers with HTTP/1.0, with a remedy for servers that have this default."""
+    """Return the error text for a proxy that answers with HTTP/1.0.
+
+    For some web servers, the text also says how to use HTTP/1.1.
+    """
     server = done.header("server") or ""
     how = (
         'Set `protocol_version = "HTTP/1.1"` in the handler class of Python\'s http.server'
@@ -298,12 +311,15 @@ class Pool:
         self._lock = threading.Lock()
 
     def broken(self, env: Mapping[str, str], script: Any = None) -> str:
-        """Return why an earlier case could not start a process with this environment, in one line; "" if no start failed."""
+        """Return in one line why the start of a process with this environment failed in an earlier case.
+
+        Return "" if no start failed.
+        """
         why = self._never or self._broken.get(_key(env, script), "")
         return why.partition("\n")[0].removesuffix(STDERR)
 
     def get(self, env: Mapping[str, str], script: Any = None) -> RunningProxy:
-        """Return a process with this environment; start one if none runs. Raises `SubjectFailure`."""
+        """Return a proxy process with this environment; start a process if none runs. Raises `SubjectFailure`."""
         __tracebackhide__ = True
         with self._lock:
             return self._get(env, script)
@@ -332,7 +348,7 @@ class Pool:
         return found
 
     def retire(self, running: RunningProxy) -> None:
-        """End a process that left an answer unfinished, so that the next case with its environment gets a new process."""
+        """End a proxy process that did not finish an answer; the next case with its environment gets a new process."""
         with self._lock:
             for key in [key for key, each in self._running.items() if each is running and running.process is not None]:
                 del self._running[key]

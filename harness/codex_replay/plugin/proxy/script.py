@@ -1,4 +1,4 @@
-"""Build the one script of all cases: the reply of the model to each case, by the marker in its prompt, and its latency."""
+"""Build one script with the model's replies for all cases. A unique word in the prompt of a case selects the reply."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from codex_replay.plugin.proxy.process import PROFILES, profile_in
 
 
 def marker_of(nodeid: str) -> str:
-    """Return the word by which the model recognises a case: letters and digits, the same in every run."""
+    """Return the unique word by which the scripted model recognises a case.
+
+    The word consists of letters and digits, and is equal in every run.
+    """
     return f"case-{hashlib.sha256(nodeid.encode()).hexdigest()[:12]};"
 
 
 def profile_of(item: pytest.Item, chosen: str) -> str:
-    """Return the profile in which a case runs in a run with the profile `chosen`."""
+    """Return the profile that a case uses, in a run with the profile `chosen`."""
     mark = item.get_closest_marker("proxy_profile")
     if mark is None:
         return PROFILES[1]
@@ -25,13 +28,13 @@ def profile_of(item: pytest.Item, chosen: str) -> str:
 
 
 def script_of(items: list[pytest.Item], chosen: str) -> dict[str, Any]:
-    """Return one script for all cases: the items of `@pytest.mark.model`, by the marker of the case's prompt.
+    """Return one script for all cases. The word in the prompt of a case selects the items of the case's `@pytest.mark.model`.
 
-    The turn of a case with only one turn repeats, so that a proxy that makes two model calls for one request does not take the
-    reply of the next request. The profile as-specified is an exception. There, one request leads to up to two model calls (its
-    turn and its message), and the second call gets an empty reply. After a turn with a tool call, the model sends nothing more,
-    because the next request of the client brings the output of the call. If a turn has its own `match`, the prompt must contain
-    that text as well.
+    If a case has only one turn, this turn repeats, because a proxy may make two model calls for one request. The profile
+    as-specified is an exception. In the profile as-specified, one request causes up to two model calls (sendUserTurn and
+    sendUserMessage), and the second call gets an empty reply. After a turn with a tool call, the model sends only empty replies,
+    because the client sends the output of the call in its next request. If a turn has its own `match`, the prompt must also
+    contain the text of this `match`.
     """
     turns: list[dict[str, Any]] = []
     for item in items:
@@ -53,8 +56,9 @@ def _calls(turn: Mapping[str, Any]) -> bool:
 
 
 def with_latency(script: Any, ms: float) -> dict[str, Any]:
-    """Return a script whose answers begin after a delay in milliseconds, unless a turn has its own delay; `script` may be a list
-    of turns.
+    """Return the script with a default delay of `ms` milliseconds before each answer; a turn may have its own delay.
+
+    `script` may be a list of turns.
     """
     whole = script if isinstance(script, dict) else {"turns": script}
     return {**whole, "defaults": {"first_delay_ms": ms, **whole.get("defaults", {})}}

@@ -1,4 +1,6 @@
-"""The subject of `--proxy`: the reference, a command line, the URL of a running proxy, or a `[tool.codex-replay.proxy.NAME]`."""
+"""Find the proxy that `--proxy` names: the reference, a command line, the URL of a running proxy, or a table
+`[tool.codex-replay.proxy.NAME]`.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +55,15 @@ _ROW: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class ProxySubject:
-    """A proxy under test: a command, in which `{port}`, `{codex}` and `{key}` are replaced, or, with `url`, a proxy that already
-    runs.
+    """A proxy under test.
 
-    `ready` is the path that answers once the proxy is ready, `key` the bearer token that it accepts, `env` the additions to its
-    environment, `clients` the number of clients that it can serve in parallel, `tool_calls` the markups in which it finds calls
-    in a text, `model_ms` the milliseconds after which the model answers.
+    A proxy is given either as a command, in which `{port}`, `{codex}` and `{key}` are replaced, or as the `url` of a running
+    proxy.
+
+    `ready` is a path that the proxy answers once it is ready. `key` is the bearer token that the proxy accepts. `env` has
+    additional environment variables. `clients` is the number of clients that the proxy can serve in parallel. `tool_calls` are
+    the dialects in which the proxy recognises tool calls in a text. `model_ms` is the delay of the model's answers in
+    milliseconds.
     """
 
     name: str
@@ -75,12 +80,12 @@ class ProxySubject:
 
     @property
     def able(self) -> tuple[str, ...]:
-        """The abilities of the proxy: its capabilities, and the names of its tool-call dialects."""
+        """The names of the proxy's capabilities and of its tool-call dialects."""
         return (*self.capabilities, *(dialect.id for dialect in self.tool_calls))
 
 
 def capabilities_of(path: str, body: Any) -> list[str]:
-    """Return the capabilities that a proxy needs to answer a request: its endpoint, and streaming if the body asks for it."""
+    """Return the capabilities that a proxy needs for a request: the endpoint, and streaming if the body asks for a stream."""
     endpoint = _ENDPOINTS.get(path.partition("?")[0])
     if endpoint is None:
         return []
@@ -88,7 +93,10 @@ def capabilities_of(path: str, body: Any) -> list[str]:
 
 
 def not_claimed(subject: ProxySubject, lacking: Iterable[str]) -> str:
-    """Return the reason for a skip; `lacking` are capabilities, or names of dialects of calls."""
+    """Return the reason why a case is skipped.
+
+    `lacking` are the capabilities, or the tool-call dialects, that the proxy lacks.
+    """
     names = [f"tool_calls {name}" if name in DIALECTS else name for name in lacking]
     return f"not verified: {subject.name} does not declare the capability {', '.join(names)}"
 

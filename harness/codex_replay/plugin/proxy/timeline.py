@@ -1,4 +1,4 @@
-"""Both seams of a case on one timeline: as text for people, and as the frames of its trace."""
+"""Merge the HTTP and JSON-RPC messages of a case into one timeline: a readable text, or the frames of its trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_FRAMES = 60
 
 
 def report_on(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
-    """Return the requests (at least one), the frames meanwhile and the answers, by time (ms since the first)."""
+    """Return a readable timeline of the requests, the frames and the answers; times are milliseconds since the first request."""
     start = exchanges[0].started
     lines: list[tuple[float, str]] = []
     for one in exchanges:
@@ -39,7 +39,7 @@ def report_on(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
 
 
 def proxy_frames(exchanges: Sequence[Exchange]) -> Iterator[Frame]:
-    """Yield the frames of both sides of a proxy by time, for its trace."""
+    """Yield the HTTP and JSON-RPC frames of a proxy in order of time, for its trace."""
     if not exchanges:
         return
     start = exchanges[0].started

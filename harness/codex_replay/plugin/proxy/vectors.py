@@ -1,7 +1,7 @@
-"""The public vectors of tool-call parsing: the text of a model, and the calls that a client must get. See
+"""The public test vectors for tool-call parsing. Each vector has the text of a model, and the calls that a client must get. See
 docs/tool-call-vectors.md.
 
-The vectors are lines of JSON, so that a program of any language can run them; this module reads them for our own suite.
+The vectors are lines of JSON, so that programs in any language can use them. This module reads the vectors for the proxy suite.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """One text of a model. The first of `outcomes` is the best one; the others are allowed too.
+    """One text of a model. The first value in `outcomes` is the best outcome; the others are also allowed.
 
-    `cuts` are the offsets at which the stream is cut; None means that the suite chooses the offsets. `statements` are the
-    statements of the contract that decide the outcomes.
+    `cuts` are the offsets at which the text is cut into chunks of a stream; None means that the suite chooses the offsets.
+    `statements` are the statements of the specification that decide which outcomes are allowed.
     """
 
     id: str
@@ -45,7 +45,7 @@ class Vector:
     verbatim: tuple[str | None, ...]
 
     def chunks(self, size: int) -> list[str]:
-        """Return the text in chunks: cut at the vector's own cuts, otherwise after every `size` characters; 0 means one chunk."""
+        """Return the text in chunks, cut at the vector's `cuts`, otherwise after every `size` characters; 0 means one chunk."""
         cuts = self.cuts if self.cuts is not None else range(size, len(self.text), size) if size else ()
         return [self.text[begin:end] for begin, end in pairwise((0, *cuts, len(self.text))) if begin < end]
 

@@ -17,9 +17,11 @@ Kind = Literal["valid", "known"]
 
 
 def violations(frames: Iterable[WireFrame], kind: Kind, version: str) -> list[str]:
-    """Return one sentence for each distinct fault of one kind in the messages of the proxy, its replies to the server included.
+    """Return one sentence for each distinct fault of one kind in the proxy's messages to its app-servers (requests, notifications
+    and replies).
 
-    `frames` are all frames of its app-servers since their start. Raises `BundleError` if `version` has no bundle.
+    `frames` are all frames between the proxy and its app-servers since their start. Raises `BundleError` if no schema bundle of
+    `version` is available.
     """
     checkers: dict[str, BundleChecker] = {}
     found: dict[str, None] = {}

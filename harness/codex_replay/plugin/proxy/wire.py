@@ -1,4 +1,7 @@
-"""The traffic between a proxy and its app-servers: the ledgers of the taps, one per child, merged on one timeline."""
+"""The messages between a proxy and its app-servers.
+
+A tap records the messages of each app-server in a file, the ledger; this module merges the ledgers.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,12 @@ LOOK = 0.01
 
 @dataclass(eq=False)
 class WireFrame:
-    """One line: `t` in seconds since the epoch, `child` the tap's number, `sender` "client" (the proxy) or "server".
+    """One line of JSON-RPC.
 
-    `taken` is the line as a JSON string, because the decoded line is rarely needed; `raw` and `value` are computed on demand.
+    `t` is the time in seconds since the epoch, `child` is the process id of the tap, `sender` is "client" (the proxy) or
+    "server".
+
+    `taken` is the line as an undecoded JSON string; the properties `raw` and `value` decode it when they are used.
     """
 
     t: float
@@ -60,7 +66,7 @@ class WireFrame:
 
 
 class Wire:
-    """Reads the new part of each ledger in `folder`."""
+    """Reads the new lines of each ledger in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -77,7 +83,7 @@ class Wire:
             return self._update()
 
     def until(self, come: Callable[[list[WireFrame]], bool], seconds: float, frames: list[WireFrame] | None = None) -> bool:
-        """Add new frames to `frames` (a new list by default) until `come` returns True for them.
+        """Add new frames to `frames` (default: a new list) until the function `come` returns True for these frames.
 
         Returns False after `seconds`.
         """
@@ -110,7 +116,7 @@ class Wire:
         return new
 
     def model_calls(self, marker: str) -> list[dict[str, Any]]:
-        """Return the requests with this marker that the scripted model got from all children, read from the ledgers."""
+        """Return the requests to the scripted model that contain the word `marker`, read from the ledgers of all app-servers."""
         found: list[dict[str, Any]] = []
         for path in sorted(self.folder.glob("ledger.*")):
             entries = [json.loads(line) for line in path.read_bytes().splitlines() if line]

@@ -1,8 +1,9 @@
-"""Rerun selected cases alone: in a separate pytest process, one after another.
+"""Rerun selected cases without other cases beside them: in a separate pytest process, one after another.
 
-CODEX_REPLAY_ALONE names the file for the results of the child process, one line of JSON for each case; messages are redacted
-before they are written. In the child process, fixtures do not share processes between cases: each case gets new processes
-(`is_alone`)."""
+The environment variable CODEX_REPLAY_ALONE names the file for the results of the child process. Each line is the JSON result of
+one case, without secrets. In the child process, fixtures do not share processes between cases: each case gets new processes
+(`is_alone`).
+"""
 
 from __future__ import annotations
 
@@ -35,14 +36,14 @@ _WORST = ("failed", "skipped", "passed")
 
 
 def is_alone() -> bool:
-    """Return True in the process that reruns cases alone."""
+    """Return True if this process is the child that reruns cases alone."""
     return VARIABLE in os.environ
 
 
 def run_alone(config: pytest.Config, nodeids: Iterable[str]) -> dict[str, Alone]:
-    """Rerun cases alone, in this order; return the results by node id, without cases that did not end.
+    """Rerun cases alone, in this order. Return the results by node id; cases that did not end are missing.
 
-    If this process is interrupted, it ends the child. Raises `CannotStart`.
+    If this process is interrupted, it ends the child process. Raises `CannotStart`.
     """
     with tempfile.TemporaryDirectory(prefix="codex-replay-alone-") as made:
         folder = Path(made)
@@ -74,7 +75,7 @@ def read(path: Path) -> dict[str, Alone]:
 
 
 class Results:
-    """Write the results of the child process: one result for each case, when the case has ended."""
+    """In the child process, write the result of each case when the case has ended."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -83,7 +84,7 @@ class Results:
         threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record one phase of a case."""
+        """Record the result of one phase (set-up, call or teardown) of a case."""
         phases = self._phases.setdefault(report.nodeid, [])
         phases.append(report)
         if report.when == "teardown":

@@ -1,13 +1,17 @@
-"""`--baseline FILE`: the checks that are known to fail. Only a change of these results makes the run fail.
+"""The option `--baseline FILE`: a list of the checks that are known to fail.
 
 A listed failure passes (as pytest's xfail). If all cases of a listed check ran and pass, its line is stale and fails the run,
 because a baseline that only grows hides new failures. A line that matches no collected check is a usage error, unless the run
 is limited to named modules or cases: then the list may have other entries. `baseline_file` has the format.
 
-Before the run fails, each changed case is rerun alone (see `alone`). A failed case that then passes is reported as racy and
-does not fail the run; a case that fails again fails the run. A line that is marked racy may pass. If the case of such a line
-fails, the case is rerun as often as its failure rate demands, and must pass once. `--update-baseline` writes the file again from
-the failures, one entry for each cause; existing reasons are kept.
+A listed failure does not fail the run, like an `xfail` of pytest. If all cases of a listed check pass, the line is stale and
+fails the run, because stale lines would hide later failures. A line that matches no collected check is a usage error, except in a
+run of named modules or cases. The module `baseline_file` describes the format of the file.
+
+Before the run fails, each changed case is rerun alone (see `alone`). If a new failure passes when it is rerun, the case is
+reported as racy and does not fail the run. If the case fails again, the run fails. The cases of a line that is marked racy may
+pass or fail. A failed racy case is rerun several times, depending on its failure rate, and must pass once. `--update-baseline`
+replaces the file with the failures of the run, one entry for each cause, and keeps existing reasons.
 """
 
 from __future__ import annotations
@@ -44,30 +48,36 @@ REFUSED = "codex_replay_refused"
 
 
 def _some(checks: list[str]) -> str:
-    """Return the names of checks for a sentence: the first few, and the number of the others."""
+    """Return a list of checks for a sentence: the names of the first few checks, and the number of the others."""
     listed = ", ".join(map(repr, checks[:_LISTED]))
     return listed if len(checks) <= _LISTED else f"{listed} and {len(checks) - _LISTED} more"
 
 
 def _a_part(config: pytest.Config) -> bool:
-    """Return True if modules or cases were selected by name; then the entries of unselected cases are ignored."""
+    """Return True if the user selected modules or cases by name; the baseline entries of other cases are then ignored."""
     return any(word.partition("::")[0].endswith(".py") for word in config.args)
 
 
 def _selected(config: pytest.Config) -> bool:
-    """Return True if the run covers only selected cases. Such a run is not a gate, so an entry may lack its reason."""
+    """Return True if the run contains only a selection of the cases.
+
+    In a run of selected cases, a baseline entry may lack its reason.
+    """
     option = config.option
     return _a_part(config) or bool(getattr(option, "keyword", "") or getattr(option, "markexpr", ""))
 
 
 def _looked_at(config: pytest.Config) -> bool:
-    """Return True if every argument is the node id of a case: the user then wants to see the failures of these cases."""
+    """Return True if every argument is the node id of a case.
+
+    A user who names single cases wants to see their failures, even known failures.
+    """
     words = [str(word) for word in config.args]
     return bool(words) and all("::" in word for word in words)
 
 
 def names_of(item: pytest.Item) -> list[str]:
-    """Return the names by which a baseline may refer to a case, the shortest first."""
+    """Return the names that a baseline may use for a case, the shortest name first."""
     from codex_replay.plugin.base.naming import case_name
 
     found = []
@@ -84,7 +94,7 @@ def names_of(item: pytest.Item) -> list[str]:
 def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> None:
     """End the run with a usage error before its first case.
 
-    A worker of pytest-xdist runs no cases; the controller reports the error.
+    A worker of pytest-xdist only stops without running cases, because the controller reports the error.
     """
     output = getattr(config, "workeroutput", None)
     if output is None:
@@ -95,14 +105,14 @@ def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> No
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """End the run if a worker of pytest-xdist reports that it must end."""
+    """End the run if a worker of pytest-xdist reports a usage error."""
     found = getattr(node, "workeroutput", {}).get(REFUSED)
     if found:
         raise pytest.UsageError(found)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the baseline before anything is collected."""
+    """Read the baseline file before pytest collects cases."""
     if is_alone():
         config.pluginmanager.register(Results(config), "codex-replay-alone")
     path, update = settings_of(config).baseline, bool(config.getoption("update_baseline"))
@@ -128,14 +138,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if unexplained and not update and not _selected(config):
         have = "has" if len(unexplained) == 1 else "have"
         raise pytest.UsageError(
-            f"--baseline {path}: {_some(unexplained)} {have} no reason yet; write it in place of {UNEXPLAINED!r}."
+            f"--baseline {path}: {_some(unexplained)} {have} no reason yet; write the reason in place of {UNEXPLAINED!r}."
         )
     gate = Gate(path, lines, update, _selected(config), shard_of(config) is not None)
     config.pluginmanager.register(gate, "codex-replay-baseline-gate")
 
 
 class Gate:
-    """Apply a baseline to a run. With pytest-xdist the workers apply it to their cases, and the controller to all of them."""
+    """Apply a baseline to a run.
+
+    With pytest-xdist, each worker applies the baseline to its cases, and the controller applies it to all cases.
+    """
 
     def __init__(self, path: Path, lines: list[Line], update: bool, partial: bool = False, sharded: bool = False) -> None:
         """`partial` is True if the run has only selected cases, `sharded` if it has only those of a shard."""
@@ -171,7 +184,7 @@ class Gate:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Find the lines of the baseline for every case, even for cases that are deselected later."""
+        """Find the baseline lines for every case, even for cases that are deselected later."""
         for item in items:
             self._note(item)
         self._totals = Counter(i for found in self._of.values() for i in found)
@@ -186,7 +199,7 @@ class Gate:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let a listed failure pass. If a listed check has only one case and this case passes, fail it."""
+        """Let a listed failure pass. If a baseline line has only one case and this case passes, fail the case."""
         report = yield
         mine = self._of.get(item.nodeid, [])
         if mine and report.skipped:
@@ -216,7 +229,7 @@ class Gate:
         return sum(number in found for found in self._of.values()) == 1
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect the verdicts, in the process that ends the run."""
+        """Collect the result of each case, in the main process of the run."""
         for name, value in report.user_properties:
             if name == SKIPPED and isinstance(value, list) and UNCLAIMED in dict(report.user_properties):
                 self._skipped.update(int(number) for number, _ in value)
@@ -230,9 +243,7 @@ class Gate:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """After the last case, run the changed cases again, early enough that pytest and all plugins see the final exit
-        status.
-        """
+        """After the last case, rerun the changed cases, before pytest and the other plugins read the exit status."""
         result = yield
         if not hasattr(session.config, "workerinput"):
             self.changes = plan(self.lines, self.seen, self._stale(), self.update)
@@ -243,7 +254,7 @@ class Gate:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Compare the results with the baseline, or write the baseline file."""
+        """Compare the results with the baseline; with `--update-baseline`, write the file instead."""
         if hasattr(session.config, "workerinput") or exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
         if self.update:
@@ -269,7 +280,7 @@ class Gate:
         return [i for i, line in enumerate(self.lines) if line.racy is None and self._passes(i)]
 
     def _run_again(self, session: pytest.Session) -> None:
-        """Rerun the changed cases alone, and print their results."""
+        """Rerun the cases whose result differs from the baseline, and print the new results."""
         out = session.config.pluginmanager.get_plugin("terminalreporter")
         if not self.changes:
             return
@@ -291,7 +302,7 @@ class Gate:
             self.unchecked = f"The changes were not rerun alone: {error}"
 
     def _judge(self, session: pytest.Session) -> None:
-        """Give the rerun cases their final verdict."""
+        """Set the final result of the rerun cases."""
         for change in self.changes:
             if not change.alone:
                 continue
@@ -308,7 +319,7 @@ class Gate:
                     verdict.judge_again(change.nodeid, "failed" if worse else "known", message, racy)
 
     def _move(self, session: pytest.Session, change: Change, old: str, new: str) -> int:
-        """Move the reports of a case to another list of pytest's terminal reports; return how many."""
+        """Move the reports of a case to another list of pytest's terminal reports; return the number of moved reports."""
         out = session.config.pluginmanager.get_plugin("terminalreporter")
         reports = self._failed.get(change.nodeid, [])
         for report in reports:
@@ -358,7 +369,7 @@ class Gate:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
     def pytest_terminal_summary_first(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
-        """Leave known failures out of pytest's own list, unless -v asks for them: `baseline` counts them in one line."""
+        """Without `-v`, leave known failures out of pytest's list of failures; one line below the list counts them."""
         stats = terminalreporter.stats
         everything = stats.get("xfailed", [])
         if terminalreporter.verbosity <= 0 and everything:
@@ -370,7 +381,7 @@ class Gate:
                 stats["xfailed"] = everything
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
-        """Report the results of the baseline, and the known failures of cases that were named by their node ids."""
+        """Print how the results compare with the baseline, and the known failures of cases that the user named by node id."""
         out = terminalreporter
         if exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
@@ -383,7 +394,9 @@ class Gate:
                     out.write_line(content)
         out.section("baseline")
         if self.stopped:
-            out.write_line(f"{self.path} was not updated: the run stopped early. Add --no-early-stop to update it.", red=True)
+            out.write_line(
+                f"{self.path} was not updated: the run stopped early. Add --no-early-stop to update the baseline.", red=True
+            )
         elif self.update:
             for line in self._written():
                 out.write_line(line)

@@ -1,4 +1,8 @@
-"""The file format of `--baseline`: a list of known failures, each with its reason.
+"""The file format for `--baseline FILE`: a list of known failures, each with its reason.
+
+This module is pure: it converts text to values, and values to text.
+
+Example:
 
     - check: message-limit            # the id of a check, one case of it (id[parameter]), suite/module/case, or a glob (* and ?)
       reason: the limit is not passed on yet
@@ -8,8 +12,6 @@
     - check: many-clients*
       reason: depends on the load of the machine
       racy: 1/20                      # fails in about 1 of 20 runs
-
-Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ _ONE_IN = 100
 
 
 class BadBaseline(ValueError):
-    """The file cannot be used; the text is a sentence."""
+    """The baseline file cannot be used; the text of the exception is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The failure rate of a racy case: `failures` of `runs` runs."""
+    """The failure rate of a racy case: the case fails in about `failures` of `runs` runs."""
 
     failures: int
     runs: int
@@ -44,7 +46,7 @@ class Rate:
 
     @property
     def tries(self) -> int:
-        """Return how often a failed case is rerun alone before it counts as broken; 0 if half or more of its runs fail."""
+        """Return how often a failed case is rerun before it counts as broken; 0 if half or more of its runs fail."""
         if 2 * self.failures > self.runs:
             return 0
         tries = 1
@@ -55,7 +57,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One check of a baseline. The checks of one entry have the same `entry` (the index of the entry) and the same reason."""
+    """One check of a baseline. The lines of one entry of the file have the same `entry` (its index) and the same reason."""
 
     check: str
     reason: str
@@ -111,7 +113,7 @@ def _rate(given: Any, where: str) -> Rate:
 
 
 def one_line(line: Line) -> str:
-    """Return a line as it can be pasted into a file."""
+    """Return the text of a line, ready to be pasted into a baseline file."""
     import yaml
 
     row = {"check": line.check, "reason": line.reason, **({"racy": str(line.racy)} if line.racy is not None else {})}
@@ -119,7 +121,7 @@ def one_line(line: Line) -> str:
 
 
 def render(lines: Sequence[Line]) -> str:
-    """Return the text of a file with these lines; lines of one entry are together."""
+    """Return the text of a baseline file with these lines; lines of the same entry form one entry of the file."""
     entries: dict[int, list[Line]] = {}
     for line in lines:
         entries.setdefault(line.entry, []).append(line)

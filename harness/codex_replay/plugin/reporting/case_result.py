@@ -1,6 +1,6 @@
-"""Additions to pytest's report on one phase of a case, made in the process that runs the case.
+"""Add data to pytest's report on one phase (set-up, call or teardown) of a case, in the process that runs the case.
 
-pytest-xdist sends the result from the worker to the controller as JSON, as a user property of the report."""
+The plugin pytest-xdist sends the result from the worker to the controller as JSON, as a user property of the report."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PROPERTY = "codex-replay"
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The result of one phase of a case.
+    """The result of one phase (set-up, call or teardown) of a case.
 
-    `role` is the role of the subject, None if the suite determines the role. `title` and `spec` are known in the set-up phase.
-    `recorded` are the paths of the written cassettes; `shown` is the protocol coverage of a passed case (`coverage.seen`);
-    `compared` is the expected and the actual value, as text, if a comparison failed.
+    `role` is the role of the program under test, or None if the suite determines the role. `title` and `spec` are set in the
+    set-up phase only. `recorded` are the paths of the written cassettes. `shown` is the protocol coverage of a passed case (see
+    `coverage.seen`). If a comparison failed, `compared` has the expected and the actual value as text.
     """
 
     name: CaseName
@@ -46,9 +46,9 @@ class CaseResult:
 
     @classmethod
     def of(cls, report: pytest.TestReport) -> CaseResult | None:
-        """Return the result that is attached to a report.
+        """Return the `CaseResult` that is attached to a report of pytest.
 
-        None for a report that belongs to no case, and for the report of a worker that died.
+        Returns None for a report that belongs to no case, and for the report on a worker that died.
         """
         message = dict(report.user_properties).get(PROPERTY)
         if not isinstance(message, dict):

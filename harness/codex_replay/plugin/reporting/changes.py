@@ -1,12 +1,15 @@
-"""The changes of a run against its baseline, and the results of rerunning the changed cases alone.
+"""Find the cases whose result differs from the baseline, and judge them again after they were rerun alone.
+
+All functions are pure: they take cases and return sentences. The argument of `rerun` is a function that runs the cases.
+
+The kinds of such cases:
 
     | kind | the case | red if |
     |---|---|---|
     | new | failed, and no line lists it | it fails again alone |
     | racy | failed, and a line marks it racy | it fails every time that it is run alone (`Rate.tries`) |
     | stale | passed, and its line lists a failure | it passes again alone |
-
-Pure functions: cases in, sentences out. The argument of `rerun` is a function that runs the cases."""
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ _NO_RESULT: Alone = {"outcome": "skipped", "seconds": 0.0, "message": "The rerun
 
 @dataclass
 class Change:
-    """One changed case: `check` is its name in a baseline; `line` is the index of its entry, None if it has no entry."""
+    """One case whose result differs from the baseline.
+
+    `check` is the name of the case in a baseline. `line` is the index of its baseline line, or None.
+    """
 
     nodeid: str
     check: str
@@ -42,17 +48,17 @@ class Change:
 
     @property
     def tries(self) -> int:
-        """The maximum number of reruns of a case."""
+        """The maximum number of reruns for this case."""
         return self.rate.tries if self.kind == "racy" else 1
 
     @property
     def confirmed(self) -> bool:
-        """Return True if each rerun of the case alone had the same result as the run itself."""
+        """Return True if each rerun of the case had the same result as the original run."""
         other = "failed" if self.kind == "stale" else "passed"
         return all(result["outcome"] != other for result in self.alone)
 
     def sentence(self, path: object) -> str:
-        """Return a sentence on the result and the next step; `path` is the file of the baseline."""
+        """Return a sentence about the result and the next step; `path` is the baseline file."""
         failed = sum(result["outcome"] == "failed" for result in self.alone) + (self.kind != "stale")
         of = f"{failed} of {plural(1 + len(self.alone), 'run')}"
         name = repr(self.check)
@@ -77,10 +83,12 @@ class Change:
 def plan(
     lines: Sequence[Line], seen: Mapping[str, tuple[bool, list[str], list[int]]], stale: Iterable[int], update: bool = False
 ) -> list[Change]:
-    """Return the changes of a run. `seen` has for each case whether it failed, its names and its lines; `stale` are the stale
-    lines.
+    """Return the cases of a run whose result differs from the baseline.
 
-    If the run writes the baseline (`update`), only the new failures count.
+    `seen` has for each case: True if it failed, its names, and the indexes of its baseline lines. `stale` are the indexes of the
+    stale lines.
+
+    With `update`, the run writes the baseline, and only new failures count.
     """
     passed_lines = set() if update else set(stale)
     names = Counter(name for _, of, _ in seen.values() for name in of)
@@ -99,7 +107,10 @@ def plan(
 
 
 def rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Alone]]) -> None:
-    """Rerun the changed cases alone, as often as needed; `run` runs cases by their node ids, and returns their results."""
+    """Rerun the changed cases as often as needed.
+
+    `run` is a function that takes node ids, runs these cases, and returns their results.
+    """
     for number in range(max((change.tries for change in changes), default=0)):
         chosen = [change for change in changes if number < change.tries and (number == 0 or change.confirmed)]
         if not chosen:
@@ -110,7 +121,7 @@ def rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Alo
 
 
 def headline(changes: Sequence[Change]) -> str:
-    """Return the counts of changes."""
+    """Return the number of changes of each kind as text."""
     words = {"new": "new failure", "racy": "racy failure", "stale": "stale case"}
     counts = [(sum(change.kind == kind for change in changes), word) for kind, word in words.items()]
     return ", ".join(plural(count, word) for count, word in counts if count)

@@ -1,4 +1,4 @@
-"""Collect the results of a run's cases, in the process that ends the run: verdict, coverage, report."""
+"""Collect the results of all cases in the main process of the run, for the verdict, the coverage and the report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INTERRUPTED = pytest.ExitCode.INTERRUPTED
 
 
 class Collector:
-    """A pytest plugin that collects the verdict, in the process that prints the verdict (with pytest-xdist, the controller)."""
+    """A pytest plugin that collects the verdict, in the main process of the run (with pytest-xdist, the controller)."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -47,16 +47,16 @@ class Collector:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Send the folder of the traces to a worker of pytest-xdist.
+        """Send the path of the folder for traces to a worker of pytest-xdist.
 
-        Keep the worker's process id, so that this process can end the worker.
+        Remember the process id of the worker, so that this process can end the worker.
         """
         self._workers.append(node.gateway._rinfo().pid)
         if self.session.tells:
             node.workerinput[TRACES] = str(self.session.need_spool().folder)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count a module of a suite that cannot be collected as a failure, because its cases were not verified."""
+        """If a module of a suite cannot be collected, count this as a failure, because its cases were not verified."""
         path = Path(report.nodeid.partition("::")[0])
         if report.failed and "suites" in path.parts[:-1]:
             result = CaseResult(name_of_node(f"{path}::(collection)", self.session.root))
@@ -71,7 +71,7 @@ class Collector:
             self._guard()
 
     def _guard(self) -> None:
-        """Redact and escape what pytest prints from now on."""
+        """From now on, redact secrets and escape control characters in all output of pytest."""
         out = self.session.config.pluginmanager.get_plugin("terminalreporter")
         if out is not None and self._redactor is None:
             from codex_replay.plugin.reporting.terminal import guard  # with the redactor: the workers need no guard
@@ -79,7 +79,7 @@ class Collector:
             self._redactor = guard(out)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record one phase of a case."""
+        """Record the result of one phase (set-up, call or teardown) of a case."""
         verdict = self.session.verdict
         result = CaseResult.of(report)
         if result is None:
@@ -110,8 +110,10 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Keep the session, which knows the exit status of the run; workers are started with blocked signals, until they can
-        handle them."""
+        """Remember the pytest session, which has the exit status of the run.
+
+        Workers are started with blocked signals, until they can handle signals.
+        """
         self.run = session
         if self._answers:
             self._signals.install(self._waits)
@@ -119,15 +121,15 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Unblock the signals: from now on, pytest ends an interrupted run like any other run."""
+        """Unblock the signals, because from now on pytest can end an interrupted run with a report."""
         if self._answers:
             unblock()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note the interrupt, because a second one may come before pytest has set the exit status of the first. End the workers.
+        """Note the interrupt, because a second interrupt may come before pytest has set the exit status for the first one.
 
-        pytest-xdist ends a run that stops early with a subclass of `KeyboardInterrupt`, after its workers have ended.
+        End the workers after an interrupt, but not after an early stop: then pytest-xdist has already ended the workers.
         """
         excinfo.traceback = excinfo.traceback.filter(_has_line)
         if self.session.verdict.stopped_early and type(excinfo.value) is not KeyboardInterrupt:
@@ -139,9 +141,7 @@ class Collector:
 
     @property
     def _asked(self) -> bool:
-        """Return True if `codex-replay run` or `--report` asked for a report; otherwise a run without cases is not a suite
-        run.
-        """
+        """Return True if `codex-replay run` or `--report` asked for a report, even for a run without cases."""
         return self._waits or self.session.settings.report is not None
 
     @pytest.hookimpl(trylast=True)
@@ -164,14 +164,14 @@ class Collector:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
-        """Print the summary below all other output of pytest and plugins, even if one of them fails."""
+        """Print the summary below all other output of pytest and its plugins, even if a plugin fails."""
         try:
             return (yield)
         finally:
             self._summarise(terminalreporter)
 
     def _summarise(self, out: pytest.TerminalReporter) -> None:
-        """Print the verdict table, write the report and print its path; do this only once."""
+        """Print the verdict table, write the report and print the path of the report; a second call does nothing."""
         verdict = self.session.verdict
         if self._summarised or not (verdict.cases or (verdict.interrupted and self._asked)):
             return
@@ -195,9 +195,9 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True, specname="pytest_unconfigure")
     def pytest_unconfigure_first(self, config: pytest.Config) -> None:
-        """Write the report if pytest has not called the summary because a plugin, or pytest itself, failed at the end of the run.
+        """Write the report if pytest has not printed the summary, because a plugin or pytest itself failed at the end of the run.
 
-        If warnings are errors, a plugin that only warns also fails.
+        With pytest's option `-W error`, even a plugin that only warns fails in this way.
         """
         out = config.pluginmanager.get_plugin("terminalreporter")
         if out is not None and not self._summarised and self.run is not None:
@@ -206,7 +206,7 @@ class Collector:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Under `codex-replay run`, print the verdict and the report last, below pytest's own closing line."""
+        """In `codex-replay run`, print the verdict and the path of the report last, below pytest's closing line."""
         out = config.pluginmanager.get_plugin("terminalreporter")
         if out is None:
             return
@@ -231,7 +231,7 @@ class Collector:
             self._last = None
 
     def _write(self, out: pytest.TerminalReporter) -> str:
-        """Write the report; return its path, or the reason why it could not be written."""
+        """Write the report; return its path, or the reason why writing failed."""
         from codex_replay.plugin.reporting.report import Reporter
 
         folder = self.session.report_folder
@@ -259,7 +259,7 @@ def _details(report: pytest.TestReport) -> str:
 
 
 def _has_line(entry: Any) -> bool:
-    """Return False for an entry of a traceback that pytest cannot show: a signal may come in an instruction without a line."""
+    """Return False for a traceback entry without a line number, which pytest cannot show; a signal can cause such an entry."""
     try:
         return isinstance(entry.lineno, int)
     except TypeError:  # pytest subtracts 1 from the line

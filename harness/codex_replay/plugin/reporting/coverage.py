@@ -1,9 +1,13 @@
-"""Measure how much of the protocol a run covers: methods, events and enumerated values, each with the first case that showed it.
+"""Measure how much of the protocol a run covers.
 
-Strategy. The bundle lists the items to cover. The version has two tables. `coverage.json` names the places of enumerated values
-in frames. `unreachable.json` lists the items that cannot be reached offline, with the reasons. `seen` reads the frames of one
-connection and returns plain strings, so that a worker process can send them. `Coverage` adds up these strings, but only for cases
-that passed. Therefore every covered item was really sent or answered, in a valid frame. This module does not depend on pytest.
+An item (a method, an event or an enumerated value) is covered if a frame of a passed case contains it.
+
+Strategy. The schema bundle of a Codex version lists the items to cover. Each Codex version has two tables for the coverage:
+`coverage.json` and `unreachable.json`. `coverage.json` lists the paths at which frames contain enumerated values.
+`unreachable.json` lists the items that no offline run can cover, with the reasons. The function `seen` reads the frames of one
+connection and returns plain strings, which a worker process can send. The class `Coverage` adds up the strings of all passed
+cases. Only frames of passed cases count, so each covered item was sent or answered in a valid frame. This module does not depend
+on pytest.
 """
 
 from __future__ import annotations
@@ -30,8 +34,11 @@ NAMED = 40
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """One item to cover. `case` is the first case that showed it ("" for none); `refused` is True if no case got a result for
-    it."""
+    """One item to cover.
+
+    `case` is the first case that covered the item ("" for none). `refused` is True if every case got an error instead of a
+    result.
+    """
 
     kind: str
     name: str
@@ -48,12 +55,12 @@ class Coverage:
     _first: dict[str, str] = field(default_factory=dict)
 
     def add(self, case: str, seen: Iterable[str]) -> None:
-        """Add the coverage of a passed case."""
+        """Add the items that a passed case covers."""
         for each in seen:
             self._first.setdefault(each, case)
 
     def sights(self) -> list[Sight]:
-        """Return all items in the bundle's order, each with the case that showed it, or with the reason why no case did."""
+        """Return all items in the bundle's order, each with the case that covers the item, or the reason why no case does."""
         reasons = data_tables.load("unreachable", self.version)["reasons"]
         found = []
         for sort, names in everything(self.version).items():
@@ -83,7 +90,10 @@ class Coverage:
         return [*lines, *(["not seen:", *missing] if missing else [])]
 
     def report(self) -> dict[str, Any]:
-        """Return the coverage for report.json: kind -> name -> {"case", "refused" (if so), "reason" (if not seen)}."""
+        """Return the coverage for report.json, by kind and name.
+
+        Each value has the keys "case", "refused" (only if True) and "reason" (without a case, or if refused).
+        """
         found: dict[str, Any] = {}
         for sight in self.sights():
             message: dict[str, Any] = {"case": sight.case or None}
@@ -95,7 +105,7 @@ class Coverage:
         return found
 
     def markdown(self) -> str:
-        """Return the page with the whole table: each item with its case, or with the reason why it is missing."""
+        """Return the Markdown page with the whole table: each item with its case, or with the reason why no case covers it."""
         lines = []
         for sort, sights in _by_kind(self.sights()).items():
             count = sum(bool(sight.case) for sight in sights)
@@ -120,7 +130,7 @@ def _by_kind(sights: list[Sight]) -> dict[str, list[Sight]]:
 
 
 def everything(version: str) -> dict[str, tuple[str, ...]]:
-    """Return kind -> names of all items of a Codex version: methods, events, and each enumerated type in the table."""
+    """Return the names of all items of a Codex version, by kind: methods, events, and each enumerated type in the table."""
     known = bundle.load(version)
     found = {
         "client method": known.methods("client-request"),
@@ -136,7 +146,7 @@ def everything(version: str) -> dict[str, tuple[str, ...]]:
 
 
 def values_of(known: bundle.Bundle, name: str, tag: str = "type") -> tuple[str, ...]:
-    """Return the values of an enumerated type, or the tags of a union, in the bundle's order.
+    """Return the values of an enumerated type, or the tags of a union type, in the order of the bundle.
 
     Raises `BundleError` if the bundle has no such type, or if the type has no enumerated values.
     """
@@ -164,8 +174,10 @@ def snake(name: str) -> str:
 
 
 def seen(frames: Iterable[Frame], version: str = versions.DEFAULT) -> set[str]:
-    """Return the coverage of the rpc frames of one connection, as `kind: name`; `... answered` for a client method with a
-    result."""
+    """Return the items that the JSON-RPC frames of one connection cover, as `kind: name`.
+
+    A client method with a result adds `... answered`.
+    """
     rows = data_tables.load("coverage", version)["enums"]
     places: dict[str, list[tuple[str, str, str]]] = {}
     for row in rows:
@@ -198,7 +210,7 @@ def seen(frames: Iterable[Frame], version: str = versions.DEFAULT) -> set[str]:
 
 
 def _as_counted(sight: str) -> str:
-    """Rename the kinds of the bundle: requests are counted as client methods, and events are counted separately."""
+    """Return the coverage kind of a message: requests count as client methods, and events have their own kind."""
     if sight.startswith("client request: "):
         return "client method: " + sight.removeprefix("client request: ")
     if sight.startswith("server notification: codex/event/"):
@@ -207,7 +219,7 @@ def _as_counted(sight: str) -> str:
 
 
 def _names(value: Any, tag: str) -> list[str]:
-    """Return the names of an enumerated value, or the tags of a member of a union."""
+    """Return the names that a value covers: an enumerated value itself, or the tags of a union member."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict) and isinstance(value.get(tag), str):
@@ -219,7 +231,7 @@ _STEP = re.compile(r"(?P<key>[^\[\]]*)(?:\[(?P<member>\w+)=(?P<wanted>\w+)\])?")
 
 
 def at(value: Any, path: list[str]) -> Iterator[Any]:
-    """Yield the values at a path (the table's `about` describes paths)."""
+    """Yield the values at a path; the member `about` of the table describes the form of paths."""
     if not path:
         yield value
         return

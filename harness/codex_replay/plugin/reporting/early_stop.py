@@ -5,8 +5,9 @@ own or a dead worker, the run does not stop early. A passed case that expects a 
 always fails passes such a case. A run also continues if fewer than `FAILURES` cases are left. Some of the failures may have other
 causes: each worker begins in another part of the suite, where the same mistake fails with another message.
 
-The controller of pytest-xdist decides whether the run stops. The workers of pytest-xdist do not read messages between two cases.
-The controller therefore puts a file into the folder of the traces, and each worker looks for this file after each case.
+The controller of pytest-xdist decides whether the run stops. Workers of pytest-xdist read no messages from the controller between
+two cases. To stop the workers of pytest-xdist, the controller creates a stop file in the folder of the traces. Each worker looks
+for this file after each case.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ STOP = "stop"
 
 
 class EarlyStop:
-    """A pytest plugin that watches the first cases, in the process that ends the run."""
+    """A pytest plugin that watches the results of the first cases, in the main process of the run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -49,7 +50,7 @@ class EarlyStop:
         self._failed: set[str] = set()
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Keep the session, because it ends the run."""
+        """Remember the pytest session; this plugin can end the run only through the session."""
         self._run = session
 
     @pytest.hookimpl(trylast=True)
@@ -64,7 +65,7 @@ class EarlyStop:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record one phase of a case; its first failure counts."""
+        """Record the result of one phase of a case; the first failure of a case counts."""
         if not self._watching or not self._session.tells:
             return
         result = CaseResult.of(report)
@@ -101,7 +102,7 @@ class EarlyStop:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """End with the status of a failed run; pytest-xdist ends as if it had been interrupted."""
+        """End the run with the exit status of a failed run; without this, pytest-xdist would exit like an interrupted run."""
         if self._session.verdict.stopped_early and session.exitstatus == pytest.ExitCode.INTERRUPTED:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -114,10 +115,10 @@ class WorkerStop:
         self._run: pytest.Session | None = None
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Keep the session, because it ends the worker."""
+        """Remember the pytest session; this plugin can end the worker only through the session."""
         self._run = session
 
     def pytest_runtest_logfinish(self) -> None:
-        """After each case, look for the file that stops the run."""
+        """After each case, look for the stop file, which ends the run."""
         if self._run is not None and self._file.exists():
             self._run.shouldfail = "stopped early"

@@ -1,8 +1,9 @@
-"""Print only the first failure of each check in full at the terminal, and count the other failures.
+"""At the terminal, print only the first failure of each check in full, and count the other failures.
 
-A proxy that uses other methods than its profile fails eight hundred cases, each with forty frames. Nobody can read eight
-megabytes of failures, and a CI system truncates such an output. The report contains all details of every case, even the details
-that are not printed."""
+A proxy with a wrong profile, for example, fails eight hundred cases, and each failure quotes forty frames. Nobody can read eight
+megabytes of failures, and a CI system truncates an output of this size. The report contains the details of every failure, even of
+failures that are not printed.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _KINDS = ("error", "failed")
 
 
 class FailureLimit:
-    """A pytest plugin that hides the failures not to be printed in full. pytest prints failures before it calls other plugins."""
+    """A pytest plugin that removes failures from pytest's list before pytest prints them in full."""
 
     def __init__(self, config: pytest.Config, session: Session) -> None:
         self._verdict = session.verdict
@@ -37,7 +38,7 @@ class FailureLimit:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
-        """Choose the failures before anything is printed; with -v, all of them are printed in full."""
+        """Before anything is printed, choose the failures to print in full; with -v, choose all failures."""
         stats = terminalreporter.stats
         checks = [check for kind in _KINDS for report in stats.get(kind, ()) if (check := self._check(report)) is not None]
         if self._verdict.stopped_early:
@@ -49,7 +50,7 @@ class FailureLimit:
         return (yield)
 
     def _check(self, report: Any) -> str | None:
-        """Return the check that a report belongs to; None if the report belongs to no case of a suite."""
+        """Return the check that a report of pytest belongs to, or None if the report belongs to no case of a suite."""
         case = self._verdict.case_of(getattr(report, "nodeid", ""))
         if case is None:
             return None
@@ -65,18 +66,18 @@ class FailureLimit:
         return False
 
     def between(self, out: pytest.TerminalReporter) -> None:
-        """Put the hidden failures back into pytest's list, one line per case, and print their number."""
+        """Put the hidden failures back into pytest's list for the short summary, and print their number."""
         out.stats.update(self._kept_back)
         if not self._more:
             return
         out.section(f"{plural(sum(self._more.values()), 'failure')} more")
         for check, number in sorted(self._more.items()):
             out.write_line(f"{number:5}  {check}" + (", as above" if check in self._told else ""))
-        out.write_line("The report shows these failures in full, each with its rerun command.")
+        out.write_line("The report shows these failures in full, each with the command that reruns it.")
 
 
 class _Between:
-    """A plugin whose hook runs after pytest has printed the failures and before pytest lists them."""
+    """A plugin with a hook that runs after pytest has printed the failures, and before pytest prints its short summary."""
 
     def __init__(self, limit: FailureLimit) -> None:
         self._limit = limit

@@ -1,7 +1,10 @@
-"""Write the first sentence of pytest's report on a case: it describes the failure, or the reason why the case was skipped.
+"""Write the first sentence of pytest's report on a case.
 
-An assertion without a text would be shown as `assert '' == 'Two.'`. In a case of a suite, the title of the case comes first,
-because the title states the requirement."""
+The sentence describes the failure, or the reason why the case was skipped.
+
+Without this module, pytest would report an assertion without a message as `assert '' == 'Two.'`. For a case of a suite, the first
+sentence is the title of the case, because the title states the requirement.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ LONGEST_VALUE, BEFORE = 160, 40
 
 
 def required(text: str, title: str, compared: tuple[Any, Any] | None) -> str | None:
-    """Return the sentence for an assertion error with this `text`; None if the assertion of the case has a text of its own.
+    """Return the sentence for an assertion error with this `text`, or None if the assertion already has a message.
 
-    `title` is the title of the case; `compared` has the expected and the actual value, if the assertion compared two values.
+    `title` is the title of the case. If the assertion compared two values, `compared` has the expected and the actual value.
     """
     line = text.partition("\n")[0]
     if not line.startswith("assert "):
@@ -37,7 +40,7 @@ def required(text: str, title: str, compared: tuple[Any, Any] | None) -> str | N
 
 
 def explain(report: pytest.TestReport, error: BaseException, title: str, compared: tuple[Any, Any] | None) -> None:
-    """If an assertion has no text of its own, put a sentence on the failure before pytest's text."""
+    """If an assertion has no message, put a sentence about the failure before pytest's text."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is None or type(error) is not AssertionError:
         return

@@ -1,7 +1,8 @@
-"""Store the result and the trace of each phase of a case, in the process that runs the case.
+"""Store the result and the trace of each phase (set-up, call, teardown) of a case, in the process that runs the case.
 
-A trace goes to the spool and not into pytest's own reports, so a worker that dies loses only one case. An error in the collection
-of a trace must not change a verdict: the report then contains a sentence instead of the trace."""
+A trace is written to a file in the spool folder, and not into pytest's reports, so a worker that dies loses only one trace. An
+error while a trace is collected must not change a verdict. The report then contains a sentence instead of the trace.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def phase_result(
 
 
 def keep_trace(session: Session, item: Any, report: pytest.TestReport) -> None:
-    """Put the trace of a case that passed or failed into the spool, unless the run writes no report."""
+    """Write the trace of a passed or failed case to the spool folder, unless the run writes no report."""
     source = item.stash.get(TRACE_SOURCE, None)
     if source is None or not session.tells or not (report.failed or (report.when == "call" and report.passed)):
         return
@@ -63,7 +64,9 @@ def keep_trace(session: Session, item: Any, report: pytest.TestReport) -> None:
 
 
 def _side(value: object) -> str:
-    """Return one side of a comparison as text: JSON if possible, so that the report can align the two sides."""
+    """Return the expected or the actual value of a comparison as text: as JSON if possible, so that the report can align both
+    values.
+    """
     try:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=describe)
     except (TypeError, ValueError, RecursionError):

@@ -1,6 +1,8 @@
-"""Write the report of a run from the collected verdicts and from the traces in the spool.
+"""Write the report of a run from the results of its cases and from the traces in the spool folder.
 
-The whole report is redacted here, as one JSON value, before any file is written; traces are redacted when they are collected."""
+This module redacts the whole report, as one JSON value, before it writes a file. Traces were already redacted when they were
+collected.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ DEEPEST = 100
 
 
 def machine_paths() -> dict[str, str]:
-    """Return the folders of this machine that reveal the user, and their replacements."""
+    """Return the folders of this machine whose names may reveal the user, and their replacements."""
     root = Path(tempfile.gettempdir())
     from getpass import getuser
 
@@ -44,7 +46,10 @@ def machine_paths() -> dict[str, str]:
 
 
 def taken_in(path: Path) -> dict[str, Any] | None:
-    """Return the saved output of a command in the report folder; None if there is no file, an error text if it is damaged."""
+    """Return the saved output of a command in the report folder.
+
+    Return None if there is no file, or an error text if the file is damaged.
+    """
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -57,7 +62,7 @@ def taken_in(path: Path) -> dict[str, Any] | None:
 
 
 def _shallow(value: Any) -> bool:
-    """Return True if the nesting of a value is not too deep for the programs that read it."""
+    """Return True if a JSON value is not nested too deeply for the programs that read the report."""
     level = [value]
     for _ in range(DEEPEST):
         below = (inner for each in level for inner in (each.values() if isinstance(each, dict) else each))
@@ -68,7 +73,7 @@ def _shallow(value: Any) -> bool:
 
 
 class Reporter:
-    """Write the report of one run; `began` is its start, in UTC."""
+    """Write the report of one run; `began` is the start of the run, in UTC."""
 
     def __init__(
         self,
@@ -88,7 +93,7 @@ class Reporter:
         self._redactor = Redactor(paths=machine_paths())
 
     def write(self, verdict: Verdict, spool: Spool | None) -> list[Path]:
-        """Write all files and return their paths; raises `OSError`."""
+        """Write all files of the report and return their paths; raises `OSError`."""
         report = verdict.report("", self._started)
         again = RerunCommand(self._config, self.folder)
         places = spool.index() if spool is not None else {}
@@ -120,7 +125,7 @@ class Reporter:
 
     @staticmethod
     def _smallest(case: Case, found: tuple[Path, int]) -> None:
-        """Return the two values of the smallest difference from the recording, for a failure that compared no values itself."""
+        """For a failed case that compared no values, return the two values of the smallest difference from its recording."""
         if case["outcome"] in ("failed", "known") and case["expected"] is case["actual"] is None:
             message, _ = Spool.read(found)
             case["expected"], case["actual"] = message.get("expected"), message.get("actual")

@@ -29,8 +29,9 @@ UNCLAIMED = "codex-replay-proxy-unclaimed"
 
 
 def suites_of(args: list[str]) -> list[str] | None:
-    """Return the suites that the arguments of pytest name, each once; empty for all suites, None if no argument is in a folder
-    `suites`.
+    """Return the suites that the arguments of pytest name, each once.
+
+    An empty result means all suites; None means that no argument is in a folder `suites`.
     """
     found: list[str] = []
     every = outside = True
@@ -73,7 +74,7 @@ class Session:
         self.additions: list[Callable[[], dict[str, Any]]] = []  # each returns further members of the report
 
     def coverage(self) -> Coverage:
-        """Return the coverage of the run so far; it is created at first use."""
+        """Return the protocol coverage of the run so far."""
         if self.verdict.coverage is None:
             from codex_replay.plugin.reporting.coverage import Coverage
 
@@ -81,7 +82,7 @@ class Session:
         return self.verdict.coverage
 
     def backend(self) -> BackendProcess:
-        """Return the fake Responses backend; it is started at first use."""
+        """Return the fake Responses backend; the first call starts the backend."""
         if self._backend is None:
             from codex_replay.shell.http.backend_process import BackendProcess
 
@@ -97,7 +98,7 @@ class Session:
         return self.spool
 
     def trace_collector(self) -> TraceCollector:
-        """Return the collector that redacts the traces of this process's cases."""
+        """Return the collector of this process, which redacts the traces of its cases."""
         if self._traces is None:
             from codex_replay.plugin.reporting.report import machine_paths
             from codex_replay.plugin.reporting.trace import TraceCollector
@@ -106,9 +107,9 @@ class Session:
         return self._traces
 
     def lock_report_folder(self) -> None:
-        """At the first case, lock the folder of the report; if another run has locked the usual folder, lock the next free one.
+        """At the first case, lock the report folder; if another run has locked the default folder, lock the next free folder.
 
-        Remove the report of an older run: if this run is killed, nobody must take the old verdict for the verdict of this run.
+        Remove the report of an older run, so that nobody takes the old verdict for the verdict of this run if this run is killed.
         """
         from codex_replay.plugin.base.folder_lock import lock_free_folder
         from codex_replay.report.files import remove_all
@@ -126,7 +127,7 @@ class Session:
             remove_all(self.report_folder)
 
     def _folder_name(self) -> str:
-        """Return the name of the usual report folder: the suite and its subject; for other tests, the app-server."""
+        """Return the name of the default report folder: the suite and the program under test; for other tests, the app-server."""
         from codex_replay.plugin.base.configuration import SUITE_OF
         from codex_replay.plugin.base.options import table_name
         from codex_replay.plugin.base.subjects import slug

@@ -1,8 +1,9 @@
-"""Read the requirement and the subject of a check from its `spec` marker, or from the statements that its docstrings cite.
+"""Find the requirement that a check tests, in its `spec` marker, or in the statements that its docstrings cite.
 
-`@pytest.mark.spec(check, "PAY-07", ...)` names the check, whose id is stable, and the statements of the contract that it asserts.
-`source=` and `says=` name and quote another source: a page of the documentation, or a public reference. Without the mark, the
-docstring of the function, or that of its module, cites the statements after "Source:"."""
+`@pytest.mark.spec(check, "PAY-07", ...)` gives the check a stable id, and names the statements of the specification that the
+check asserts. `source=` and `says=` name and quote a source outside the specification: a page of the documentation, or a public
+reference. Without the marker, the docstring of the function or of its module cites the statements after "Source:".
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ BUNDLE = "the schema bundle"
 
 
 def spec_of(item: Any, case: str) -> Spec | None:
-    """Return the requirement of a test; `case` is its id, for a check without an id of its own. Raises `UnknownStatement`."""
+    """Return the requirement of a test; `case` is the id of the test, which is used if the check has no id.
+
+    Raises `UnknownStatement`.
+    """
     mark = item.get_closest_marker("spec")
     if mark is not None and mark.args:
         return _of(mark)
@@ -33,7 +37,7 @@ def spec_of(item: Any, case: str) -> Spec | None:
 def spec(check: str, identifiers: list[str], source: str = "", says: str = "") -> Spec:
     """Return the requirement of a check for the report.
 
-    The requirement has the page of the first statement, and the identifiers, texts and places of all statements.
+    The result has the page of the first statement, and the ids, texts and places of all statements.
     """
     from codex_replay.report.contract import describe, resolve
 
@@ -54,7 +58,7 @@ def _of(mark: Any) -> Spec:
 
 
 def section_of(found: Spec) -> str:
-    """Return the text below a failure: a line for each statement, followed by the place of each."""
+    """Return the text to print below a failure: one line for each statement, then the place of each statement."""
     if "links" not in found:
         return ", ".join(part for part in (found["document"], found["section"]) if part) + f": {found['text']}"
     lines = found["text"] if "," in found["section"] else f"{found['section']}: {found['text']}"
@@ -62,9 +66,9 @@ def section_of(found: Spec) -> str:
 
 
 def wrong_citation(items: Iterable[Any]) -> str | None:
-    """Return a sentence about the first `spec` marker that cites an unknown statement or nothing.
+    """Return a sentence about the first `spec` marker that cites an unknown statement, or no statement.
 
-    Returns None if all statements exist.
+    Returns None if all `spec` markers are valid.
     """
     from codex_replay.report.contract import UnknownStatement, resolve
 
@@ -82,7 +86,7 @@ def wrong_citation(items: Iterable[Any]) -> str | None:
 
 
 def place(where: str) -> tuple[str, str]:
-    """Return the document and the section that a source names."""
+    """Return the document and the section in the name of a source."""
     found = _PLACE.fullmatch(where)
     return (found["document"], found["section"] or "") if found else (where, "")
 
@@ -90,7 +94,7 @@ def place(where: str) -> tuple[str, str]:
 def source_of(*docstrings: str) -> tuple[list[str], str]:
     """Return the statements that a docstring cites, and any other source that it names.
 
-    The first docstring with a source counts.
+    If several docstrings have a source, the first one counts.
     """
     from codex_replay.report.contract import cited, page_titles
 

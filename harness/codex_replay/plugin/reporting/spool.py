@@ -1,8 +1,9 @@
 """The spool: a folder in which the processes of a run store traces until the report is written.
 
-Strategy. Only the current user can read the folder. The folder has one file per process and two lines per trace; if a case has
-two traces, the later one counts. The folder is locked during the run, so that the next run can remove the folder of a killed
-run."""
+Strategy. Only the current user can read the spool folder. The folder has one file for each process, and a file has two lines for
+each trace. If a case has two traces, the later one counts. The folder is locked during the run, so that the next run can remove
+the folder of a killed run.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +27,16 @@ _PREFIX, _LOCK = "codex-replay-traces-", "lock"
 
 
 def key_of(nodeid: str) -> str:
-    """Return the name of a case's trace in the spool; it hides the node id, which may contain a secret."""
+    """Return the name of a case's trace in the spool. The name is a hash, because the node id of a case may contain a secret."""
     return hashlib.sha256(nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 class Spool:
-    """The folder in which the processes of a run store traces until the report is written: `folder`/<pid>.ndjson.
+    """The folder in which the processes of a run store traces until the report is written.
 
-    A trace has two lines: its description, and its frames. The frames are copied into the report without decoding.
+    Each process writes `folder`/<pid>.ndjson.
+
+    A trace has two lines: one with its description, one with its frames. The frames are copied into the report without decoding.
     """
 
     def __init__(self, folder: Path, owner: int = 0, lock: int = -1) -> None:
@@ -42,13 +45,13 @@ class Spool:
 
     @classmethod
     def make(cls) -> Spool:
-        """Make a spool in a new folder that only this user can read; remove the spools of killed runs."""
+        """Create a spool folder that only this user can read, and remove the spool folders of killed runs."""
         _sweep()
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         return cls(folder, os.getpid(), _locked(folder))
 
     def remove(self) -> None:
-        """Remove the folder, if this process made it."""
+        """Remove the spool folder if this process created it."""
         if self._owner == os.getpid():
             shutil.rmtree(self.folder, ignore_errors=True)
             if self._lock >= 0:
@@ -56,14 +59,14 @@ class Spool:
                 self._lock = -1
 
     def put(self, nodeid: str, trace: CollectedTrace) -> None:
-        """Add a trace, in one write; raises `OSError`."""
+        """Add a trace to the file of this process, in one write; raises `OSError`."""
         head = {"key": key_of(nodeid), **{name: value for name, value in trace.items() if name != "frames"}}
         lines = b"%s\n%s\n" % (json.dumps(head, separators=(",", ":")).encode(), frames_text(trace["frames"]))
         with open(self.folder / f"{os.getpid()}.ndjson", "ab") as file:
             file.write(lines)
 
     def index(self) -> dict[str, tuple[Path, int]]:
-        """Return the place of each trace: the file and the offset of its lines.
+        """Return the place of each trace: the file, and the offset of the trace's two lines.
 
         If a case has two traces, the later trace counts.
         """
@@ -80,7 +83,7 @@ class Spool:
 
     @staticmethod
     def read(place: tuple[Path, int]) -> tuple[dict[str, Any], bytes]:
-        """Return the description of the trace at a place of the index, and the text of its frames."""
+        """Return the description of the trace at a place from `index`, and the text of its frames."""
         with open(place[0], "rb") as file:
             file.seek(place[1])
             head: dict[str, Any] = json.loads(file.readline())
@@ -88,7 +91,7 @@ class Spool:
 
 
 def _locked(folder: Path) -> int:
-    """Lock a new spool and return the descriptor of the lock; -1 on a file system without locks."""
+    """Lock a new spool folder and return the descriptor of the locked file, or -1 on a file system without locks."""
     draft = folder / f"{_LOCK}.new"
     lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -101,7 +104,7 @@ def _locked(folder: Path) -> int:
 
 
 def _sweep() -> None:
-    """Remove this user's spools that no process locks any more."""
+    """Remove the spool folders of this user that no process has locked."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # no lock in it, or it is held, or another run takes it away
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():

@@ -1,7 +1,8 @@
 """Remove secrets and control characters from pytest's output in a run of suites.
 
-Failures quote the subject's output. pytest writes all its text through one `TerminalWriter`, so this module redacts and escapes
-in that class. Output of tests in users' own projects is not changed."""
+Failure reports quote the output of the program under test, which may contain secrets. All text of pytest goes through one
+`TerminalWriter`, so this module replaces the method `write` of that object. A run without cases of a suite is not changed.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +19,14 @@ _SHORT = 8  # characters: less is no secret
 
 
 def escape_error(error: pytest.UsageError) -> None:
-    """Redact and escape the texts of a usage error, which pytest writes after the run."""
+    """Remove secrets and control characters from the text of a usage error, which pytest writes after the run."""
     error.args = tuple(sentence(str(text)) for text in error.args)
 
 
 def clean_lines(report: pytest.TestReport, redactor: Redactor) -> None:
-    """Redact the texts of several lines in a report: pytest writes each line alone, and a key may have many lines."""
+    """Redact the texts of several lines in a report as a whole, because pytest writes each line alone, and a secret key may have
+    many lines.
+    """
     report.sections = [(name, redactor.text(text)) for name, text in report.sections]
     if isinstance(report.longrepr, str):
         report.longrepr = redactor.text(report.longrepr)
@@ -34,7 +37,7 @@ def clean_lines(report: pytest.TestReport, redactor: Redactor) -> None:
 
 
 def guard(out: pytest.TerminalReporter) -> Redactor:
-    """From now on, redact and escape all output of the reporter; return the redactor."""
+    """From now on, remove secrets and control characters from all output of the reporter; return the redactor."""
     writer: Any = out._tw
     write, redactor = writer.write, Redactor(homes=False)
 

@@ -1,8 +1,9 @@
-"""The traces of cases: the messages of the subject and of the other side, redacted and shortened for the report.
+"""Collect the traces of cases: the messages of the program under test and of the harness, redacted and shortened for the report.
 
-Strategy. The fixture of a subject registers a source for the test that uses it (`TRACE_SOURCE`), so that this module knows no
-subject. The source is called at the end of the test; most sources only pass the frames that their fixture kept to
-`TraceCollector.collect`. The trace of a passed case is shorter than that of a failed case."""
+Strategy. Each fixture for a program under test registers a function for its test (`TRACE_SOURCE`), so that this module does not
+depend on the fixtures. The registered function is called at the end of the test. Most registered functions only pass the frames
+of their fixture to `TraceCollector.collect`. The trace of a passed case is shorter than that of a failed case.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +39,10 @@ _OPAQUE = re.compile(
 
 
 def without_torn(text: str) -> str:
-    """Return a text without fragments that may be part of a secret, because truncation can cut a secret in two.
+    """Return a truncated text without words that may be a part of a secret, because truncation can cut a secret in two.
 
-    Half a token has no form or name that the redactor could recognise. Therefore a word with an ellipsis, or the word after it,
-    is removed if it looks like a part of a token.
+    The redactor recognises a whole token by its form or its name, but not half a token. A word with an ellipsis, or the word
+    after an ellipsis, is removed if it looks like a part of a token.
     """
     if "..." not in text:
         return text
@@ -61,7 +62,7 @@ def without_torn(text: str) -> str:
 class CollectedTrace(TypedDict):
     """The trace of a case, without the name of the case.
 
-    `expected` and `actual` are the two values of the smallest difference from its recording, as text.
+    `expected` and `actual` are the two values of the smallest difference between the case and its recording, as text.
     """
 
     source: str
@@ -78,7 +79,7 @@ def new_trace(frames: list[Frame], *, truncated: bool = False) -> CollectedTrace
 
 
 class TraceCollector:
-    """Redact and shorten the traces of one process; one redactor serves all its cases."""
+    """Redacts and shortens the traces of one process, with one redactor for all cases of this process."""
 
     def __init__(self, paths: dict[str, str] | None = None) -> None:
         from codex_replay.core.redact.redactor import Redactor  # not needed by a run without traces
@@ -105,7 +106,7 @@ class TraceCollector:
         return frame
 
     def _name(self, what: str) -> str:
-        """Return the name of a frame without its secrets; the result is cached, because most names repeat."""
+        """Return the name of a frame without secrets. Results are cached, because most names repeat."""
         name = self._named.get(what)
         if name is None:
             if len(self._named) >= _NAMES:
@@ -114,10 +115,10 @@ class TraceCollector:
         return name
 
     def _beginning(self, text: str, longest: int) -> tuple[str, int]:
-        """Return the redacted beginning of a text (`longest` characters or more), and the length of the whole text.
+        """Return the redacted beginning of a long text (`longest` characters or more), and the length of the whole text.
 
-        A secret that is cut in two may be missed. Therefore more text is searched than kept, and the text near the cut is not
-        kept.
+        The redactor may miss a secret that is cut in two. To be safe, this function redacts more text than it returns, and does
+        not return the text near the cut.
         """
         if len(text) <= longest + 2 * MARGIN:
             text = self._redactor.text(text)
@@ -133,5 +134,5 @@ TRACE_SOURCE = pytest.StashKey[TraceSource]()
 
 
 def trace_frames_of(item: Any, frames: Callable[[], Iterator[Frame]]) -> None:
-    """Register a function that returns the frames of a test, unredacted, as the source of its trace."""
+    """Register a function that returns the unredacted frames of a test, from which the trace is made."""
     item.stash[TRACE_SOURCE] = lambda collector, passed: collector.collect(frames(), passed)

@@ -1,6 +1,6 @@
-"""The frames of a trace, built from the data of a fixture: HTTP requests and answers, lines of JSON-RPC, ledgers.
+"""Build the frames of a trace from the data of a fixture: HTTP requests and answers, lines of JSON-RPC, or ledgers.
 
-The functions are generators, so that only the kept part of a long case is built. Nothing is redacted here."""
+Most functions are generators, so that only the part of a long case that the trace keeps is built. Nothing is redacted here."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def _frame(t: float | None, seam: str, sender: str, conn: str | int | None, kind
 
 
 def request_frame(t: float | None, conn: int, method: str, path: str, headers: Any, body: Any) -> Frame:
-    """Return an HTTP request; `headers` are pairs, `body` is a JSON value or bytes."""
+    """Return the frame of an HTTP request; `headers` are pairs of name and value, `body` is a JSON value or bytes."""
     message = {"method": method, "path": path, "headers": [list(pair) for pair in headers], "body": _readable(body)}
     return _frame(t, "http", "client", conn, "http-request", f"{method} {path}", _json(message))
 
 
 def answer_frames(t: float | None, conn: int, status: int | None, headers: Any, body: bytes) -> Iterator[Frame]:
-    """Yield an HTTP answer: its head with the body; for an event stream, the head and then each event."""
+    """Yield the frames of an HTTP answer: one frame with head and body, or, for an event stream, the head and then each event."""
     pairs = [list(pair) for pair in headers]
     stream = any(name.lower() == "content-type" and "event-stream" in value for name, value in pairs)
     head = {"status": status, "headers": pairs, **({} if stream or not body else {"body": _readable(body)})}
@@ -67,7 +67,7 @@ def _json(value: Any) -> str:
 
 
 def ledger_frames(requests: Sequence[Request]) -> Iterator[Frame]:
-    """Yield the requests that a fake backend received, each with the status of its answer; a ledger has no times."""
+    """Yield the requests in the ledger of a fake backend, each with the status of its answer; a ledger contains no times."""
     for conn, request in enumerate(requests, 1):
         yield request_frame(None, conn, request.method, request.path, request.headers, request.body)
         message = {"status": request.status, **({"refused": request.sentence} if request.sentence else {})}
@@ -76,7 +76,10 @@ def ledger_frames(requests: Sequence[Request]) -> Iterator[Frame]:
 
 
 def wire_lines(ledger: Iterable[dict[str, Any]], conn: int) -> Iterator[tuple[float | None, int, str, str]]:
-    """Yield the lines of a tap's ledger for `rpc_frames`; `conn` counts the starts before its first."""
+    """Yield the lines of a ledger (the file of a tap) in the form for `rpc_frames`.
+
+    `conn` is the number of server starts before this ledger.
+    """
     for entry in ledger:
         conn += "run" in entry
         yield from ((None, conn, sender, str(entry[key])) for key, sender in _SIDES if key in entry)

@@ -1,6 +1,6 @@
-"""The result of a run, collected case by case: the table for the terminal, the data of the report, and the exit status.
+"""Collect the result of a run case by case, for the table in the terminal, the data of the report, and the exit status.
 
-Exit statuses: 0 verified, 1 failed, 4 usage, 5 nothing verified.
+The exit statuses are: 0 verified, 1 failed, 4 usage error, 5 nothing verified.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Verdict:
     """Collects the cases of a run."""
 
     def __init__(self, subject: str, codex: str, profile: str, record: str, others: Mapping[str, str] | None = None) -> None:
-        """`subject` is the app-server; `others` are the subjects of the other roles, by role."""
+        """`subject` is the name of the app-server; `others` has the names of the other programs under test, by role."""
         self.subject, self.codex, self.profile, self.record = subject, codex, profile, record
         self.others = dict(others or {})
         self.cases: dict[str, Case] = {}
@@ -48,7 +48,7 @@ class Verdict:
     def add(
         self, nodeid: str, result: CaseResult, outcome: Outcome, seconds: float, message: str = "", details: str = ""
     ) -> None:
-        """Record one phase of a case; the worst outcome of its phases is the outcome of the case."""
+        """Record the result of one phase of a case. The outcome of a case is the worst outcome of its phases."""
         case = self._case(nodeid, result.name)
         self._roles.add(result.role or ROLES.get(result.name.suite, "app-server"))
         case["seconds"] = round(case["seconds"] + seconds, 4)
@@ -63,7 +63,7 @@ class Verdict:
             case["expected"], case["actual"] = result.compared or (None, None)
 
     def end(self, nodeid: str) -> None:
-        """Note that the last phase of a case was seen."""
+        """Note that the last phase of a case has ended."""
         self._ended.add(nodeid)
 
     def run_again(self, nodeid: str, alone: list[Alone]) -> None:
@@ -74,7 +74,7 @@ class Verdict:
     def judge_again(self, nodeid: str, outcome: Outcome, why: str, racy: str | None) -> None:
         """Change the outcome of a case that was rerun alone.
 
-        `racy` names a racy check that the baseline does not mark as racy.
+        `racy` is the name of the check if the case was racy and the baseline does not mark the check as racy.
         """
         if (case := self.case_of(nodeid)) is not None:
             case["outcome"] = outcome
@@ -83,14 +83,14 @@ class Verdict:
             self.racy.append(racy)
 
     def interrupt(self) -> None:
-        """Leave out the cases that did not end: a case that has not failed so far may still fail."""
+        """Remove the cases that did not end, because such a case might still have failed."""
         self.interrupted = True
         for nodeid in [nodeid for nodeid in self._of_node if nodeid not in self._ended]:
             if self.cases[self._of_node[nodeid]]["outcome"] == "passed":
                 del self.cases[self._of_node.pop(nodeid)]
 
     def case_of(self, nodeid: str) -> Case | None:
-        """Return the case with this node id, if one of its phases was seen."""
+        """Return the case with this node id, or None if no phase of the case was recorded."""
         key = self._of_node.get(nodeid)
         return self.cases[key] if key is not None else None
 
@@ -133,7 +133,7 @@ class Verdict:
         return "failed" if self.stale or self.interrupted else data.verdict(self.cases.values())
 
     def table(self) -> list[str]:
-        """Return the verdict table, one line per module, and the totals."""
+        """Return the verdict table: one line for each module, and the totals."""
         outcomes: list[Outcome] = ["passed", "failed", "skipped"]
         if self.count("known"):
             outcomes.insert(2, "known")
@@ -150,7 +150,7 @@ class Verdict:
 
     @property
     def subjects(self) -> dict[str, str]:
-        """The subjects of these cases, by role."""
+        """The names of the programs that these cases tested, by role."""
         roles = self._roles or {"app-server"}
         named = {"app-server": self.subject, **self.others}
         return {role: name for role, name in named.items() if role in roles}
@@ -187,7 +187,7 @@ class Verdict:
         return f"VERIFIED: {plural(self.count('passed'), 'case')}{''.join(more)}; {of}."
 
     def report(self, command: str, started: str) -> Report:
-        """Return the data of the report; nothing in it is redacted yet."""
+        """Return the data of the report, not yet redacted."""
         report: Report = {
             "report": data.FORMAT,
             "verdict": self.word,

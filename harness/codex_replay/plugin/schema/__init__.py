@@ -1,1 +1,1 @@
-"""The schema files as a subject."""
+"""Test the JSON schema files that a server generates: fixtures for the schema suite."""

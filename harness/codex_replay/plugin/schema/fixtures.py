@@ -1,8 +1,8 @@
-"""Fixtures of the schema suite: the schema files under test, and the repository's cassettes frame by frame.
+"""Fixtures of the schema suite: the schema files under test, and the frames of each cassette in the repository.
 
-Strategy: the files are those that the subject of ``--app-server`` generates when it is called like the real Codex. The fake,
-called in this way, writes the vendored files, so the suite finds no difference. Each cassette is a separate case, so that a
-report names it.
+Strategy: the program that ``--app-server`` names is called like the real Codex, and generates the schema files. If `--app-server`
+names the fake, it writes the schema files of this package, so the suite finds no difference. Each cassette is a separate case, so
+that a report can name the cassette.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class BundleFiles(Mapping[str, bytes]):
         return len(self._files)
 
     def json(self, name: str) -> Any:
-        """Return the decoded file `name`."""
+        """Return the decoded JSON file `name`."""
         return json.loads(self._files[name])
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedFrame:
-    """One rpc frame of a cassette: its number, its sender, its decoded value, and its faults."""
+    """One JSON-RPC frame of a cassette: its number, its sender, its decoded value, and its faults."""
 
     n: int
     sender: str
@@ -61,7 +61,8 @@ class CheckedFrame:
 def bundle_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> BundleFiles:
     """The schema files under test.
 
-    The subject of ``--app-server`` generates them; if it generates none, they are the vendored files.
+    The program that ``--app-server`` names generates the files; if it generates none, the fixture returns the schema files of
+    this package.
     """
     session = request.config.stash.get(SESSION, None)
     if session is None:
@@ -76,12 +77,15 @@ def bundle_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def cassette_frames(cassette: Path) -> list[CheckedFrame]:
-    """The rpc frames of the cassette of this case, each checked in its place in the connection."""
+    """The JSON-RPC frames of this case's cassette, each with the faults that a check of the whole connection found."""
     return list(checked_frames(cassette))
 
 
 def checked_frames(path: Path) -> Iterator[CheckedFrame]:
-    """Yield the rpc frames of the cassette at `path`, checked against the bundle of the Codex that its header names."""
+    """Yield the checked JSON-RPC frames of the cassette at `path`.
+
+    The header of the cassette names the Codex version whose schemas are used.
+    """
     with CassetteReader(path) as reader:
         checker = RpcChecker(*_validator(reader.header.codex))
         for frame in reader:
@@ -94,7 +98,10 @@ _VALIDATORS: dict[str, Validator] = {}
 
 
 def _validator(version: str) -> tuple[bundle.Bundle, Validator]:
-    """Return the bundle and the validator of `version`, built once; a version without vendored schemas fails the case."""
+    """Return the schema bundle and the validator of `version`, built once.
+
+    The case fails if this package has no schemas of the version.
+    """
     if version not in _VALIDATORS:
         try:
             _VALIDATORS[version] = Validator(bundle.load(version))
@@ -104,7 +111,7 @@ def _validator(version: str) -> tuple[bundle.Bundle, Validator]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize each test that uses `cassette` with all cassettes."""
+    """Parametrize each test that uses the fixture `cassette` with all cassettes."""
     if "cassette" not in metafunc.fixturenames:
         return
     session = metafunc.config.stash.get(SESSION, None)

@@ -1,4 +1,7 @@
-"""Use a function as the model of `codex_backend`: it gets each request, and returns or yields the items of the reply."""
+"""Use a function as the model of `codex_backend`.
+
+The function gets each request, and returns or yields the items of the reply.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,10 @@ _POLL = 30.0  # seconds of one wait for the next request
 
 
 class CallableModel:
-    """Answers the requests of a session with a function, in threads, until the session is closed or gets another script.
+    """Answers the requests of a session by calling a function in threads, until the session is closed or gets another script.
 
-    If the function fails, the backend refuses the request with the reason, and adds the reason to the session's problems. The
-    traceback goes to stderr.
+    If the function raises an exception, the backend refuses the request with the reason, and adds the reason to the session's
+    problems. The traceback of the function's exception is printed to stderr.
     """
 
     def __init__(self, session: BackendSession, function: Callable[[Request], Any]) -> None:
@@ -61,10 +64,10 @@ class CallableModel:
 
 
 def turn_of(answer: Any) -> Any:
-    """Convert the return value of a model function to a turn: a text, an item, a list, a turn, or the values of a generator.
+    """Convert the return value of a model function to a turn. The value is a text, an item, a list, a turn, or a generator.
 
-    None means that the function has not answered, and stays None.
-    A coroutine or an asynchronous generator runs to its end in a separate event loop.
+    The value None is returned unchanged: it means that the function has not answered.
+    A coroutine or an asynchronous generator is run to its end in a new event loop.
     """
     if inspect.isasyncgen(answer):
         answer = asyncio.run(_collected(answer))

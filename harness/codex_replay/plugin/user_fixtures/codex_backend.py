@@ -1,4 +1,4 @@
-"""The fixture `codex_backend`: a Responses backend for one test, and the record of its requests."""
+"""The fixture `codex_backend`: a fake Responses backend for one test, which records the requests of the client."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _NUMBERS = count(1)
 
 
 def readable_name(test: str) -> str:
-    """Return a unique name for the session of a test; it is readable in a URL."""
+    """Return a unique name for the session of a test; the name is readable in a URL."""
     return f"{next(_NUMBERS)}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', test).strip('-')[:80]}"
 
 
 def _values(script: Any) -> Any:
-    """Return a script as JSON values."""
+    """Convert a script of any allowed type to JSON values."""
     if isinstance(script, str) and not script.endswith((".json", ".yaml", ".yml")):
         raise BadScript(f"The script is the text {script!r}. For a reply with this text, write a list: [{script!r}].")
     if isinstance(script, str | PathLike):
@@ -42,7 +42,7 @@ def _values(script: Any) -> Any:
 
 
 class CodexBackend:
-    """A Responses backend for one test, with its own script, requests, tokens and gates.
+    """A fake Responses backend for one test, with its own script, requests, tokens and gates.
 
     `url` is the prefix to give to a client: `{url}/v1` is an API base URL, `{url}/backend-api/codex` is the base URL of ChatGPT,
     and `{url}/oauth/token` is the token URL.
@@ -65,10 +65,10 @@ class CodexBackend:
     ) -> None:
         """Set the script of the model; raises `BackendError` or `BadScript` with a sentence for an invalid script.
 
-        The script is given as JSON values, a `ScriptBuilder`, a `TurnBuilder` or a list of them, the path of a JSON or YAML
-        file, or a function. The function gets each request and returns the reply, or yields its items (a text, an item, a
-        `TurnBuilder`). It may be asynchronous. A turn that no request has used fails the test at its end, unless `partial` is
-        True.
+        The script is one of: JSON values, a `ScriptBuilder`, a `TurnBuilder`, a list of turns, the path of a JSON or YAML file,
+        or a function. A script function gets each request, and returns the reply or yields its items. A reply is a text, an item
+        or a `TurnBuilder`. It may be asynchronous. At its end, the test fails if no request has used a turn of the script, unless
+        `partial` is True.
         """
         __tracebackhide__ = True
         if self._function is not None:
@@ -82,11 +82,11 @@ class CodexBackend:
             self._session.script(_values(script))
 
     def cassette(self, path: PathLike[str], *, partial: bool = False) -> None:
-        """Answer from a recording, or from a folder of recordings.
+        """Answer requests from a recording, or from a folder of recordings.
 
         Raises `BackendError` with a sentence if a recording cannot be played.
 
-        A recorded request that the client did not send fails the test at its end, unless `partial` is True.
+        At its end, the test fails if the client has not sent a recorded request, unless `partial` is True.
         """
         self._session.script([])
         self._session.cassette(Path(path))
@@ -94,25 +94,28 @@ class CodexBackend:
 
     @property
     def requests(self) -> list[Request]:
-        """Every request so far, in order."""
+        """Every request that the backend has received so far, in order."""
         return self._kept if self._kept is not None else [request_of(entry, self.url) for entry in self._session.ledger()]
 
     @property
     def conversation(self) -> Conversation:
-        """The requests so far and the statuses of their answers, as frames: for `normalise`, `diff` and snapshots."""
+        """The requests so far, and the statuses of the answers, as frames for `normalise`, `diff` and snapshots."""
         from codex_replay.protocol.recordings.conversation import http_conversation
 
         return http_conversation((one.payload, one.status) for one in self.requests)
 
     def close(self) -> None:
-        """Stop the backend; its requests remain readable."""
+        """Stop the backend; the recorded requests remain readable."""
         self._kept = self.requests
         if self._function is not None:
             self._function.end()
         self._session.close()
 
     def wait(self, count: int, seconds: float = 10.0) -> list[Request]:
-        """Wait until this many requests have been answered; return all of them. Raises AssertionError on a timeout."""
+        """Wait until this number of requests has been answered; return all answered requests.
+
+        Raises AssertionError on a timeout.
+        """
         __tracebackhide__ = True
         found = [request_of(entry, self.url) for entry in self._session.ledger(count, seconds)]
         if len(found) < count:
@@ -131,7 +134,9 @@ class CodexBackend:
 
     @property
     def complaints(self) -> list[str]:
-        """Return the errors that fail the test at its end: refused requests and unused turns; empty if `lenient` is set."""
+        """Return the errors that fail the test at its end (refused requests and unused turns), or an empty list if `lenient` is
+        set.
+        """
         if self.lenient:
             return []
         found = self.problems
@@ -142,11 +147,11 @@ class CodexBackend:
             found = [*found, f"{what} Remove the unused turns, or allow them with codex_backend.script(..., partial=True)."]
         if self._recorded:
             left = [f"frame {each['frame']} of {each['cassette']}" for each in self._session.unused_frames()]
-            found += [f"The client never sent the request in {one} (cassette(path, partial=True) allows it)." for one in left]
+            found += [f"The client never sent the request in {one} (cassette(path, partial=True) allows this)." for one in left]
         return found
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
-        """Wait until an answer is waiting at a gate; return True if one is."""
+        """Wait until an answer of the backend waits at this gate. Return False if no answer waits at the gate after `seconds`."""
         return self._session.wait_at_gate(gate, seconds)
 
     def release(self, gate: str) -> None:

@@ -1,4 +1,4 @@
-"""The fixture `fake_codex`: a replacement for `codex` in one test, and the record of the client's messages."""
+"""The fixture `fake_codex`: a replacement for `codex` in one test, which records the messages of the client."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class ModelCall:
     """One request that the real Codex would have made to its model.
 
-    `body` is the request's body. `turn` is the index of the script's turn that answered the request. If no turn answered it,
-    `turn` is None and `sentence` is the reason.
+    `body` is the request's body. `turn` is the index of the script's turn that answered the request. If no turn answered the
+    request, `turn` is None and `sentence` is the reason.
     """
 
     body: dict[str, Any]
@@ -45,9 +45,12 @@ class ModelCall:
 
 
 class FakeCodex:
-    """A drop-in `codex` with a scripted model; each start in a test begins the script at its first turn.
+    """A replacement for `codex` with a scripted model.
 
-    `path` is the executable, `command` starts it as an app-server. Settings apply to all later starts of the program.
+    Each start of the fake codex in a test begins the script at its first turn.
+
+    `path` is the executable file; `command` is the command that starts it as an app-server. Settings apply to all later starts of
+    the program.
     """
 
     def __init__(self, folder: Path, program: str) -> None:
@@ -79,10 +82,10 @@ class FakeCodex:
         self._write()
 
     def config(self, **settings: Any) -> None:
-        """Set keys of the config.toml of the fake, for example `approval_policy="untrusted"`.
+        """Set keys in the config.toml of the fake codex, for example `approval_policy="untrusted"`.
 
-        Raises ValueError for a value that TOML cannot write, and for a key that Codex does not have, because Codex would ignore
-        it.
+        Raises ValueError for a value that TOML cannot express, and for an unknown key, because Codex would silently ignore the
+        key.
         """
         from codex_replay.protocol.data_tables import load
         from codex_replay.protocol.schema.known import nearest
@@ -96,10 +99,10 @@ class FakeCodex:
         (self._folder / "home" / "config.toml").write_text(toml(settings), encoding="utf-8")
 
     def cassette(self, path: Path | str, *, partial: bool = False) -> None:
-        """Replay a recording, or a directory of them, in place of a script. Raises `CassetteError` for an invalid recording.
+        """Replay a recording, or a directory of recordings, instead of a script. Raises `CassetteError` for an invalid recording.
 
-        At the end of the test, each start must have received all recorded messages of the client; with `partial`, the client may
-        leave some messages out.
+        At the end of the test, the client must have sent all recorded messages to each start of the server. With `partial`, the
+        client may leave messages out.
         """
         from codex_replay.shell.cassettes.file import CassetteReader
         from codex_replay.shell.cassettes.lint import find_files
@@ -116,7 +119,10 @@ class FakeCodex:
         self._write()
 
     def fault(self, name: str) -> None:
-        """Cause one fault of FAKE_CODEX_FAULT, such as `"dies-in-turn:3"`; raises ValueError for an unknown fault."""
+        """Make the fake codex cause a fault, such as `"dies-in-turn:3"` (see FAKE_CODEX_FAULT).
+
+        Raises ValueError for an unknown fault.
+        """
         listed = subprocess.run(
             [self._program, "app-server"],
             env={"PATH": "/usr/bin:/bin", "FAKE_CODEX_FAULT": "list"},
@@ -132,18 +138,18 @@ class FakeCodex:
         self._write()
 
     def race(self, seed: int) -> None:
-        """Change the order of frames where the real server may change it; the seed determines the order.
+        """Send some frames in another order, but only where the real server may do this; the seed determines the order.
 
-        Raises ValueError with a cassette, because a cassette has a fixed order.
+        Raises ValueError if the test uses a cassette, because a cassette has a fixed order.
         """
         self._env["FAKE_CODEX_PACE"] = f"race:{seed}"
         self._order()
         self._write()
 
     def burst(self) -> None:
-        """Send each turn without the pauses of the real server.
+        """Send the frames of each turn without the pauses of the real server.
 
-        A client that registers its handlers too late then misses events.
+        Without pauses, a client that registers its event handlers too late misses events.
         """
         self._env["FAKE_CODEX_PACE"] = "burst"
         self._write()
@@ -151,7 +157,8 @@ class FakeCodex:
     def _order(self) -> None:
         if "FAKE_CODEX_CASSETTE" in self._env and self._env.get("FAKE_CODEX_PACE", "").startswith("race:"):
             raise ValueError(
-                "race() reorders the frames of a script, but cassette() replays in the recorded order. Use only one in a test."
+                "race() reorders the frames of a script, but cassette() replays in the recorded order. In one test, use "
+                "either race() or cassette()."
             )
 
     def _write(self) -> None:
@@ -186,12 +193,12 @@ class FakeCodex:
 
     @property
     def methods(self) -> list[str]:
-        """The methods of the client's requests and notifications so far, in order."""
+        """The methods of all requests and notifications that the client has sent so far, in order."""
         return [message["method"] for message in self.sent if isinstance(message, dict) and "method" in message]
 
     @property
     def starts(self) -> list[list[str]]:
-        """The arguments of every start so far."""
+        """The command line arguments of every start of the fake codex so far."""
         return [entry["argv"][3:] for entry in self.wire() if "run" in entry]
 
     @property
@@ -208,14 +215,17 @@ class FakeCodex:
 
     @property
     def unplayed(self) -> list[str]:
-        """One sentence for each recorded frame that the client has not sent, and for each additional frame that it sent."""
+        """One sentence for each recorded frame that the client has not sent, and for each frame of the client that is not in the
+        recording.
+        """
         return self._replays.problems(self.wire, self._start)
 
     @property
     def conversation(self) -> Conversation:
-        """The frames between client and server so far, in order: for `normalise`, `diff` and snapshots.
+        """The frames between client and server so far, in order, for `normalise`, `diff` and snapshots.
 
-        The frames of overlapping connections are listed one connection after another, in the order of the clients' frames.
+        If connections overlap in time, all frames of one connection come before those of the next; the content of the clients'
+        frames determines the order.
         """
         from codex_replay.protocol.recordings.conversation import rpc_conversation
 
@@ -227,7 +237,10 @@ class FakeCodex:
         return rpc_conversation(lines, self._codex)
 
     def wait(self, method: str, count: int = 1, seconds: float = 10.0) -> list[dict[str, Any]]:
-        """Wait until the client has sent this many messages of a method; return them. Raises AssertionError on a timeout."""
+        """Wait until the client has sent this number of messages of a method; return these messages.
+
+        Raises AssertionError on a timeout.
+        """
         __tracebackhide__ = True
         deadline = time.monotonic() + seconds
         while True:
@@ -246,10 +259,10 @@ class FakeCodex:
 
 
 def by_connection(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the recorded lines, grouped by connection.
+    """Return the recorded lines, grouped by connection (one start of the server).
 
-    Connections keep the order in which they began. Overlapping connections have no fixed order in time; they are sorted by the
-    lines of their clients.
+    Connections that do not overlap in time keep their order. Connections that overlap in time are sorted by the content of the
+    clients' lines, because their order may differ between runs.
     """
     starts: dict[Any, list[tuple[int, dict[str, Any]]]] = {}
     groups: list[list[tuple[int, dict[str, Any]]]] = []

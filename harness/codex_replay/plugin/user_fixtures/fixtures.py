@@ -1,13 +1,18 @@
-"""The plugin that every pytest run loads once codex-replay is installed: `fake_codex`, `codex_backend` and `codex_snapshot`.
+"""The pytest plugin with the fixtures `fake_codex`, `codex_backend` and `codex_snapshot`.
+
+Every pytest run loads this plugin if codex-replay is installed.
+
+This plugin adds no options and no hooks to pytest. To keep other runs fast, each fixture imports the modules that it needs when a
+test first uses the fixture. The page docs/fixtures.md describes the fixtures for users.
+
+Example:
 
     def test_my_client(fake_codex: FakeCodex) -> None:
         fake_codex.script(["Hello."])
         assert my_client(fake_codex.command).ask("Hi") == "Hello."
         assert fake_codex.methods == ["initialize", "initialized", "thread/start", "turn/start"]
         assert len(fake_codex.model_calls) == 1
-
-This plugin has no options and no hooks. A run that uses no fixture of codex-replay loads only this module, so
-each fixture imports its modules when a test first requests it. docs/fixtures.md describes the fixtures for users."""
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeCodex]:
-    """A drop-in `codex`: `fake_codex.script(["Hello."])`, then give a client `fake_codex.command`."""
+    """A replacement for `codex`: call `fake_codex.script(["Hello."])`, then give `fake_codex.command` to a client."""
     from codex_replay.plugin.base.subjects import BadSubject, parse_app_server
     from codex_replay.plugin.reporting.trace import trace_frames_of
     from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex
@@ -47,7 +52,7 @@ def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def codex_backend(request: pytest.FixtureRequest, _codex_backend_process: BackendProcess) -> Iterator[CodexBackend]:
-    """A fake Responses backend: `codex_backend.script(["Hello."])`, then give a client `codex_backend.url`."""
+    """A fake Responses backend: call `codex_backend.script(["Hello."])`, then give `codex_backend.url` to a client."""
     from codex_replay.plugin.reporting.trace import trace_frames_of
     from codex_replay.plugin.reporting.trace_frames import ledger_frames
     from codex_replay.plugin.user_fixtures.codex_backend import CodexBackend, readable_name
@@ -67,7 +72,7 @@ def codex_backend(request: pytest.FixtureRequest, _codex_backend_process: Backen
 
 @pytest.fixture(scope="session")
 def _codex_backend_process() -> Iterator[BackendProcess]:
-    """Start the process that serves all tests of a run at first use; each test has a separate session in it."""
+    """Start at first use the backend process for all tests of a run; each test has a separate session in this process."""
     from codex_replay.shell.http.backend_process import BackendProcess
 
     with BackendProcess() as process:

@@ -1,4 +1,4 @@
-"""Fail a test at its end if its client did not follow the script or the recording."""
+"""Fail a test at its end if the client did not follow the script or the recording."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def fail_on_problems(fake: FakeCodex) -> None:
 
 
 def judge_backend(backend: CodexBackend, item: pytest.Item, failed: bool) -> None:
-    """Fail a passed test whose client did not follow the script.
+    """Fail a test that passed so far, but whose client did not follow the script.
 
-    If the test has already `failed`, the problems are added to its report, below the captured output. Unused turns are then not
-    reported, because the test ended early. `sys.last_value` is the error of the test (pytest's page on post-mortem use).
+    If the test has already `failed`, add the problems to its report, below the captured output. After a failure, unused turns are
+    not reported, because the test ended early. After a failed test, pytest stores the exception in `sys.last_value`.
     """
     __tracebackhide__ = True
     raised = getattr(sys, "last_value", None)  # also of a test that was expected to fail
@@ -45,7 +45,7 @@ def _first(lines: list[str], most: int = 5) -> list[str]:
 
 
 def fail_on_unplayed(fake: FakeCodex) -> None:
-    """Fail if the client left out recorded messages, or sent other messages."""
+    """Fail the test if the client left out recorded messages, or sent messages that were not recorded."""
     __tracebackhide__ = True
     if not fake.lenient and (found := fake.unplayed):
         report = "\n    ".join(_first(found))

@@ -1,7 +1,8 @@
-"""Find the recorded messages that a client did not send, and the messages that the client sent but that are not in the cassette.
+"""Find the recorded messages that a client did not send, and the messages of the client that are not in the cassette.
 
-A client may kill its server, which then cannot report anything. Therefore the messages to each start are played to fake-codex
-once more, and fake-codex reports the end of that replay as JSON (`FAKE_CODEX_ENDING`)."""
+A client may kill the fake codex, which then cannot report what was missing. Therefore, after the test, this module sends the
+client's messages to fake-codex once more. The program fake-codex then reports the differences as JSON (`FAKE_CODEX_ENDING`).
+"""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ _SECONDS = 1.0  # for what a client that still runs has written last
 
 
 class Replays:
-    """The cassettes of one test, by the shell command that starts fake-codex with the cassette."""
+    """The cassettes of one test. The key of each cassette is the shell command that starts fake-codex with it."""
 
     def __init__(self, program: str, folder: Path) -> None:
-        """`program` is fake-codex; it writes its reports into `folder`."""
+        """`program` is the command of fake-codex, which writes its reports into `folder`."""
         self._program = program
         self._ending = folder / "ending.ndjson"
         self._starts: dict[str, tuple[Mapping[str, str], bool]] = {}
@@ -35,7 +36,7 @@ class Replays:
         self._starts[start] = (dict(env), partial)
 
     def problems(self, wire: Callable[[], list[dict[str, Any]]], last: str) -> list[str]:
-        """Return the differences between the sent and the recorded messages.
+        """Return a sentence for each difference between the sent and the recorded messages.
 
         `last` is the shell command for the last cassette that the test set.
         """
@@ -85,7 +86,7 @@ class Replays:
 
 
 def _runs(entry: Mapping[str, Any]) -> bool:
-    """Return True if the process of a start still runs."""
+    """Return True if the process of this start of fake-codex still runs."""
     if "run" not in entry:
         return False
     try:

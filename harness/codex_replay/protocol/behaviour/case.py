@@ -1,11 +1,13 @@
-"""Compare one case on two versions: every change in the server's frames.
+"""Compare two runs of one case, on two Codex versions: find every change in the server's frames.
 
-Strategy. Events are paired label by label, equal ones first and the others by similarity, so that a missing or an additional
-frame does not shift the rest. An event without a partner is missing, is new, or occurs a different number of times. Paired
-events are compared inside. Pairs in a different order count as changed, unless a declared race allows both orders.
+Strategy. Events with the same label are paired: first equal events, then similar events. Because events are paired by label, a
+missing or an additional frame does not change the other pairs. An event without a partner is reported as missing, as new, or as
+occurring a different number of times. The members of paired events are compared. A different order of two pairs is a change,
+unless a declared race allows both orders.
 
-If one of the two runs ended early (because the case failed), the other run counts only up to the client frame that the first run
-never sent: later frames show no difference."""
+If one run ended early because the case failed, only the same part of the other run is compared: up to the first client frame that
+the failed run never sent.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ TRIED = 2500
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: its `rule` (see `RULES`), the method or event, the place in the frame, and the old and new values."""
+    """One change: its `rule` (see `RULES`), the method or event, the path in the frame, the old value and the new value."""
 
     rule: str
     label: str
@@ -36,7 +38,10 @@ class Change:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Return what identifies the change: a change that also occurs between two runs of one version is not reported."""
+        """Return the identity of the change.
+
+        If two runs of one version also show a change with this identity, the change is noise, and is not reported.
+        """
         return (self.rule, self.label, self.path)
 
 
@@ -62,9 +67,9 @@ RULES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The traffic of one case in one run: a normalised conversation for each of its servers, and how the case ended.
+    """The traffic of one case in one run: a normalised conversation for each server of the case, and the result of the case.
 
-    `racy` is the reason, if the case declares that the real server has more than one correct behaviour.
+    If the case declares that the real server has more than one correct behaviour, `racy` is the reason.
     """
 
     case: str
@@ -80,7 +85,7 @@ class Kept:
         return sum(len(server.client) for server in self.servers)
 
     def end(self) -> str:
-        """Return where and why the run ended early: after which frame, and the reason."""
+        """Return after which frame the run ended early, and the reason."""
         after = f" after {self.servers[-1].last}" if self.servers and self.servers[-1].last else ""
         return f"{self.sentence}{after}"
 
@@ -162,7 +167,7 @@ def _rule(at: At) -> str:
 
 
 def _heard(one: Form, other: Form) -> Iterator[Change]:
-    """Yield the differences in the tool outputs that the model gets, although the answers of the client are the same."""
+    """Yield the differences in the tool outputs that the model gets, if the client sent the same answers in both runs."""
     for call, before in one.calls.items():
         after = other.calls.get(call)
         if after is None or before.method != after.method or blank(_text(before.reply)) != blank(_text(after.reply)):
@@ -178,7 +183,7 @@ def _heard(one: Form, other: Form) -> Iterator[Change]:
 
 
 def paired(left: Sequence[Entry], right: Sequence[Entry]) -> tuple[list[tuple[Entry, Entry]], list[Entry], list[Entry]]:
-    """Pair the events of one label in their order; return the pairs, and the unpaired events of each side."""
+    """Pair the events with one label in their order; return the pairs, and the unpaired events of each run."""
     pairs: list[tuple[Entry, Entry]] = []
     alone: tuple[list[Entry], list[Entry]] = ([], [])
     matcher = SequenceMatcher(None, [message.text for message in left], [message.text for message in right], autojunk=False)
@@ -195,7 +200,10 @@ def paired(left: Sequence[Entry], right: Sequence[Entry]) -> tuple[list[tuple[En
 
 
 def _most_alike(a: Sequence[Entry], b: Sequence[Entry]) -> list[tuple[int, int]]:
-    """Pair two lists of events in order, with pairs as similar as possible; each event of the shorter list gets a partner."""
+    """Pair two lists of events without changing their order, so that paired events are as similar as possible.
+
+    Each event of the shorter list gets a partner.
+    """
     if not a or not b or len(a) * len(b) > TRIED:
         return [(index, index) for index in range(min(len(a), len(b)))]
     leaves_a, leaves_b = ([set(_leaves(message.value)) for message in side] for side in (a, b))
@@ -232,7 +240,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _order(pairs: list[tuple[Entry, Entry]], one: Form, other: Form) -> Iterator[Change]:
-    """Yield the pairs of labels whose order is reversed, if neither version's races allow this."""
+    """Yield each pair of labels that come in reversed order, unless a declared race of one version allows this."""
     stay = _longest_rising([right.seen for _, right in pairs])
     for index, (left, right) in enumerate(pairs):
         if index in stay:
@@ -249,7 +257,7 @@ def _order(pairs: list[tuple[Entry, Entry]], one: Form, other: Form) -> Iterator
 
 
 def _is_ordered(one: Entry, other: Entry, form: Form) -> bool:
-    """Return True if two events of one side must keep their order."""
+    """Return True if these two events of one run must keep their order in every run."""
     same_side = one.mark.lane == other.mark.lane and one.mark.lane.startswith("rpc")
     return same_side and form.order.ordered(form.order.kind_of(one.mark), form.order.kind_of(other.mark))
 

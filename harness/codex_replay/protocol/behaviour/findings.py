@@ -1,13 +1,14 @@
-"""The result of `drift --behaviour`: the changes from one version to another over all cases, as one JSON value.
+"""Make the result of `drift --behaviour`: the changes between two Codex versions, over all cases, as one JSON value.
 
-Strategy. The first version runs twice. Differences between its two runs of a case are noise in that case: they are counted but
-never reported. Noise in the order counts as noise in every case, because an undeclared race occurs in few runs. A case without
-three comparable runs is under `not_compared` with the reason, never under noise or unchanged. A case may declare that the real
-server has more than one correct behaviour; findings that only such cases show are listed separately (`racy`).
+Strategy. All cases run twice on the first version. Differences between two runs on the same version are noise: they are counted,
+but not reported for this case. If two runs of any case on the same version have frames in different orders, this order is noise
+in every case, because few runs show a race. A case without three comparable runs is listed under `not_compared`, with the reason.
+A case may declare that the real server has more than one correct behaviour. Findings that only cases with several correct
+behaviours show are listed separately (`racy`).
 
-The remaining changes are merged over the cases: equal changes (same rule, method and path) become one finding. If the same member
-changed in the same way in several methods, this is also one finding. If a whole family (`codex/event/*`) has vanished, this is
-one finding, too.
+The changes of all cases are merged: changes with the same rule, method and path become one finding. Equal changes of one
+member in several methods also become one finding. If one version sends no events of a family (`codex/event/*`), the changes of
+all these events also become one finding.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _TIME = re.compile(r"\b20\d\d-\d\d-\d\d(?:T[\d:.-]+Z?)?")
 
 @dataclass
 class BehaviourFinding:
-    """One change: how (`rule`), in which methods or events, at which path, and in which cases with which values."""
+    """One change: its `rule`, its methods or events, its path, and the cases that show it, with their values."""
 
     rule: str
     labels: list[str]
@@ -53,7 +54,7 @@ class BehaviourFinding:
         return sorted({case for cases in self.seen.values() for case in cases})
 
     def value(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return the finding as JSON, with its cases as indexes into `names`; the values that most cases show come first."""
+        """Return the finding as a JSON value. Cases are indexes into `names`, and the values that most cases show come first."""
         most = sorted(self.seen, key=lambda pair: (-len(self.seen[pair]), pair))
         found: dict[str, Any] = {"rule": self.rule, "what": RULES[self.rule]}
         found["method"] = self.family or (self.labels[0] if len(self.labels) == 1 else f"{len(self.labels)} methods")
@@ -79,11 +80,14 @@ def outcome(
     *,
     chosen: str = "",
 ) -> dict[str, Any]:
-    """Return the changes: `before` and `control` are two runs of the first version, `after` is one of the second, by case.
+    """Return the changes.
 
-    `step` is called after each case; `again` is a second run of some cases on the second version: findings that the second run
-    does not confirm are noise, too. `compare` compares two runs of a case. `chosen` is the expression that selected the cases, if
-    not all were run; the outcome names it.
+    `before` and `control` are two runs on the first version, `after` is a run on the second version; all three have the traffic
+    by case.
+
+    The function `step` is called after each case. `again` is a second run of some cases on the second version; findings that
+    `again` does not show are noise, too. `compare` is the function that compares two runs of a case. If only some cases were run,
+    `chosen` is the expression that selected these cases; the result contains this expression.
     """
     names = sorted({*before, *control, *after})
     not_compared = {name: why for name in names if (why := _obstacle(name, before, control, after, versions))}
@@ -150,8 +154,8 @@ def _racy(case: str, before: Mapping[str, Kept], after: Mapping[str, Kept]) -> b
 
 
 def doubtful(found: Mapping[str, Any]) -> list[str]:
-    """Return the cases that need a second run on the second version: racy cases, and cases that are the only ones to show a
-    finding.
+    """Return the cases that need a second run on the second version: racy cases, and cases with a finding that no other case
+    shows.
     """
     alone = {finding["cases"][0] for finding in found["single"]}
     return [found["cases"][at] for at in sorted(alone | {at for finding in found["racy"] for at in finding["cases"]})]
@@ -200,7 +204,9 @@ def _findings(found: Mapping[str, list[Change]], before: Mapping[str, Kept], aft
 
 
 def _families(findings: list[BehaviourFinding], before: set[str], after: set[str]) -> list[BehaviourFinding]:
-    """Merge all kinds of a family (`codex/event/`) into one finding if the other version never sends that family."""
+    """If the other version sends no event of a family (`codex/event/`), merge the findings about all events of this family into
+    one finding.
+    """
     for rule, here, there in (("vanished", before, after), ("appeared", after, before)):
         groups: dict[str, list[BehaviourFinding]] = {}
         for finding in findings:
@@ -219,7 +225,7 @@ def _families(findings: list[BehaviourFinding], before: set[str], after: set[str
 
 
 def _together(findings: list[BehaviourFinding]) -> list[BehaviourFinding]:
-    """Merge findings of the same change of the same member in several methods into one."""
+    """Merge findings about equal changes of one member in several methods into one finding."""
     groups: dict[tuple[str, str, str, str], list[BehaviourFinding]] = {}
     for finding in findings:
         if finding.rule in ("value", "new", "gone", "identity", "error text") and finding.path:
@@ -248,7 +254,7 @@ def _merged(group: Iterable[BehaviourFinding], into: BehaviourFinding) -> Behavi
 
 
 def _shape(text: str) -> str:
-    """Return a displayed value with its numbers replaced: two changes that differ only in numbers count as the same."""
+    """Return a displayed value with its numbers replaced, because two changes that differ only in numbers count as equal."""
     if text.startswith(("{", "[")) or len(text) > 60:
         return text[:1]
     return _DIGITS.sub("0", text)
@@ -258,7 +264,7 @@ def _shape(text: str) -> str:
 
 
 def examples(before: Any, after: Any) -> tuple[str, str]:
-    """Return two values for display; for long values, the part around the first difference."""
+    """Return two values for display; long values are cut to the part around their first difference."""
     one, other = (_plain(value) for value in (before, after))
     if (len(one) <= SHOWN and len(other) <= SHOWN) or before is ABSENT or after is ABSENT:
         return truncate(one, SHOWN), truncate(other, SHOWN)
@@ -267,7 +273,7 @@ def examples(before: Any, after: Any) -> tuple[str, str]:
 
 
 def shown(text: str) -> str:
-    """Return a text for display: on one line, truncated, without the numbers of bound names."""
+    """Return a text for display: on one line, truncated, and without the numbers in placeholder names such as `item-1`."""
     plain = re.sub(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "<uuid>", text)
     plain = re.sub(r"(?<![\w.<>])/(?:tmp|var|private|home|root|Users)/[^\s'\"`,)]*", "<path>", plain)
     return truncate(_TIME.sub("<date>", plain).replace("\n", " "), SHOWN)

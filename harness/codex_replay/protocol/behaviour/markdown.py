@@ -1,4 +1,4 @@
-"""The outcome of `drift --behaviour` as Markdown, and as JSON with one line for each finding."""
+"""Write the result of `drift --behaviour` as Markdown, or as JSON with one line for each finding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMED = 3
 
 
 def to_json(found: Mapping[str, Any]) -> str:
-    """Return the outcome as JSON, one list entry per line, so that two outcomes can be compared line by line."""
+    """Return the result as JSON with one list entry per line, so that `diff` can compare two results."""
     parts = []
     for key, value in found.items():
         if isinstance(value, list) and value:
@@ -24,7 +24,7 @@ def to_json(found: Mapping[str, Any]) -> str:
 
 
 def markdown(found: Mapping[str, Any]) -> str:
-    """Return the outcome as Markdown."""
+    """Return the result of `drift --behaviour` as a Markdown page."""
     before, after, totals = found["from"], found["to"], found["totals"]
     some = f" -k {shlex.quote(found['chosen'])}" if "chosen" in found else ""
     made = f"`codex-replay drift --behaviour {before} {after}{some} --markdown FILE`"  # such an expression has no backtick
@@ -76,7 +76,7 @@ def markdown(found: Mapping[str, Any]) -> str:
 
 
 def summary(found: Mapping[str, Any]) -> str:
-    """Return one or two sentences on the compared versions and the result."""
+    """Return one or two sentences about the compared versions and the result."""
     totals = found["totals"]
     many = totals["findings"] - totals["single_case"]
     message = f"Only the cases of -k {found['chosen']!r} were run. " if "chosen" in found else ""
@@ -93,7 +93,7 @@ def place(finding: Mapping[str, Any]) -> str:
 
 
 def which(finding: Mapping[str, Any], names: Sequence[str], most: int = NAMED) -> str:
-    """Name the first cases of a finding, and count the others."""
+    """Return the names of the first cases of a finding, and the number of the others."""
     first = ", ".join(names[at].partition("/")[2] for at in finding["cases"][:most])
     rest = len(finding["cases"]) - most
     return first + (f" and {rest} more" if rest > 0 else "")
@@ -123,7 +123,7 @@ def _cell(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return text as code for a cell; if it contains a backtick, it gets a longer fence."""
+    """Return text as Markdown code for a table cell; a text with a backtick gets a longer fence."""
     plain = " ".join(text.split()).replace("|", "\\|")
     if not plain:
         return ""

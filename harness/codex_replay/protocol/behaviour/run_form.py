@@ -1,12 +1,12 @@
-"""Prepare the traffic of a case from one run for comparison with the same case on another version.
+"""Convert the traffic of one run of a case to a form that can be compared with a run on another Codex version.
 
-Strategy: as in every comparison, the frames become events (output chunks joined), which are put into the canonical order and then
-normalised (`codex_replay.protocol.recordings.compare`). The client's frames and the model's answers are left out, because the
-suite itself sends them. Every other event keeps its position, so that changes of the order can be found.
+Strategy: as in `codex_replay.protocol.recordings.compare`, output chunks are joined, so that frames become events. After this,
+the events of a run are sorted into a canonical order, and normalised. Frames of the client and answers of the model are left out,
+because the suite itself sends them. The position of every other event is kept, so that a changed order can be found.
 
-Results and errors have the same label, because both are replies. If one version answers a request and the other refuses it, the
-two replies are therefore compared. A run that ended early records how far its client came (`client`): the other run is compared
-up to that point.
+A result and an error get the same label, because both are replies. If one version answers a request and the other version refuses
+it, the two replies are compared. If a run ended early, `client` shows how many steps its client completed. The other run is
+compared up to the same step.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ _IDENTITIES = ("thread", "item", "subscription", "uuid")
 
 
 def blank(text: str) -> str:
-    """Return `text` with the number removed from every bound name, because two runs may bind names in a different order."""
+    """Return `text` without the numbers in its placeholder names (such as `item-1`): two runs may number ids differently."""
     return NAME.sub(lambda found: f"<{role(found[1])}>", text) if "<" in text else text
 
 
 def role(name: str) -> str:
-    """Return the role of a name, without its number: whether a uuid names an item or a thread depends on where each run saw it
-    first."""
+    """Return a placeholder name without its number.
+
+    Names that stand for a uuid all count as equal, because each run names a uuid by the place where it first occurs.
+    """
     return "uuid" if name in _IDENTITIES else name
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One compared event: its `label`, its normalised `value`, its position in the order (`seen`), and its `mark`."""
+    """One event to compare: its `label`, its normalised `value`, its position in the run (`seen`), and its `mark`."""
 
     label: str
     value: Any
@@ -52,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A server request that the client answered, with the tool output that the model then got."""
+    """A request of the server that the client answered, and the tool output that the model then got."""
 
     method: str
     reply: Any
@@ -61,11 +63,11 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One conversation in the form to compare.
+    """One conversation in the form for the comparison.
 
-    `client` lists the places of the client's frames; `calls` contains the calls by their id.
+    `client` has the positions of the client's frames; `calls` has the answered server requests by call id.
 
-    `closed` is the place of the first frame after the client ended its input, None if it never did.
+    `closed` is the position of the first frame after the client closed the server's stdin, or None if the client never did this.
     """
 
     said: tuple[Entry, ...]
@@ -76,9 +78,12 @@ class Form:
     calls: dict[str, Answered] = field(repr=False, default_factory=dict)
 
     def end_for(self, other: Form) -> int | None:
-        """Return the place up to which a run can be compared with another run that ended early; None if the other run is as long.
+        """Return the position up to which a run can be compared with another run that ended early.
 
-        The place is the first step that the other run's client did not reach: a frame, or the end of its input.
+        Return None if the other run is as long as this run.
+
+        The position is that of the first step (a client frame, or the end of the client's frames) that the other run did not
+        reach.
         """
         ends = [self.client[len(other.client)]] if len(other.client) < len(self.client) else []
         if self.closed is not None and other.closed is None:
@@ -87,10 +92,10 @@ class Form:
 
 
 def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> Form:
-    """Return a conversation in the form that is compared.
+    """Return a conversation in the form for the comparison.
 
-    `version` names the table of volatile values; `closed` is the time when the client ended its input, in seconds as in the
-    frames.
+    `version` selects the table of values that change from run to run. `closed` is the time, in seconds as in the frames, when the
+    client closed the server's stdin.
     """
     table, _ = data_tables.choose("normalise", version)
     frames = list(frames)
@@ -130,7 +135,9 @@ def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> 
 
 
 def _label(label: str) -> str:
-    """Return a label without its lane, except for requests to the model; results and errors are both replies."""
+    """Return a label for the comparison: results and errors both become replies, and only requests to the model keep their lane
+    (the thread that sent them).
+    """
     lane, _, rest = label.partition(" ")
     for sort in ("response to ", "error to "):
         if rest.startswith(sort):

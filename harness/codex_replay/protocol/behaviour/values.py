@@ -1,9 +1,10 @@
-"""Find the places where two normalised values differ; the path of a difference is the same in every case that shows it.
+"""Find the paths at which two normalised values differ. Equal changes get equal paths in all cases.
 
-A list is aligned by the kinds of its items (type, role, name), not by their indexes, and a path names the kind: the output that
-the model gets is `$.body.input[function_call_output].output` at any index of the list. (deepdiff reports places by index, so an
-item inserted at the front would change every item.) Names that the two runs have bound are compared as identities: each name must
-always stand for the same object, whatever its number."""
+List items are paired by their kind (type, role, name), and not by their index. A path names the kind of the item:
+`$.body.input[function_call_output].output` is the output that the model gets, at any index of the list. The package deepdiff
+compares by index, so one item inserted at the front would change all items. Placeholder names, which stand for ids, are compared
+as identities: a name in one run must always have the same partner in the other run, even if the numbers of the two names differ.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from codex_replay.protocol.behaviour.run_form import NAME, blank, role
 
 
 class Absent:
-    """The value of a member that is absent."""
+    """The value that stands for an absent member."""
 
     def __repr__(self) -> str:
         return "(absent)"
@@ -30,7 +31,7 @@ ABSENT = Absent()
 class At(NamedTuple):
     """One difference: its path, and the value in each run (`ABSENT` if a run has no value there).
 
-    `identity` marks a difference of names only.
+    `identity` is True if only placeholder names differ.
     """
 
     path: str
@@ -40,14 +41,17 @@ class At(NamedTuple):
 
 
 class Names:
-    """The mapping between the names of two runs; names are bound at their first occurrence."""
+    """The mapping between the placeholder names of two runs; two names become partners where they first occur."""
 
     def __init__(self) -> None:
         self._there: dict[tuple[str, str], str] = {}
         self._back: dict[tuple[str, str], str] = {}
 
     def same(self, one: str, other: str) -> bool:
-        """Return True if two texts that differ only in the numbers of their names have the same meaning; new names are bound."""
+        """Return True if two texts have the same meaning although the numbers in their placeholder names differ.
+
+        New names become partners.
+        """
         good = True
         for left, right in zip(NAME.finditer(one), NAME.finditer(other), strict=True):
             what = role(left[1])
@@ -94,7 +98,7 @@ def _lists(one: list[Any], other: list[Any], names: Names, path: str) -> Iterato
 
 
 def _by_name(headers: list[list[str]]) -> dict[str, list[str]]:
-    """Return the values of each header, in order, because a header may be repeated."""
+    """Return a list of values for each header, because a header may be repeated."""
     found: dict[str, list[str]] = {}
     for name, value in headers:
         found.setdefault(name.lower(), []).append(value)
@@ -102,8 +106,9 @@ def _by_name(headers: list[list[str]]) -> dict[str, list[str]]:
 
 
 def aligned(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) -> Iterator[tuple[int | None, int | None]]:
-    """Pair the indexes of two lists of (identity, beginning): first items with equal beginnings, then items with equal
-    identities, in order.
+    """Pair the items of two lists in order: first items with equal beginnings, then items with equal identities.
+
+    Both lists contain pairs (identity, beginning); the result contains pairs of indexes.
     """
     for _, from_a, to_a, from_b, to_b in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         next_free = from_b
@@ -117,7 +122,7 @@ def aligned(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) ->
 
 
 def selector(item: Any) -> str:
-    """Return the selector of a list item: its type, role and name."""
+    """Return the name of a list item in a path: its type, role and name."""
     if not isinstance(item, dict):
         return ""
     words = [item[key] for key in ("type", "role", "name", "method") if isinstance(item.get(key), str)]
@@ -125,8 +130,11 @@ def selector(item: Any) -> str:
 
 
 def _kind_of(item: Any) -> tuple[str, str]:
-    """Return the kind of a list item and its beginning; a scalar is its own kind, and items of equal kinds are distinguished by
-    their call id."""
+    """Return the kind of a list item and the beginning of its content.
+
+    The kind of a scalar is its value. The beginning is the call id if the item has one, otherwise the first characters of its
+    text.
+    """
     if isinstance(item, dict):
         own = item.get("call_id") or item.get("text") or item.get("content") or ""
         first = own[0].get("text", "") if isinstance(own, list) and own and isinstance(own[0], dict) else own

@@ -1,4 +1,4 @@
-"""Match requests with their response types where the names of a bundle are not enough."""
+"""Find the response type of each request, even if the names in a schema bundle do not show it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def _name_parts(name: str) -> set[str]:
 
 
 def answers(bundle: Bundle, direction: Direction) -> dict[str, str]:
-    """Return the response type of each request: found by the names in the bundle, otherwise by common words of the names.
+    """Return the response type of each request: by the names in the bundle, otherwise by the words that the two names share.
 
-    ``account/usage/read`` is answered by ``GetAccountTokenUsageResponse``, because it is the only type left with the words
-    account and usage.
+    For example, ``GetAccountTokenUsageResponse`` answers ``account/usage/read``: no other unused type has the words account and
+    usage.
     """
     found = {method: name for method in bundle.methods(direction) if (name := bundle.result_type(direction, method))}
     missing = [method for method in bundle.methods(direction) if method not in found]
@@ -41,6 +41,6 @@ def _similarity(method: str, name: str) -> float:
 
 
 def answers_of(bundle: Bundle, direction: Direction, methods: list[str]) -> dict[str, str]:
-    """Return the response type of each of `methods`; other methods matter only if a name must be guessed."""
+    """Return the response type of each method in `methods`. The other methods of the bundle are used only to guess a type."""
     found = {method: name for method in methods if (name := bundle.result_type(direction, method))}
     return found if len(found) == len(methods) else answers(bundle, direction)

@@ -1,10 +1,12 @@
-"""Find the clients that notice a change: all clients, only those that send the capability, or only those that do not.
+"""Find the clients that notice a change: all clients, only clients with the capability experimentalApi, or only clients without
+it.
 
-Strategy: clients without the capability use the plain bundle, clients with it the experimental one (`experimental`). All messages
-are therefore walked twice, and a change that only one walk finds concerns only the clients of that walk. A part that was removed
-only from the plain bundle has moved behind the capability; a part that is new only in the plain bundle was already there for
-clients with the capability; changes inside gated parts are found only by the second walk. If a change concerns all clients at
-some places, and only some clients at other places, it becomes two findings.
+Strategy: clients without the capability use the plain schema bundle; clients with the capability use the experimental bundle
+(`experimental`). All messages of the protocol are compared twice: once with the plain bundles, and once with the experimental
+bundles. If only one of these comparisons finds a change, the change concerns only the clients that use this bundle. If a part was
+removed only from the plain bundle, the part now requires the capability. If a part is new only in the plain bundle, clients with
+the capability already had this part. Changes inside experimental parts are found only in the experimental bundle. A change that
+concerns all clients at some places, and only some clients at other places, becomes two findings.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _NAMED = ("method-", "property-new", "property-gone", "property-required", "prop
 
 
 def findings(plain: Walk, capable: Walk | None) -> list[DriftFinding]:
-    """Return the findings of both walks: over the plain bundles and, if they exist, over the experimental bundles."""
+    """Return the findings from the plain bundles and, if they exist, from the experimental bundles."""
     if capable is None:
         return [_drift_finding(sender, change, places) for (sender, change), places in plain.places.items()]
     here, there = _Other(plain), _Other(capable)
@@ -48,15 +50,18 @@ def _drift_finding(sender: Sender, change: Change, places: Iterable[Place], clie
 
 
 class _Other:
-    """The result of the other walk. `has` reports whether that walk found a change at the same place, in any definition."""
+    """The result of the comparison of the other bundles (plain or experimental).
+
+    The method `has` returns True if that comparison found the change at the same place, in any definition.
+    """
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
 
     def has(self, sender: Sender, change: Change, place: Place) -> bool:
-        """Return True if the walk found this change.
+        """Return True if the comparison of the other bundles found this change.
 
-        Parts that could not be compared, and places that are no longer listed, count as found.
+        A part that could not be compared, and a place beyond the maximum number of places, count as found.
         """
         if place in self._walk.places.get((sender, change), ()):
             return True
@@ -69,7 +74,7 @@ class _Other:
 
     @cached_property
     def _paths(self) -> dict[tuple[Any, ...], list[Path]]:
-        """The paths at which the walk found a change, by root."""
+        """The paths at which the comparison found a change, by root."""
         found: dict[tuple[Any, ...], list[Path]] = {}
         for (sender, change), places in self._walk.places.items():
             what = _what(sender, change)
@@ -79,7 +84,10 @@ class _Other:
 
 
 def _what(sender: Sender, change: Change) -> tuple[Any, ...]:
-    """Return a readable description of a change: without its definition, and for a closed object with its keys."""
+    """Return a readable description of a change, without the definition that contains it.
+
+    For a closed object, the description has the object's keys.
+    """
     if not change.rule.startswith(_NAMED):
         return (sender, change.rule, change.what, change.before, change.after)
     # A variant without a name is called by its properties, of which the other bundle may have more.
@@ -93,7 +101,10 @@ def _meet(one: Path, other: Path) -> bool:
 
 
 def _parted(path: Path) -> tuple[Path, dict[int, frozenset[tuple[str, str]]]]:
-    """Return the steps of a path without its variants, and the constants of the variants by the number of steps before them."""
+    """Return the steps of a path without its variants.
+
+    Also return the constants of each variant, by the number of steps before the variant.
+    """
     steps: list[Step] = []
     variants: dict[int, frozenset[tuple[str, str]]] = {}
     for step in path:

@@ -1,20 +1,15 @@
-"""Drift: the changes of the protocol between two schema bundles, judged by the rules.
+"""Find the drift: the changes of the protocol between two schema bundles, each judged by a rule.
 
-Strategy: `walk` visits all types on the wire and notes each change with its places. `rules` judges a change by the sender of the
-message. A change in a type that many methods share is one finding with many places.
+Strategy: the module `walk` visits all types of messages, and notes each change with its places. The module `rules` judges each
+change; the judgement depends on the sender of the message. A change in a type that many methods share is one finding with many
+places.
 
-A version may reserve a part of its protocol for clients that declare a capability (`experimental`). Such a version has a second
-bundle, which applies to these clients. The second bundles of both versions are therefore compared as well, and `clients`
-determines which clients notice each change.
+A Codex version may keep a part of its protocol for clients that declare a capability (module `experimental`). For clients with
+this capability, the Codex version has a second, experimental bundle. The experimental bundles of both versions are also compared,
+and the module `clients` determines which clients notice each change.
 
-The other modules of this package:
-
-- `rules`: which clients a change breaks; `clients`: which clients notice the change;
-- `walk`: the methods, params, results and events of two bundles;
-- `shapes.compare`: two types, with `shapes.limits` (bounds, free keys), `shapes.variants` (unions) and `shapes.same` (equal
-  parts);
-- `shapes.read`: which values a schema accepts, with `shapes.model` (its form) and `shapes.sets` (unions and ``allOf``);
-- `findings`: the result in its order; `report`: its JSON; `users`: the recordings that a change affects.
+The module `shapes.compare` compares two types, and `shapes.read` finds the values that a schema accepts. The module `findings`
+has the result, `report` converts it to JSON, and `users` finds the recordings that a change affects.
 """
 
 from __future__ import annotations
@@ -32,7 +27,7 @@ ExperimentalOf = Callable[[Bundle], tuple[Bundle | None, str]]
 
 
 def compare(old: Bundle, new: Bundle, experimental_of: ExperimentalOf = lambda plain: (None, "")) -> Drift:
-    """Compare two bundles and the experimental ones; raises `BundleError` if one is not a bundle."""
+    """Compare two bundles and the two experimental bundles; raises `BundleError` if one of them is not a schema bundle."""
     walk = Walk(old, new)
     uncompared = list(walk.uncompared)
     capable = None

@@ -1,9 +1,11 @@
-"""The capability with which a client gets the experimental part of the protocol, and how a client declares it.
+"""Detect the capability that gives a client the experimental part of the protocol.
 
-From 0.95 on, the binary generates two bundles. The plain bundle leaves out the experimental parts, and ``--experimental``
-includes them. A client that does not send ``capabilities.experimentalApi`` gets an error for messages that only the second bundle
-has (-32600, "thread/start.dynamicTools requires experimentalApi capability"), unless the value is null, false or an empty list. A
-version has a second bundle if, in its plain bundle, initialize can declare the capability."""
+From version 0.95 on, the Codex binary generates two schema bundles. The plain bundle leaves out the experimental parts; with the
+option ``--experimental``, Codex generates the other bundle, which includes them. A client without
+``capabilities.experimentalApi`` gets an error (-32600) for messages and members that only the experimental bundle has, such as
+"thread/start.dynamicTools requires experimentalApi capability". There is no error if the value of the member is null, false or an
+empty list. A version has an experimental bundle if its plain bundle lets `initialize` declare the capability.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ SAID = f"capabilities.{CAPABILITY}"
 
 
 def declares(bundle: Bundle) -> bool:
-    """Return True if the initialize of a bundle knows the capability: then the version also has an experimental bundle."""
+    """Return True if `initialize` can declare the capability in this bundle: then the version also has an experimental bundle."""
     params = bundle.params("client-request", "initialize")
     if params is None:
         return False
@@ -29,7 +31,7 @@ def declares(bundle: Bundle) -> bool:
 
 
 def asks(message: Any) -> bool:
-    """Return True if a client's frame is an initialize with the capability."""
+    """Return True if a client's frame is an `initialize` that declares the capability."""
     if not isinstance(message, dict) or message.get("method") != "initialize":
         return False
     params = message.get("params")
@@ -38,5 +40,5 @@ def asks(message: Any) -> bool:
 
 
 def refused(value: Any) -> bool:
-    """Return True if the server refuses an experimental member of this value when the client lacks the capability."""
+    """Return True if the server refuses an experimental member with this value from a client without the capability."""
     return not (value is None or value is False or value == [])

@@ -23,7 +23,7 @@ COUNTED: dict[Direction, str] = {
 
 
 class Place(NamedTuple):
-    """The place of a change on the wire: the `method` of its frames, and the path in them."""
+    """The place of a change: the `method` of the frames that show the change, and the path in these frames."""
 
     kind: Kind
     method: str
@@ -31,12 +31,12 @@ class Place(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The path as people write it."""
+        """The path in readable form."""
         return show(self.path)
 
 
 class DriftFinding(NamedTuple):
-    """One judged change: its `rule` (which has the class), all its places, and the clients that notice the change."""
+    """One judged change: its `rule` (which says if it is breaking), all its places, and the clients that notice it."""
 
     rule: Rule
     change: Change
@@ -45,29 +45,34 @@ class DriftFinding(NamedTuple):
 
     @property
     def breaking(self) -> bool:
-        """True if a program that relied on the old protocol breaks."""
+        """True if the change can break a program that was written for the old protocol."""
         return self.rule.cls == "breaking"
 
     @property
     def hits(self) -> str:
-        """Return who is affected: "senders", "readers" or "nobody". Only clients count, because only clients can break."""
+        """Return which clients the change affects: "senders", "readers" or "nobody".
+
+        Only clients count, because the server itself changes with the protocol.
+        """
         if not self.breaking:
             return "nobody"
         return "senders" if self.rule.sender == "client" else "readers"
 
     @property
     def behind(self) -> str:
-        """The capability with which a removed part is still available; "" if it was removed for all clients."""
+        """The capability that still gives a client the removed part; "" if the part was removed for all clients."""
         return CAPABILITY if self.clients == "without" and self.rule.id in GONE else ""
 
     @property
     def sentence(self) -> str:
-        """Return a sentence on the effect on a client."""
+        """Return a sentence about the effect of the change on a client."""
         return BEHIND[self.rule.sender] if self.behind else self.rule.sentence
 
     def rank(self) -> tuple[Any, ...]:
-        """Return a sort key: breaking findings first, findings that concern all clients first, whole methods before their parts,
-        and then in reading order.
+        """Return a sort key.
+
+        Breaking findings come first, then findings for all clients, then whole methods before their parts; the rest is sorted by
+        name.
         """
         place, rule = self.places[0], self.rule
         part = IDS.index(rule.id)
@@ -86,7 +91,10 @@ class DriftFinding(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """All findings between two bundles, the breaking ones first; `uncompared` are sentences on what could not be compared."""
+    """All findings between two bundles, the breaking ones first.
+
+    `uncompared` are sentences about parts that could not be compared.
+    """
 
     old: str
     new: str
@@ -100,5 +108,5 @@ class Drift(NamedTuple):
 
 
 def counts(bundle: Bundle) -> dict[str, int]:
-    """Return how many methods of each kind a bundle has, and how many types of ``codex/event``."""
+    """Return the number of methods of each kind in a bundle, and the number of types of ``codex/event``."""
     return {name: len(bundle.methods(direction)) for direction, name in COUNTED.items()} | {"events": len(bundle.events())}

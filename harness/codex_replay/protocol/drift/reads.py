@@ -1,4 +1,4 @@
-"""Leave changes out of a drift: changes that the user names, and changes in parts that a client does not read."""
+"""Remove changes from a drift: changes that the user names, and changes in parts that a client does not read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ V1_EVENTS, V1_LISTENS = "codex/event/", "addConversationListener"
 
 
 class BadPattern(ValueError):
-    """A pattern matches neither a rule nor a method (with `*` and `?`); the text is a sentence."""
+    """A pattern matches no rule and no method; the text of the exception is a sentence."""
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -26,9 +26,11 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
-    """Return the drift without the findings whose rule, or each of whose methods, matches a pattern.
+    """Return the drift without the ignored findings.
 
-    Raises `BadPattern` for a pattern that matches nothing in the drift, unless it is the name of a rule.
+    A finding is ignored if a pattern matches its rule, or if patterns match all of its methods.
+
+    Raises `BadPattern` for a pattern that matches nothing in the drift and is not the name of a rule.
     """
     names = {place.method for finding in drift.findings for place in finding.places}
     for pattern in patterns:
@@ -43,10 +45,12 @@ def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
 
 
 def only_read(drift: Drift, read: Sequence[str]) -> Drift:
-    """Return the drift without the server's messages that match none of `read`; the client's messages are kept.
+    """Return the drift without changes in messages of the server that the client does not read.
+
+    All changes in messages of the client stay in the drift.
 
     A line of `read` is a method, or a method and paths of the fields that the client reads ("thread/start $.result.thread.id").
-    A change matches a path if it concerns this field, a field inside of it, or an object that contains it.
+    A change matches a path if it concerns the field, a part of the field, or an object that contains the field.
     """
     lines = [(method, [_steps(path) for path in paths]) for method, *paths in map(str.split, read)]
 
@@ -61,7 +65,7 @@ def only_read(drift: Drift, read: Sequence[str]) -> Drift:
 
 
 def _steps(path: str) -> list[str]:
-    """Return the steps of a path as people write it, without the variants of unions, which a reader need not name."""
+    """Return the steps of a readable path, without the names of union variants, because users leave these out."""
     return re.findall(r"\[\*\]|[^.\[\]]+", re.sub(r"\([^()]*\)", "", path))
 
 
@@ -71,7 +75,7 @@ def _on_one_line(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def misspelt(read: Iterable[str], bundles: Iterable[Bundle]) -> list[str]:
-    """Return each path of `read` that begins with neither $.params nor $.result, or has a field that no bundle has."""
+    """Return each invalid path of `read`: it does not begin with $.params or $.result, or has a field that no bundle has."""
     names: set[str] = set()
     for bundle in bundles:
         _collect(bundle.primary, names)
@@ -86,7 +90,7 @@ def misspelt(read: Iterable[str], bundles: Iterable[Bundle]) -> list[str]:
 
 
 def _collect(node: Any, names: set[str]) -> None:
-    """Add the names of all properties in a schema."""
+    """Add the names of all properties in a schema to a set."""
     if isinstance(node, dict):
         if isinstance(node.get("properties"), dict):
             names.update(node["properties"])
@@ -97,7 +101,7 @@ def _collect(node: Any, names: set[str]) -> None:
 
 
 def methods_of(bundles: Iterable[Bundle]) -> set[str]:
-    """Return all methods of the bundles, in each direction, and their v1 events as `codex/event/NAME`."""
+    """Return all methods of the bundles, both of clients and of servers, and the v1 events as `codex/event/NAME`."""
     found: set[str] = set()
     for bundle in bundles:
         found.update(*(bundle.methods(direction) for direction in COUNTED), (V1_EVENTS + name for name in bundle.events()))
@@ -105,16 +109,16 @@ def methods_of(bundles: Iterable[Bundle]) -> set[str]:
 
 
 def near_misses(read: Iterable[str], methods: set[str]) -> list[tuple[str, str]]:
-    """Return the patterns that match no method, each with the method most like it, or an empty text."""
+    """Return the patterns that match no method, each with the most similar method or an empty text."""
     missing = [name for name in (line.split()[0] for line in read) if not any(matches(method, [name]) for method in methods)]
     return [(name, next(iter(difflib.get_close_matches(name, sorted(methods), 1)), "")) for name in missing]
 
 
 def read_in(messages: Iterable[tuple[str, Any]]) -> set[str]:
-    """Return the methods that the client of a recording reads, by (sender, message).
+    """Return the methods whose messages the client of a recording reads; the frames are given as (sender, message).
 
-    The client reads the replies to its requests, and all messages that the server sent; v1 events count only if the client
-    requested them.
+    The client reads the replies to its requests, and all messages of the server. Events of v1 count only if the client requested
+    them.
     """
     sent: set[str] = set()
     got: set[str] = set()

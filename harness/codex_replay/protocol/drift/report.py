@@ -1,7 +1,7 @@
-"""A drift as data: the JSON of `codex-replay drift --json`, from which every other form of the report is made.
+"""Convert a drift to the JSON of `codex-replay drift --json`; all other forms of the report are made from this JSON.
 
-``{"drift":1, "from", "to", "counts", "findings":[...], "uncompared":[...], "cassettes": null | {...}}``. docs/drift.md explains
-each key.
+``{"drift":1, "from", "to", "counts", "findings":[...], "uncompared":[...], "cassettes": null | {...}}``. The page docs/drift.md
+explains each key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FORMAT = 1
 def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where: str = "") -> dict[str, Any]:
     """Return `drift` as JSON.
 
-    `used` are the compared cases (in `where`), each with the numbers of the findings that affect it.
+    `used` has the cases that were compared (from the folder `where`), each with the numbers of the findings that affect the case.
     """
     cases: dict[int, list[str]] = {}
     for case, numbers in (used or {}).items():
@@ -52,7 +52,7 @@ def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where
 
 
 def _mark(finding: DriftFinding) -> str:
-    """Return the key that names the clients that notice a finding; "" if all clients notice it."""
+    """Return the word for the clients that notice a finding; "" if all clients notice it."""
     return "behind" if finding.behind else "" if finding.clients == "all" else finding.clients
 
 
@@ -77,7 +77,7 @@ def _drift_finding(finding: DriftFinding) -> dict[str, Any]:
 
 
 def encode(value: dict[str, Any]) -> str:
-    """Return formatted JSON with one finding per line, so that a diff shows findings; the same text for the same value."""
+    """Return JSON text with one finding per line, so that `diff` shows changed findings. Equal values give equal texts."""
     lines = []
     for key, each in value.items():
         if isinstance(each, list) and each:

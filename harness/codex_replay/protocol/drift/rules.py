@@ -1,10 +1,9 @@
-"""The rules of drift.
+"""The rules of drift: for each kind of change in the protocol, they decide if it breaks programs that use the old protocol.
 
-The rules decide, for each kind of change and each sender, whether the change breaks programs that use the old protocol.
-
-The server must still accept the messages of the *client*: a narrower type breaks the clients that send them. Clients
-rely on the messages of the *server*: a type that loses a member, or allows more values, breaks the clients that read them. An
-addition breaks no reader, because a reader of an open protocol ignores unknown parts."""
+Messages of the *client*: the server must still accept them, so a type that allows fewer values breaks the clients that send them.
+Messages of the *server*: clients rely on them, so a type that loses a member, or allows more values, breaks the clients that read
+them. A new member breaks no client, because clients of an open protocol ignore unknown members.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +16,10 @@ Class = Literal["breaking", "additive"]
 
 
 class Rule(NamedTuple):
-    """One row: the change `id` in messages of `sender` has the class `cls`; `sentence` is its effect on the client."""
+    """One rule: the change `id` in messages of `sender` belongs to the class `cls`.
+
+    `sentence` describes the effect on the client.
+    """
 
     id: str
     sender: Sender

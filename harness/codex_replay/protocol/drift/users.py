@@ -1,9 +1,10 @@
-"""Find the users of a change: find the frames of recorded conversations that each breaking finding affects.
+"""Find out which recorded conversations each breaking change affects.
 
-Strategy: a finding names its frames (method and sender) and a path in them. A case is affected if one of its frames has something
-that is no longer valid: the removed property, a value that is no longer accepted, or a message without a new required part. If
-the server's promise became weaker (null or another type may come), clients that read that place are affected. A change that only
-clients with (or without) a capability notice does not affect other conversations."""
+Strategy: each finding names the method and the sender of its frames, and a path in these frames. A case is affected if one of its
+frames is no longer valid: the frame has a removed property or a value that is no longer accepted, or it lacks a new required
+part. If the server may now send null or another type at a place, all clients that read this place are affected. If only clients
+with (or without) a capability notice a change, the change affects only the conversations of such clients.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +138,7 @@ TESTS: dict[str, Test] = {
 
 
 class Usage:
-    """Find the breaking findings that affect a case; the findings are indexed by the frames that may show them."""
+    """Finds the breaking findings that affect a case; to be fast, it sorts the findings by the frames that may show them."""
 
     def __init__(self, drift: Drift) -> None:
         self._by_frame: dict[tuple[Sender, str, str], list[tuple[int, DriftFinding, Place]]] = {}
@@ -164,7 +165,7 @@ class Usage:
 
 
 def _frames_of(finding: DriftFinding, place: Place) -> tuple[Sender, str, str]:
-    """Return the frames in which a finding can occur at a place: (sender, kind of frame, method)."""
+    """Return the frames in which a finding can occur at a place, as (sender, kind of frame, method)."""
     sender = finding.rule.sender
     if place.kind == "envelope":
         return sender, _ENVELOPES[place.method], ""
@@ -174,7 +175,10 @@ def _frames_of(finding: DriftFinding, place: Place) -> tuple[Sender, str, str]:
 
 
 def _keys(sender: Sender, value: Any, asked: dict[tuple[Sender, str], str]) -> list[tuple[Sender, str, str]]:
-    """Return the keys under which the findings for a message are indexed; `asked` has the open requests, by sender and id."""
+    """Return the keys (sender, kind of frame, method) of a message, to find its findings.
+
+    `asked` has the open requests, by sender and id.
+    """
     sort = kind(value)
     if not isinstance(value, dict):
         return []

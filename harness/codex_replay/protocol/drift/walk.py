@@ -1,8 +1,9 @@
-"""Walk over all schemas of two bundles that describe the wire, and compare each root of one with that of the other.
+"""Compare all types of messages in two schema bundles, root by root.
 
-Strategy: the wire is a set of roots: each method's params, each request's result, each ``codex/event/*``, and the JSON-RPC
-envelope. Each root has one sender. Methods are compared by their names, because the messages contain the names. The types below a
-root are compared by their structure (see `shapes`), so renaming or moving a definition causes no finding.
+Strategy: a root is the params of a method, the result of a request, a ``codex/event/*``, or the JSON-RPC envelope. Only one side,
+the client or the server, sends the values of a root. Methods are compared by their names, because the messages contain the names.
+The types inside a root are compared by their structure (see the package `shapes`), so a renamed or moved definition causes no
+finding.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ Root = tuple[Sender, Kind, str, Path]
 
 
 class Walk:
-    """The comparison of two bundles: `places` has the places of each change of each sender, in the order of the wire.
+    """The comparison of two bundles. `places` has, for each sender and each change, the places of the change.
 
-    `like` is another walk over mostly the same bundles: roots that are the same in both walks are not compared again.
+    `like` is an earlier comparison of similar bundles; a root that is equal in both comparisons is not compared again.
     """
 
     def __init__(self, old: Bundle, new: Bundle, like: Walk | None = None) -> None:
@@ -48,7 +49,7 @@ class Walk:
         _envelope(self)
 
     def note(self, sender: Sender, change: Change, place: Place) -> None:
-        """Record one change at one place."""
+        """Store one change with one of its places."""
         self.places.setdefault((sender, change), {})[place] = None
 
     def roots(
@@ -56,7 +57,7 @@ class Walk:
     ) -> None:
         """Compare the old and the new schema of one root.
 
-        The root is the value that `sender` writes at the path `under` in frames of `method`.
+        The root is the value at the path `under` in frames of `method` that `sender` writes.
 
         `here` is the definition that contains the root, if any.
         """
@@ -71,7 +72,7 @@ class Walk:
             self.note(sender, change, Place(kind, method, (*under, *path)))
 
     def _known(self, root: Root, old: Schema, new: Schema) -> list[Placed] | None:
-        """Return the findings of the other walk at this root, if it has the same two schemas."""
+        """Return the changes that the earlier comparison found at this root, if the two schemas are the same."""
         if self._like is None or root not in self._like._found:
             return None
         one, other, found = self._like._found[root]
@@ -128,7 +129,7 @@ _PARAMS: Path = (("key", "params"),)
 
 
 def _params(walk: Walk, sender: Sender, direction: Direction, method: str) -> None:
-    """Compare the params of one method: whether the method has params, whether they are required, and their type."""
+    """Compare the params of one method: do they exist, are they required, and which type do they have?"""
     old, new = (_params_of(bundle, direction, method) for bundle in (walk.old, walk.new))
     place = Place(direction, method, _PARAMS)
     if old is not None and new is not None:
@@ -145,7 +146,7 @@ def _params(walk: Walk, sender: Sender, direction: Direction, method: str) -> No
 
 
 def _params_of(bundle: Bundle, direction: Direction, method: str) -> Schema | None:
-    """Return the params of a method; None if the method needs no params and accepts only null."""
+    """Return the schema of the params of a method; None if the method has no params, or accepts only null."""
     params = bundle.params(direction, method)
     if params is None or bundle.params_required(direction, method):
         return params
@@ -184,7 +185,7 @@ def _events(walk: Walk) -> None:
 
 
 def _envelope(walk: Walk) -> None:
-    """Compare the JSON-RPC envelope, which both sides write."""
+    """Compare the JSON-RPC envelope, which both the client and the server write."""
     for name in _ENVELOPE:
         one, other = walk.old.type(name), walk.new.type(name)
         if one is not None and other is not None:

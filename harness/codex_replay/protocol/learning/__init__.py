@@ -1,1 +1,1 @@
-"""Derive the tables of a Codex version from repeated runs of the same scenarios."""
+"""Derive the data tables of a Codex version from recordings of the same scenarios, each run several times."""

@@ -1,14 +1,16 @@
-"""Learn the table `causality` of a version from recordings: which requests open and interrupt turns, and which frames end one.
+"""Learn the table `causality` of a Codex version from recordings: which requests open or interrupt a turn, and which frames end a
+turn.
 
-Strategy: a turn is followed from `turn/started` to the frame that reports its status. A turn is opened by the request whose
-result names it. If no result names the turn, the turn is opened by the last request in the thread before it. A notification that
-names a thread but no turn counts as following requests, unless it was seen in a thread that a request had opened and no later
-request had named. Threads that the server opens for itself are ignored. A notification that names no thread counts as following
-requests if each of them came while a request was unanswered. A request without a thread reaches all threads if, during each such
-request, an idle thread repeated messages that it had sent without a request. A request whose result names the running turn steers
-it. The interrupt of a turn is the only request that came in it before the turn ended as interrupted. The effects of the interrupt
-are the notifications between the request and the end, in each such turn. A conclusion counts only if no recording contradicts it.
-A fact that no recording shows is left out of the table, and reported as missing.
+Strategy: a turn is followed from `turn/started` to the frame that reports its status. The request whose result names a turn opens
+the turn. If no result names the turn, the last request before the turn in its thread opens the turn. A notification that names a
+thread but no turn normally counts as an effect of requests. A notification does not count as an effect of requests if no request
+had named its thread after the thread was opened. Threads that the server opens for itself are ignored. A notification that names
+no thread counts as an effect of requests if it always came while a request was unanswered. A request that names no thread may
+have effects in all threads. A request is assumed to have effects in all threads if, during each such request, an idle thread
+repeated messages that it had also sent without a request. A request whose result names the running turn steers this turn. If only
+one request came during an interrupted turn, this request interrupted the turn. The effects of the interrupt are the notifications
+that came between this request and the end of the turn, in each interrupted turn. A conclusion counts only if no recording
+contradicts it. A row for which no recording has evidence is left out of the table, and reported as missing.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Seen:
-    """The observations in one conversation, by row: method -> count."""
+    """The observations in one conversation: for each row of the table, how often each method was seen."""
 
     rows: dict[str, Counter[str]] = field(default_factory=lambda: {row: Counter() for row in ROWS})
     effects: list[set[str]] = field(default_factory=list)
@@ -58,7 +60,7 @@ class _Seen:
 
 
 def learn(runs: Iterable[tuple[str, Sequence[Frame]]]) -> tuple[dict[str, list[str]], list[dict[str, Any]]]:
-    """Return the table and its rows with evidence; `runs` are the names and the frames of conversations."""
+    """Return the table and, for each row, the evidence; `runs` has the names and the frames of conversations."""
     seen = _Seen()
     for _, frames in runs:
         _Conversation(seen).read(frames)
@@ -189,7 +191,7 @@ class _Conversation:
 
 
 def _inner(result: dict[str, Any], name: str) -> str:
-    """Return the id of the object under `name`, or ""."""
+    """Return the id of the object under the key `name`, or ""."""
     inner = result.get(name)
     found = inner.get("id") if type(inner) is dict else None
     return found if type(found) is str else ""

@@ -1,4 +1,7 @@
-"""Find the leaves in which two normalised values differ, with their paths: the input for learning masks."""
+"""Find the leaves (values without members) in which two normalised values differ, with their paths.
+
+The module `masks` learns masks from the differing leaves.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from codex_replay.core.normalise.normaliser import is_headers
 
 
 class Leaf(NamedTuple):
-    """One differing place: `path` has names and indexes, `left` and `right` are the values there; `kind` is one of
+    """One difference.
 
-    "value" (two leaves), "order" (an object with the same members in another order) or "shape" (anything else: a missing member,
-    another type, a list of another length). In a list of HTTP headers, the path contains "headers" and the header's name.
+    `path` has names and indexes; `left` and `right` are the two values at this path. `kind` is "value" for two leaves, "order"
+    for objects with the same members in another order, and "shape" for anything else, such as a missing member. In a list of HTTP
+    headers, the path contains "headers" and the header's name.
     """
 
     path: tuple[str | int, ...]
@@ -22,7 +26,7 @@ class Leaf(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The last name in the path of the leaf."""
+        """The last member name in the path of the leaf."""
         return next((step for step in reversed(self.path) if isinstance(step, str)), "")
 
     @property
@@ -32,7 +36,7 @@ class Leaf(NamedTuple):
 
 
 def leaves(left: Any, right: Any, path: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
-    """Yield each place in which two values differ."""
+    """Yield each path at which two values differ."""
     if type(left) is not type(right):
         numbers = (int, float)
         yield Leaf(path, left, right, "value" if type(left) in numbers and type(right) in numbers else "shape")

@@ -1,8 +1,10 @@
-"""Find the reason why two values differ between two runs, and return a mask by key, by header or by text.
+"""Find out why two values differ between two runs, and make a mask that ignores the difference: by key, by header or by text.
 
-Strategy: a number that is a recent time counts as a time wherever it is. Any other number, and a text, is masked by its key only
-if the key is not a structural word of the protocol (`STRUCTURE`) and the text has a volatile form: a time, a path, random digits.
-In a longer text, only the differing digits are masked: the pattern consists of the words before them."""
+Strategy: a number that looks like a recent time always counts as a time. Other numbers and texts are masked by their key, unless
+the key is an important word of the protocol (`STRUCTURE`). A text is masked only if it has the form of a value that changes: a
+time, a path, or random digits. In a longer text, only the digits that differ are masked; the words before the digits become the
+pattern of the mask.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ BEFORE, LETTERS = 32, 3
 
 
 def by_key(leaf: Leaf) -> str | None:
-    """Return the reason why the value of `leaf` changes from run to run, for a mask by its key.
+    """Return the reason why the value of `leaf` changes from run to run, such as "time", for a mask by key.
 
     Returns None if the key must not be masked.
     """
@@ -72,7 +74,10 @@ def _is_time(value: float) -> bool:
 
 
 def by_text(left: str, right: str) -> list[dict[str, Any]]:
-    """Return rows for "strings" of a table that mask the differences of two texts; [] if they differ in more than digits."""
+    """Return rows for the part "strings" of the table, which mask the differences of two texts.
+
+    Return [] if the texts differ in more than digits.
+    """
     one, other = _WORD.split(left), _WORD.split(right)
     if one != other:
         return []

@@ -1,9 +1,11 @@
-"""Learn the table `normalise` of a version from pairs of runs: the allowed differences of two runs of one scenario.
+"""Learn the table `normalise` of a Codex version, which lists the allowed differences between two runs of one scenario.
 
-Strategy: the home of the runs has the same name in all of them, so no difference shows which keys have paths; they are the keys
-whose texts are mostly paths below that home. Then a pair is compared with the rules that were learnt so far. Each differing leaf
-suggests a mask (`masks`), each inversion of two server frames suggests a race. A rule is accepted if the comparison needs it, and
-the pair is compared again, until a comparison suggests no new rule. The differences that remain are reported and never masked."""
+Strategy: first find the keys with paths. All runs use the same home folder, so no difference shows these keys; they are the keys
+whose texts are mostly paths in this home folder. The two runs of each pair are compared with the rules that were learnt so far.
+Each differing leaf suggests a mask (see `masks`), and each pair of server frames in reversed order suggests a race. A rule is
+accepted if the comparison needs it. The pair is compared again until no new rule is suggested. Differences that remain are
+reported, and not masked.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _OUTER = ("msg", "request", "response", "ws", "sse")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two runs of one scenario: its name and the frames of both."""
+    """Two runs of one scenario: the name of the scenario, and the frames of both runs."""
 
     name: str
     a: Sequence[Frame]
@@ -37,7 +39,10 @@ class Pair:
 
 @dataclass(slots=True)
 class Row:
-    """One learnt rule: `part` is the part of the table, `rule` the text of the rule, `seen` the scenarios that needed it."""
+    """One learnt rule.
+
+    `part` is the part of the table, `rule` is the text of the rule, and `seen` has the scenarios that needed the rule.
+    """
 
     part: str
     rule: str
@@ -45,15 +50,16 @@ class Row:
     seen: list[str] = field(default_factory=list)
 
     def encode(self) -> dict[str, Any]:
-        """The row as JSON, for `learnt.json`."""
+        """The row in its JSON form, for `learnt.json`."""
         return {"part": self.part, "rule": self.rule, "scenarios": len(self.seen), "first": self.seen[0], "example": self.example}
 
 
 @dataclass(slots=True)
 class Learnt:
-    """The result: the table, its rows with their evidence, the scenarios whose runs are equal, and those whose runs are not.
+    """The result of learning: the table, the evidence for each row, the scenarios with equal runs, and the scenarios with
+    different runs.
 
-    Each scenario with a difference has one sentence on the first difference.
+    Each scenario with different runs has one sentence about the first difference.
     """
 
     table: dict[str, Any]
@@ -63,9 +69,9 @@ class Learnt:
 
 
 def learn(pairs: Iterable[Pair], base: dict[str, Any], about: str, home: str) -> Learnt:
-    """Return the table that makes the runs of as many pairs as possible equal; `base` is the table to start from.
+    """Return the table with which the two runs of as many pairs as possible are equal; learning starts from the table `base`.
 
-    `home` is the directory that the recordings name in place of the directory of each run.
+    `home` is the home folder whose name replaces the real folder in all recordings.
     """
     learner = _Learner(copy.deepcopy(base) | {"about": about})
     pairs = list(pairs)
@@ -97,7 +103,7 @@ class _Learner:
         return normal_form_by(pair.a, self.table), normal_form_by(pair.b, self.table)
 
     def paths(self, pairs: Iterable[Pair], home: str) -> None:
-        """Mask each key whose texts are mostly paths below `home`."""
+        """Mask each key whose texts are mostly paths in the folder `home`."""
         others: Counter[str] = Counter()
         found: dict[str, Row] = {}
         for pair in pairs:
@@ -123,11 +129,11 @@ class _Learner:
                 return
 
     def count(self, pair: Pair, base: dict[str, Any]) -> None:
-        """For each rule that a pair needs in addition to `base`, note the scenario of the pair as evidence."""
+        """For each rule that a pair needs in addition to `base`, store the name of the pair's scenario as evidence."""
         self._masks(pair.name, normal_form_by(pair.a, base), normal_form_by(pair.b, base))
 
     def _masks(self, name: str, left: list[NormalEvent], right: list[NormalEvent]) -> bool:
-        """Add the masks that a pair needs; return True if a mask is new."""
+        """Add the masks that a pair needs; return True if at least one mask is new."""
         found = False
         for one, other in aligned(left, right):
             if one is None or other is None or one.key == other.key:
@@ -154,7 +160,7 @@ class _Learner:
         return False
 
     def _add(self, name: str, part: str, rule: str, label: str, leaf: Leaf, value: Any = None) -> bool:
-        """Add one rule to the table, or note that one more scenario needs it; return True if it is new."""
+        """Add one rule to the table, or note that one more scenario needs the rule; return True if the rule is new."""
         row = self.rows.get((part, rule))
         if row is None and self.closed:
             return False
@@ -175,7 +181,7 @@ class _Learner:
         return new
 
     def _races(self, pair: Pair, left: list[NormalEvent], right: list[NormalEvent]) -> bool:
-        """Declare the inversions of two runs with the same frames as races, if this makes the runs more similar.
+        """If two runs have the same frames in different orders, add these orders as races, if this makes the runs more similar.
 
         Return True if a race was added.
         """
@@ -200,7 +206,7 @@ class _Learner:
 
 
 def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each text in `value` with the key that it is under; the texts of a list are under the key of the list."""
+    """Yield each text in `value` with its key; a text in a list has the key of the list."""
     if type(value) is str:
         yield key, value
     elif type(value) is list:
@@ -226,7 +232,10 @@ def inversions(left: Sequence[NormalEvent], right: Sequence[NormalEvent]) -> Ite
 
 
 def _places(line: Sequence[NormalEvent]) -> dict[tuple[str, int], int]:
-    """Return the place of each server frame, by its label and its number among the frames with that label."""
+    """Return the position of each server frame.
+
+    The key of each frame is its label, and its number among the frames with this label.
+    """
     counts: dict[str, int] = {}
     found = {}
     for place, event in enumerate(line):
@@ -237,12 +246,12 @@ def _places(line: Sequence[NormalEvent]) -> dict[tuple[str, int], int]:
 
 
 def _distance(left: Sequence[NormalEvent], right: Sequence[NormalEvent]) -> int:
-    """Return how many places differ in two lines."""
+    """Return the number of differing positions in two lists of events."""
     return abs(len(left) - len(right)) + sum(one.key != other.key for one, other in zip(left, right, strict=False))
 
 
 def first_difference(left: Sequence[NormalEvent], right: Sequence[NormalEvent]) -> str:
-    """Return one sentence on the first difference of two lines."""
+    """Return one sentence about the first difference between two lists of events."""
     for one, other in aligned(list(left), list(right)):
         if one is None or other is None:
             only = one or other

@@ -1,1 +1,1 @@
-"""Compare recordings with each other, and list the effects of a recording on a live machine."""
+"""Compare recordings with each other, and list the effects that replaying a recording may have on a machine."""

@@ -1,4 +1,4 @@
-"""Find the Codex version of a recording from its own frames."""
+"""Find the Codex version of a recording in the frames of the recording."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _AGENT = re.compile(r"(?P<name>[^/]{1,200})/(?P<version>\d+\.\d+\.\d+[-.\w]*) \(
 
 
 def codex_version(frame: Frame) -> str | None:
-    """Return the Codex version that a frame names, or None.
+    """Return the Codex version that the frame contains, or None.
 
-    On the seam `rpc` the version is in the `userAgent` of the reply to `initialize`. On the seam `http` the version is in the
-    header `user-agent` of a request, if the header `originator` names the same program: other clients send no `originator`.
+    In JSON-RPC frames, the version is in the `userAgent` of the reply to `initialize`. In HTTP frames, the version is in the
+    header `user-agent` of a request. The header `originator` must name the same program, because clients other than Codex send no
+    `originator`.
     """
     if frame.seam == "rpc" and frame.sender == "server":
         result = frame.value.get("result") if type(frame.value) is dict else None

@@ -1,10 +1,11 @@
 """Compare two recordings.
 
-Differences that two runs of one scenario may have are ignored; all others are listed, the smallest first.
+Compare two runs of one scenario: ignore the allowed differences, and list all others, the smallest first.
 
-Strategy: each run becomes events (output chunks joined), which are put into the canonical order and then normalised in that
-order, so that both runs get the same names. Two runs are equal if their lists of events are equal. If the lists differ, their
-events are paired by label. deepdiff compares paired events; the other events are missing or extra.
+Strategy: output chunks are joined, so that the frames of each run become events. The events are sorted into a canonical order,
+and normalised in this order, so that ids get the same placeholder names in both runs. Two runs are equal if their lists of events
+are equal. If the lists differ, events with the same label are paired. The package deepdiff compares the two events of a pair;
+events without a partner are missing or extra.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ WRITTEN = " (as written)"
 
 @dataclass(frozen=True, slots=True)
 class NormalEvent:
-    """One event in comparable form: `numbers` of its frames, `label`, and its normalised value as JSON."""
+    """One event in a form for comparison: the `numbers` of its frames, its `label`, and its normalised value as JSON."""
 
     numbers: tuple[int, ...]
     label: str
@@ -56,9 +57,9 @@ class NormalEvent:
 class Difference:
     """One difference: `kind` is "changed", "missing" (only in a) or "extra" (only in b).
 
-    `a` and `b` are the frame numbers (None if missing), `path` is the JSON path inside the frame ("$" for the whole frame),
-    `left` and `right` are the normalised values there (None if missing). `only` is "a" or "b" if only one of the two frames has a
-    value at that path. A null on one side and no member on the other side is also a difference.
+    `a` and `b` are the frame numbers (None if missing). `path` is the JSON path inside the frame ("$" for the whole frame).
+    `left` and `right` are the normalised values at this path (None if missing). `only` is "a" or "b" if only one of the two
+    frames has a value at that path. A member with the value null differs from a missing member.
     """
 
     kind: str
@@ -76,7 +77,7 @@ class Difference:
         return _size(self.left) + _size(self.right)
 
     def sentence(self, first: str = "the first", second: str = "the second") -> str:
-        """Describe the difference in one line; `first` and `second` are the names of the two sides."""
+        """Describe the difference in one line; `first` and `second` are the names of the two runs."""
         if self.kind == "missing":
             return f"{self.label}: frame {self.a} of {first} has no counterpart in {second}"
         if self.kind == "extra":
@@ -96,9 +97,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of a comparison of two runs: the numbers of events, and the differences, smallest first.
+    """The result of a comparison of two runs: the number of events in each run, and the differences, smallest first.
 
-    `note` is a sentence to print if not both runs were normalised by the table of their own version.
+    `note` is a sentence to print if one of the runs was not normalised with the table of its own version.
     """
 
     a: int
@@ -108,20 +109,20 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """True if the runs differ only in the allowed differences of two runs of one scenario."""
+        """True if the runs have only differences that are allowed between two runs of one scenario."""
         return not self.differences
 
 
 def normal_form(frames: Iterable[Frame], version: str = versions.DEFAULT, *, replies_first: bool = False) -> list[NormalEvent]:
-    """Return a run's events in canonical order, normalised; equal lists mean equal runs.
+    """Return the normalised events of a run in canonical order. Two runs are equal if their lists of normalised events are equal.
 
-    `replies_first` selects the order in which people read a conversation (see `canonical`).
+    `replies_first` selects the order for readers of a conversation (see `canonical`).
     """
     return normal_form_by(frames, data_tables.choose("normalise", version)[0], replies_first)
 
 
 def normal_form_by(frames: Iterable[Frame], table: Any, replies_first: bool = False) -> list[NormalEvent]:
-    """Return a run's events as `normal_form` does, with a given table."""
+    """Return a run's events like `normal_form`, but normalised with the given table."""
     seen = events(_ended_by_the_server(frames), table)
     normaliser = Normaliser(table)
     for event in seen:
@@ -131,10 +132,10 @@ def normal_form_by(frames: Iterable[Frame], table: Any, replies_first: bool = Fa
 
 
 def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """Leave out how a WebSocket ends after its first close frame: each such connection is ended by the server.
+    """After the first close frame of a WebSocket, replace all further closing events by one: the server ends the connection.
 
-    After a close frame both sides end the connection. Chance decides which side is first, whether the other side's close frame
-    still arrives, and whether a side that has not read everything resets the connection.
+    After a close frame, both sides close the connection. Timing decides which side closes first, if the close frame of the other
+    side still arrives, and if a side resets the connection.
     """
     closed = set()
     for frame in frames:
@@ -148,7 +149,7 @@ def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
 
 
 def _once(line: Sequence[NormalEvent], repeats: Iterable[dict[str, Any]]) -> Iterator[NormalEvent]:
-    """Leave out each event that repeats the event before it, if the table lists it as repeated by chance."""
+    """Leave out each event that is equal to the event before it, if the table lists such events as repeated by chance."""
     labels = {rule["label"]: rule["has"].encode() for rule in repeats}
     for index, event in enumerate(line):
         again = index > 0 and event.label in labels and event.key == line[index - 1].key and labels[event.label] in event.key
@@ -180,10 +181,10 @@ def _key(value: Any) -> bytes:
 
 
 def ruler(version: str, other: str) -> tuple[Any, str]:
-    """Return the table for comparing runs of two versions, and a sentence if it is not the table of both versions.
+    """Return the table for comparing runs of two versions, and a sentence if this table is not the table of both versions.
 
-    Two runs are comparable only if one table of replacements normalises both: the table of the first version or, if there is
-    none, the table of the other version.
+    Both runs must be normalised with the same table: the table of the first version or, if there is none, the table of the other
+    version.
     """
     if version == other:
         table, note = data_tables.choose("normalise", version)
@@ -197,7 +198,7 @@ def ruler(version: str, other: str) -> tuple[Any, str]:
 
 
 def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFAULT, other: str | None = None) -> Comparison:
-    """Compare two runs; `version` is the Codex of `a`, `other` the Codex of `b` (default: the same version)."""
+    """Compare two runs; `version` is the Codex version of `a`, `other` that of `b` (default: the same version)."""
     table, note = ruler(version, other or version)
     left, right = normal_form_by(a, table), normal_form_by(b, table)
     found = list(_differences(left, right))
@@ -206,7 +207,10 @@ def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFA
 
 
 def equal_after_normalisation(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFAULT) -> bool:
-    """Return True if two runs are the same except for timing and names: then re-recording leaves the file unchanged."""
+    """Return True if two runs are equal except for times and ids.
+
+    If the new run equals the recorded run, the recorder leaves the existing file unchanged.
+    """
     left, right = normal_form(a, version), normal_form(b, version)
     return [one.key for one in left] == [one.key for one in right]
 
@@ -279,10 +283,11 @@ def _inside(one: NormalEvent, other: NormalEvent) -> Iterator[Difference]:
 def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any, Any] | None]:
     """Return two events with their values under the same key.
 
-    If one of the events also has an exact text, return the path and the two texts, too.
+    If one of the events also has its exact text, also return the path and the two texts.
 
-    A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes, otherwise as text with its value
-    as `view`. A direct comparison of the two forms would find nothing in common.
+    A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes. If encoding the value gives other
+    bytes, the payload is stored as text, with the value as `view`. A direct comparison of a value with a text would find no
+    common parts.
     """
     for kind, name in _VALUES:
         sides = one.get(kind), other.get(kind)
@@ -294,9 +299,9 @@ def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any,
 
 
 def _by_name(one: Any, other: Any) -> tuple[Any, Any]:
-    """Return two events with their headers as objects, if the headers do not have the same names in the same order.
+    """If the headers of two events do not have the same names in the same order, return the events with their headers as objects.
 
-    If headers were compared by position, one additional header would make all later headers differ (`"etag" and "date"`).
+    In a comparison by position, one additional header would make all later headers differ (`"etag" and "date"`).
     """
     for kind in ("response", "request"):
         sides = one.get(kind), other.get(kind)
@@ -317,9 +322,9 @@ def _joined(headers: list[list[str]]) -> dict[str, str]:
 
 
 def _written(side: Any, name: str) -> tuple[str | None] | None:
-    """Return a tuple with the exact text of a payload that also has a value, or with None for a payload that is only a value.
+    """If a payload has a value, return a tuple with its exact text, or with None if no text is stored.
 
-    Returns None for anything else.
+    Returns None if the payload has no value.
     """
     if type(side) is dict and "view" in side and type(side.get("text")) is str:
         return (side["text"],)

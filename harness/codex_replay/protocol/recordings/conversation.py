@@ -1,7 +1,8 @@
-"""A conversation that a test has seen: its frames, in order, and as text that people read and compare.
+"""The conversation that a test recorded: its frames in order, and a readable text for comparisons.
 
-A conversation has the raw traffic, secrets included. `text` is for files and terminals: it returns the conversation redacted and
-normalised."""
+A `Conversation` has the raw traffic, including secrets. The function `text` returns the redacted and normalised conversation,
+which is safe for files and terminals.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ _MARGIN = 3
 
 
 class Conversation(Sequence[Frame]):
-    """The frames of a conversation, in the order in which they were seen; `codex` is the version whose tables apply to them."""
+    """The frames of a conversation, in the order in which they were recorded.
+
+    `codex` is the Codex version whose tables apply to the frames.
+    """
 
     def __init__(self, frames: Iterable[Frame], codex: str = versions.DEFAULT) -> None:
         self.codex = codex
@@ -43,13 +47,16 @@ class Conversation(Sequence[Frame]):
 
 
 def rpc_conversation(lines: Iterable[tuple[str, bytes]], codex: str = versions.DEFAULT) -> Conversation:
-    """Return the conversation with these lines: ("client" or "server", the line with its line feed)."""
+    """Return the conversation with these JSON-RPC lines.
+
+    Each line is given as a pair: the sender, "client" or "server", and the line with its line feed.
+    """
     return Conversation((Frame(n, 0.0, "rpc", sender, "msg", raw) for n, (sender, raw) in enumerate(lines, 1)), codex)
 
 
 def http_conversation(exchanges: Iterable[tuple[Mapping[str, Any], int | None]], codex: str = versions.DEFAULT) -> Conversation:
-    """Return the conversation of these requests (method, path, headers, body) and the statuses of their answers (None: not yet
-    answered).
+    """Return the conversation with these HTTP requests (method, path, headers, body) and the statuses of their answers (None if
+    not yet answered).
     """
     frames: list[Frame] = []
     for conn, (request, status) in enumerate(exchanges, 1):
@@ -67,10 +74,11 @@ def text(
     literals: Mapping[str, str] | None = None,
     paths: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a conversation as text: redacted and normalised; each event is one line, with its contents as JSON below it.
+    """Return a conversation as redacted and normalised text. Each event is one line, followed by its content as JSON.
 
-    `codex` is the version whose tables are used (default: that of a `Conversation`); a version without tables gives a warning.
-    `literals` and `paths` have the same form as for `Redactor`, which raises `ValueError` for an entry that cannot be replaced.
+    `codex` is the Codex version whose tables are used (default: the version in the `Conversation`). A version without tables
+    causes a warning. `literals` and `paths` are arguments for `Redactor`, which raises `ValueError` for an entry that it cannot
+    replace.
     """
     version = codex or (frames.codex if isinstance(frames, Conversation) else versions.DEFAULT)
     if note := data_tables.choose("normalise", version)[1]:
@@ -105,7 +113,7 @@ def _json(value: Any) -> Iterator[str]:
 
 
 def _pretty(key: str, value: Any, comma: str, indent: int) -> str:
-    """Return a value on one line if it fits, otherwise with one line for each of its members."""
+    """Return a value as JSON on one line if it fits, otherwise with one line for each member."""
     short = key + json.dumps(value, ensure_ascii=False) + comma
     if indent + len(short) <= WIDTH or type(value) not in (dict, list) or not value:
         return short

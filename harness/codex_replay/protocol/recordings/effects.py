@@ -1,9 +1,9 @@
-"""List the effects that playing a recording to a live server can have on this machine: commands, patches, programs.
+"""List the effects that replaying a recording against a real server can have on this machine: commands, patches, programs.
 
-A cassette may come from somebody else. The recorded answers of the model request commands, the recorded client sends its approval
-policy, its sandbox and its "accept", and a live server acts on all of these. A user should therefore read a cassette before
-playing it. Tools that are known to have no effect are left out; unknown tools count, because each version of Codex has different
-tools.
+A cassette may come from somebody else. In a recording, the model requests commands, and the client sends its approval policy, its
+sandbox and its "accept". A real server runs the commands of a recording, with the recorded policy and sandbox. A user should read
+a cassette before replaying it against a real server. Tools that are known to have no effect are left out; unknown tools count,
+because each version of Codex has different tools.
 
 Source: docs/contract/real-0.92.md, sections 2 to 4 (the tools of 0.92.0, `command/exec`, the configuration that a client may
 send).
@@ -37,19 +37,21 @@ SHOWN = 100
 
 @dataclass(frozen=True)
 class Effect:
-    """One effect that a live server would have: `where` is the place in the cassette, and `what` the request, short and
-    printable."""
+    """One effect that a real server would have.
+
+    `where` is the place in the cassette; `what` is a short, printable description of the request.
+    """
 
     where: str
     what: str
 
 
 def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> list[Effect]:
-    """Return the effects of these frames on a live server, each once, in order.
+    """Return the effects that a real server would have after these frames; each effect once, in order.
 
-    The http frames count as the model's answers, so pass only frames that the model will send in its answers. `script` is the
-    script that answers in place of the recording, and `config` is the configuration of the server. `script` and `config` come
-    from the header of the cassette, and may be None.
+    All HTTP frames count as answers of the model, so pass only HTTP frames that the model will send. `script` is the script that
+    answers instead of the recording, and `config` is the configuration of the server. `script` and `config` come from the header
+    of the cassette, and may be None.
     """
     found = [*_programs(config, "the header"), *_calls(script, "the script in the header")]
     bodies: dict[int | None, _Body] = {}
@@ -79,7 +81,7 @@ def _asked(frame: Frame) -> Iterator[Effect]:
 
 
 def _programs(value: Any, where: str) -> Iterator[Effect]:
-    """Find settings that name programs: as tables, as dotted names, or as the key path of a `config/value/write`."""
+    """Find settings that name programs: in tables, in dotted names, or in the key path of a `config/value/write`."""
     for one in _objects(value):
         for key, under in one.items():
             named = under if key == "keyPath" and isinstance(under, str) else key
@@ -97,7 +99,7 @@ def _calls(value: Any, where: str) -> Iterator[Effect]:
 
 
 class _Body:
-    """The body of one answer, joined from its frames; `n` is the number of its first frame."""
+    """The body of one HTTP answer, joined from its frames; `n` is the number of the first frame."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -123,7 +125,7 @@ def _body_calls(body: _Body | None) -> Iterator[Effect]:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield each object in a JSON value, outer objects before inner ones."""
+    """Yield each object in a JSON value; an outer object comes before the objects inside of it."""
     waiting = [value]
     while waiting:
         one = waiting.pop()

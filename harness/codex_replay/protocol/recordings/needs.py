@@ -1,7 +1,7 @@
-"""List the needs of a recording that the empty home of a replay lacks: MCP servers, skills, files, a login, a repository.
+"""List what a recording needs but an empty home folder lacks: MCP servers, skills, files, a login, a repository.
 
-`replay` reports the needs at its start, so that the user understands the differences that missing parts cause. Needs that a
-recording does not show (files that a command reads, enabled features) are not listed.
+`codex-replay replay` prints the needs of a recording at its start, so that the user understands differences that a missing part
+causes. The list lacks needs that a recording does not show, such as files that a command reads, and enabled features.
 
 Source: docs/contract/real-0.92.md, section 4 (skills, MCP servers, accounts), section 2 (patches and images).
 """
@@ -26,9 +26,9 @@ SHOWN = 3
 
 
 def needs(frames: Iterable[Frame], config: Any = None) -> list[str]:
-    """Return the needs of these frames, each in a few words such as "the MCP server tiny".
+    """Return the needs that these frames show, each in a few words such as "the MCP server tiny".
 
-    `config` is the configuration of the server from the cassette's header, None for none.
+    `config` is the configuration of the server from the cassette's header, or None.
     """
     found = _Needs()
     for frame in frames:
@@ -40,7 +40,7 @@ def needs(frames: Iterable[Frame], config: Any = None) -> list[str]:
 
 
 class _Needs:
-    """The needs that were found so far; dicts without values, because dicts keep their order."""
+    """The needs that were found so far, in dicts without values, because dicts keep their order."""
 
     def __init__(self) -> None:
         self._servers: dict[str, None] = {}
@@ -52,7 +52,7 @@ class _Needs:
         self._asked: dict[str, Any] = {}
 
     def client(self, message: dict[str, Any]) -> None:
-        """Take a message of the client."""
+        """Read a message of the client and add the needs that it shows."""
         params = _table(message.get("params"))
         self._asked[repr(message.get("id"))] = message.get("method")
         if message.get("method") in LOGINS:
@@ -63,7 +63,7 @@ class _Needs:
         self._files.update(dict.fromkeys(_texts(images, "path")))
 
     def server(self, message: dict[str, Any]) -> None:
-        """Take a message of the server."""
+        """Read a message of the server and add the needs that it shows."""
         method, params = message.get("method"), _table(message.get("params"))
         if method == "codex/event/mcp_startup_update":
             self._servers.update(dict.fromkeys(_texts([params.get("msg")], "server")))
@@ -73,13 +73,13 @@ class _Needs:
         self._result(self._asked.get(repr(message.get("id"))), _table(message.get("result")))
 
     def upstream(self, request: dict[str, Any]) -> None:
-        """Take a request of the server to its model: with a ChatGPT login, the request names the account."""
+        """Read a request of the server to its model. With a ChatGPT login, the request names the account."""
         login = request["path"].endswith("/oauth/token") or header(request["headers"], "chatgpt-account-id") is not None
         if self._login is not None:
             self._login |= login
 
     def sentences(self, configured: dict[str, Any]) -> list[str]:
-        """Return the needs that were found; `configured` has the MCP servers of the recording's configuration by their names."""
+        """Return the needs that were found; `configured` has the MCP servers in the recording's configuration, by name."""
         found = [f"the MCP server {escape(name)}{_command(_table(configured.get(name)))}" for name in self._servers]
         for word, paths in (("skill", self._skills), ("file", self._files)):
             found += [f"{plural(len(paths), word)} ({_some([*paths])})"] if paths else []

@@ -1,8 +1,8 @@
-"""Group differences that have one cause: if an id differs in one frame, it also differs in every other frame that names it.
+"""Group differences with one cause: an id that differs in one frame also differs in every other frame that contains it.
 
-If one of two recordings has one more turn, the id of every later turn differs, in each of its frames. If all these differences
-were listed, dozens of lines such as `"2" and "3"` would hide the cause. Therefore only the first difference of each id is listed,
-and the others are counted.
+For example, if one of two recordings has an additional turn, the ids of all later turns differ, in all frames of these turns. A
+list of all these differences would hide the cause behind dozens of lines such as `"2" and "3"`. Of the differences of each id,
+only the first is listed, and the others are counted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from codex_replay.protocol.recordings.compare import Difference
 
 
 def gathered(differences: Iterable[Difference]) -> list[tuple[Difference, int]]:
-    """Return the differences in their order; repeated differences of one id become a count."""
+    """Return the differences in their order; for each id, only the first difference is kept, with the number of the others."""
     found: list[Difference] = []
     counts: list[int] = []
     first: dict[tuple[str, str], int] = {}

@@ -1,1 +1,1 @@
-"""The event stream of a Responses backend: built from items, and checked."""
+"""Build the event stream of a Responses backend from items, and check such a stream."""

@@ -1,8 +1,9 @@
-"""Validate one event of a Responses stream: with the types of the `openai` package, and the additions of the Codex backend.
+"""Check one event of a Responses stream against the types of the `openai` package and the additions of the Codex backend.
 
-The schema is vendored data, generated from the package's types (tests/tools/gen_openai_events.py); the overlay of the Codex
-version adds the members and events that only Codex's own backend sends. Objects are closed: an unknown key is a problem, because
-the real service never sends it to the client. This module shares no code with the module that builds events.
+The schema is data in this package, generated from the types of the `openai` package (tests/tools/gen_openai_events.py). A second
+table, the overlay of the Codex version, adds the members and events that only Codex's own backend sends. An unknown key in an
+object is a fault, because the real service never sends unknown keys. This module shares no code with the module that builds
+events.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from codex_replay.protocol import data_tables, versions
 
 
 class EventSchemas:
-    """The types of all events, compiled; `openai` and `codex` are the versions of the data."""
+    """The compiled types of all events; `openai` and `codex` are the versions of the data."""
 
     def __init__(self, openai: str = versions.OPENAI, codex: str = versions.DEFAULT) -> None:
         vendored = data_tables.load("events", f"openai-{openai}")
@@ -36,7 +37,7 @@ class EventSchemas:
         return sorted(self._names)
 
     def problems(self, event: object) -> list[str]:
-        """Check one decoded event; return one sentence per fault, or an empty list."""
+        """Check one decoded event; return one sentence for each fault, or an empty list."""
         if not isinstance(event, Mapping):
             return ["The data of the event is not a JSON object."]
         kind = event.get("type")
@@ -55,7 +56,7 @@ class EventSchemas:
 
 @cache
 def event_schemas() -> EventSchemas:
-    """Return the schemas of the default versions, loaded once."""
+    """Return the schemas of the default versions; they are loaded once."""
     return EventSchemas()
 
 
@@ -68,7 +69,7 @@ def _sentence(kind: str, error: ValidationError) -> str:
 def _closed(definitions: dict[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
     """Forbid unknown members in every object, add the fields of `overlay`, and select the member of a union by its `type`.
 
-    The message of a fault then names its exact place.
+    The message about a fault then names the exact place.
     """
     for name, definition in definitions.items():
         if "properties" in definition:
@@ -97,7 +98,7 @@ def _by_type(node: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def _tags(members: Any, definitions: Mapping[str, Any]) -> dict[str, str] | None:
-    """Map each `type` to its member, if the types distinguish all members of the union (except null)."""
+    """Map each `type` to its member of the union, if all members except null have different types."""
     if not isinstance(members, list):
         return None
     tags: dict[str, str] = {}

@@ -1,4 +1,5 @@
-"""Tools that the service runs itself, and other items without a text to stream: each kind with its defaults and its progress.
+"""Define the items of tools that the service itself runs, and other items without streamed text: default values and progress
+events.
 
 Sources: the event types of the openai package (vendored under data/openai-*) and the API reference, "Streaming events". The
 progress of an item is the sequence of events between `output_item.added` and `output_item.done`. `KINDS` has all the rules; the
@@ -23,12 +24,12 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwG
 
 
 class Kind(Value):
-    """One kind of item: the prefix of its id, the value of each key that a script omits, and its progress.
+    """One kind of item: the prefix of its id, the default value of each key, and the progress events.
 
-    `begun` has the values that some keys have until the item is complete. `progress` has the names of its events, in
-    order: `"X"` is `response.KIND.X`, a pair (the event without its ending, the key) is a text that streams, and a function makes
-    the events itself. `call` is True if the item has a `call_id`; `statuses` are the final values that its `status` may have, the
-    usual one first.
+    `begun` has values that some keys have only until the item is complete. `progress` has the progress events in order. In
+    `progress`, `"X"` is the event `response.KIND.X`. A pair (event name without its ending, key) is a streamed text. A function
+    makes its own events. `call` is True if the item has a `call_id`. `statuses` are the final values that its `status` may have;
+    the first one is the default.
     """
 
     prefix: str
@@ -122,7 +123,7 @@ _OWN = ("type", "id", "status", "deltas", "partial_images")
 
 
 def finished(item: Mapping[str, Any], id_: str, call_id: str) -> dict[str, Any]:
-    """Return the finished item, made from the item of a script; it is sent in `output_item.done`."""
+    """Return the finished item for the event `output_item.done`, made from an item of a script."""
     kind = KINDS[item["type"]]
     made: dict[str, Any] = {"id": id_, "type": item["type"]}
     if kind.statuses:
@@ -143,17 +144,18 @@ def finished(item: Mapping[str, Any], id_: str, call_id: str) -> dict[str, Any]:
 
 
 def begun(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the initial form of a finished item, which is sent when the item is added."""
+    """Return the initial form of a finished item, for the event `output_item.added`."""
     kind = KINDS[item["type"]]
     status = {"status": "in_progress"} if kind.statuses else {}
     return {**item, **status, **kind.begun}
 
 
 def progress(item: Mapping[str, Any], given: Mapping[str, Any], split: Split) -> Iterator[Event]:
-    """Yield the events between the start and the end of a finished item; `given` is the script's item, `split` makes deltas from
-    a text.
+    """Yield the events between the start and the end of an item.
 
-    A failed item stops before `completed`, and has `failed` if that event exists.
+    `given` is the item in the script, `split` cuts a text into deltas.
+
+    A failed item has no event `completed`; it has the event `failed` if its kind has such an event.
     """
     kind = KINDS[item["type"]]
     failed = given.get("status") == "failed" or (not kind.statuses and item.get("error") is not None)

@@ -1,9 +1,9 @@
 """Turn the items of a scripted model into the event stream of a Responses backend.
 
 `reply` is pure: it takes a turn of a script and the request's body, and returns a list of steps. A step is an event to send, raw
-bytes, or a reason to wait; the caller sends the bytes and waits. The order of events is that of the Responses API (LITE-48 to
-LITE-62). The shapes of events are the event types of the openai package (vendored under data/openai-*). All ids are derived from
-the label and the place of an item, so that two runs of one script send the same bytes.
+bytes, or a reason to wait; the caller sends the bytes and waits. The events have the order of the Responses API (LITE-48 to
+LITE-62). The form of each event is that of the type in the openai package (copied to data/openai-*). All ids are derived from the
+label and the place of an item, so that two runs of one script send the same bytes.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ CREATED_AT = 1735689600
 
 
 def reply(turn: Turn, body: Mapping[str, Any], label: str, whole: bool = False) -> list[Step]:
-    """Build all steps of a turn's reply, from `response.created` to the event that ends it.
+    """Build all steps of the reply in a turn, from `response.created` to the event that ends the reply.
 
     `label` distinguishes this reply from the others of its session and is part of every id; `body` is the request's body. With
-    `whole`, the reply follows the API reference: it repeats the settings of the request and obeys its limits. Without `whole`,
-    the reply has the form of the recordings of Codex, which reads no settings.
+    `whole`, the reply follows the API reference: it repeats the settings of the request, and obeys the request's limits. Without
+    `whole`, the reply repeats no settings, as in recordings of Codex, which does not read settings.
     """
     return list(steps_of(turn, body, label, whole))
 
 
 def steps_of(turn: Turn, body: Mapping[str, Any], label: str, whole: bool = False) -> Iterator[Step]:
-    """Return the steps of `reply`, each made when it is needed."""
+    """Return the steps of `reply` as a generator, which makes each step when it is needed."""
     return (_WholeReply if whole else _Reply)(turn, body, label).steps()
 
 
 class _Reply:
-    """A reply in progress: numbers the events, collects the finished items, counts the tokens."""
+    """A reply in progress. A `_Reply` numbers the events, collects the finished items, and counts the tokens."""
 
     waits = False  # the response is queued before it begins
 
@@ -78,7 +78,7 @@ class _Reply:
         }
 
     def items(self) -> Sequence[Mapping[str, Any]]:
-        """Return the items of the reply."""
+        """Return the items of the reply, from the items of the script."""
         return self.turn.items
 
     def steps(self) -> Iterator[Step]:
@@ -125,14 +125,14 @@ class _Reply:
         return self.send("response.output_item.added", output_index=index, item=item)
 
     def event(self, event: Mapping[str, Any]) -> Send:
-        """Return an event of the script, unchanged."""
+        """Return the event that the script contains, unchanged."""
         return Send(event)
 
     def arguments_done(self, at: Mapping[str, Any], name: str, arguments: str) -> Send:
         return self.send("response.function_call_arguments.done", **at, arguments=arguments)
 
     def encrypted(self, item: Mapping[str, Any], id_: str) -> str | None:
-        """Return the encrypted text of a reasoning item, None to leave it out."""
+        """Return the encrypted text of a reasoning item, or None if the reply leaves it out."""
         return item.get("encrypted_content")
 
     def done(self, index: int, item: dict[str, Any]) -> Send:
@@ -140,8 +140,9 @@ class _Reply:
         return self.send("response.output_item.done", output_index=index, item=item)
 
     def chunks(self, item: Mapping[str, Any], text: str) -> list[str]:
-        """Split a text into deltas of the lengths that the item gives, otherwise of `delta` characters; an empty text has no
-        deltas.
+        """Split a text into deltas: the item of the script may set their lengths, otherwise each has `delta` characters.
+
+        An empty text has no deltas.
         """
         self.characters += len(text)
         if "deltas" in item:
@@ -150,11 +151,11 @@ class _Reply:
         return [text[i : i + size] for i in range(0, len(text), size)]
 
     def finished(self, status: str, **fields: Any) -> dict[str, Any]:
-        """Return the final response: its status, its whole output, its usage."""
+        """Return the final response object, with its status, all output items and the usage."""
         return {**self.response, "status": status, **fields, "output": [i for i in self.output if i], "usage": self.usage()}
 
     def usage(self) -> dict[str, Any] | None:
-        """Return the usage of the script; a missing count is computed as one token per four characters, the same in every run."""
+        """Return the token usage that the script sets; a missing count is computed as one token per four characters."""
         given = self.turn.usage
         if given is None:
             return None
@@ -171,8 +172,7 @@ class _Reply:
 
 
 class _WholeReply(_Reply):
-    """A reply that repeats the settings of its request and obeys them, with all members that the types of the OpenAI SDKs
-    require."""
+    """A reply with all members that the OpenAI SDKs require: it repeats the settings of the request, and obeys them."""
 
     def __init__(self, turn: Turn, body: Mapping[str, Any], label: str) -> None:
         from codex_replay.protocol.responses import settings  # Codex needs none of it: it would cost every start
@@ -212,7 +212,7 @@ class _WholeReply(_Reply):
         return self.send("response.function_call_arguments.done", **at, name=name, arguments=arguments)
 
     def event(self, event: Mapping[str, Any]) -> Send:
-        """Add the sequence number to an event of the script, unless the script has set one."""
+        """Add the sequence number to an event from the script, unless the script has set a number."""
         if "sequence_number" in event:
             return Send(event)
         self.number += 1

@@ -1,9 +1,9 @@
-"""The settings of a request that its response repeats, and their effect on the reply: limits and omitted parts.
+"""Find the settings of a request that the response repeats, and apply their effects to the reply: limits and omitted parts.
 
-A response of the Responses API repeats the settings of the request. A setting that the request omits has its documented default
-(the type `Response` of the openai package, vendored under data/openai-*; API reference, "Create a model response"). Clients
-depend on these settings: langchain-openai parses a streamed text by the response's `text.format`. Codex reads no settings, and
-the recordings of Codex were made without settings.
+A response of the Responses API repeats the settings of the request. A setting that the request omits gets its documented default.
+The defaults are from the type `Response` of the openai package (copied to data/openai-*), and from the API reference, "Create a
+model response". Clients need the settings in a response: langchain-openai, for example, parses a streamed text by the response's
+`text.format`. Codex reads no settings, and the recordings of Codex contain none.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TOKEN = 4
 
 
 def settings(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a request that its response repeats; null is treated as missing."""
+    """Return the settings of a request that the response repeats; a setting with the value null counts as missing."""
     found = {key: default if body.get(key) is None else body[key] for key, default in PLAIN.items()}
     conversation, tier = body.get("conversation"), body.get("service_tier")
     found["conversation"] = {"id": conversation} if isinstance(conversation, str) else conversation
@@ -62,7 +62,10 @@ def settings(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """Return the value if it is an object, otherwise an empty object, because a script may switch the type rules off."""
+    """Return the value if it is an object, otherwise an empty object.
+
+    A script can switch the type checks off, so that a value of another type can come.
+    """
     return value if isinstance(value, dict) else {}
 
 
@@ -71,42 +74,41 @@ def _list(value: Any) -> list[Any]:
 
 
 def _tool(tool: Any) -> Any:
-    """Return a tool as a response repeats it: a function gets all four keys that the type of the response requires."""
+    """Return a tool in the form for the response: a function gets all four keys that the type of the response requires."""
     if not isinstance(tool, dict) or tool.get("type") != "function":
         return tool
     return {"description": None, "parameters": None, **tool, "strict": tool.get("strict") is not False}
 
 
 def read_key(body: Mapping[str, Any], names: Iterable[str] = READ) -> bytes:
-    """Return bytes that are equal for two bodies only if they have the same values under `names`.
+    """Return bytes that are equal for two bodies only if both have the same values under the keys `names`.
 
-    The bytes are computed for each request, and JSON would take ten times as long. Version 0 of the marshal format depends
-    only on the
-    values.
+    The bytes are computed with `marshal` for each request, because JSON would take ten times as long. In version 0 of the marshal
+    format, equal values give equal bytes.
     """
     return marshal.dumps([body.get(name) for name in names], 0)
 
 
 def shows_reasoning(body: Mapping[str, Any]) -> bool:
-    """Return True if the request asks for the encrypted reasoning.
+    """Return True if the request asks for encrypted reasoning (API reference, `include`).
 
-    Without this request, the response does not contain it (API reference, `include`).
+    A response contains encrypted reasoning only if the request asks for it.
     """
     return "reasoning.encrypted_content" in _list(body.get("include"))
 
 
 def left_out(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return, for each kind of item, the key that a response leaves out because `include` does not request it (API reference,
-    `include`).
+    """Return for each kind of item the key that the response leaves out, because the request's `include` does not name it (API
+    reference, `include`).
     """
     asked = _list(body.get("include"))
     return {kind: key for kind, key in _ON_REQUEST.items() if f"{kind}.{key}" not in asked}
 
 
 def within(items: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Cut the items of a turn at the `max_output_tokens` of the request; a reply that was cut is incomplete.
+    """Cut the items of a turn after the `max_output_tokens` of the request; a reply that was cut gets the status incomplete.
 
-    Reasoning also counts as output, and is kept or removed as a whole.
+    Tokens of reasoning also count; a reasoning item is kept or removed as a whole.
     """
     limit = body.get("max_output_tokens")
     left = limit * TOKEN if isinstance(limit, int) and limit is not True and limit > 0 else None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Send(Value):
-    """Send one event; its name is the event's own `type`."""
+    """Send one event; the name of the event is the value of its `type`."""
 
     event: Mapping[str, Any]
 
@@ -34,7 +34,7 @@ class Wait(Value):
 
 
 class Gate(Value):
-    """Pause until the gate of this name is released."""
+    """Pause until the gate with this name is released."""
 
     name: str
 
@@ -43,7 +43,9 @@ Step = Send | Raw | Wait | Gate
 
 
 def event_bytes(event: Mapping[str, Any], *, newline: bytes = b"\n") -> bytes:
-    """Write one event as the service does: its type as the name, its data in compact JSON with non-ASCII characters unescaped."""
+    """Encode one server-sent event like the real service: the name is the event's type, the data is compact JSON with unescaped
+    non-ASCII characters.
+    """
     data = compact(event).encode("utf-8", "surrogatepass")
     name = event.get("type")
     return encode(data, name.encode() if isinstance(name, str) else b"", newline=newline)

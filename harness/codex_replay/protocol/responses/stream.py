@@ -1,9 +1,10 @@
 """Check that a whole stream of Responses events is consistent.
 
-A stream can be wrong even if each of its events is valid: a delta before its item was added, a text that differs from its joined
-deltas, a missing sequence number, an event after the end. `StreamChecker` takes the events in order and reports problems as
-sentences with the number of the event. Sources: LITE-48 to LITE-56; the `sequence_number` of the openai package's types. This
-module shares no code with the module that builds streams."""
+A stream can be wrong even if each of its events is valid. For example, a delta comes before its item was added, a text differs
+from its joined deltas, or an event follows the end. `StreamChecker` takes the events in order, and returns each problem as a
+sentence with the number of the event. Sources: LITE-48 to LITE-56; the `sequence_number` of the openai package's types. This
+module shares no code with the module that builds streams.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _SEARCH = ["response.web_search_call." + status for status in ("in_progress", "s
 class StreamChecker:
     """A checker for one stream: pass the decoded events to `feed` in order, then call `close`.
 
-    Each call returns the problems that it found.
+    Both `feed` and `close` return the problems that they found.
     """
 
     def __init__(self) -> None:
@@ -57,7 +58,7 @@ class StreamChecker:
         return message
 
     def close(self) -> list[str]:
-        """End the stream; return a sentence for each missing event."""
+        """Check the end of the stream; return a sentence for each missing event."""
         if self.end is None:
             return [f"The stream ended after {self.count} events without any of {', '.join(ENDS)}."]
         if self.end == "response.completed" and (left := sorted(set(self._added) - set(self._done))):
@@ -104,7 +105,7 @@ class StreamChecker:
         return problems
 
     def _joined(self, item: Mapping[str, Any]) -> list[str]:
-        """Compare the finished item with the deltas that were sent for it."""
+        """Compare a finished item with the deltas that were sent for this item."""
         wholes: list[str] = []
         if item.get("type") == "message":
             wholes = [str(part.get("text", part.get("refusal", ""))) for part in item.get("content") or []]

@@ -1,1 +1,4 @@
-"""Check frames with a schema bundle: valid (the JSON Schema matches) and known (no other key)."""
+"""Check frames with a schema bundle.
+
+A frame must be valid (its JSON Schema matches) and known (it has only keys that the bundle has).
+"""

@@ -1,13 +1,14 @@
-"""The JSON-schema bundle of a Codex version: its methods, and the type of the payload of each method.
+"""The JSON-schema bundle of a Codex version: the methods, and the payload type of each method.
 
-Strategy: Codex writes its schemas twice, as one primary file with every definition and as one self-contained file per type. The
-single files are preferred, because the primary file of 0.92.0 is wrong if two types share a name. Seven references of its
-``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...), but the binary writes the snake_case
-types, as the single files specify. A single primary file (of a user) works too; its wrong references are then corrected.
+Strategy: Codex writes its schemas in two forms: one primary file with all definitions, and one self-contained file for each type.
+The files for single types are preferred, because the primary file of Codex 0.92.0 is wrong where two types have the same name. In
+the primary file, seven references of ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...).
+The Codex binary sends the snake_case types, as in the files for single types. A user may give only a primary file; its wrong
+references are then corrected.
 
-Everything is lazy: a document is parsed when a payload of its type is first needed. The name of a method's result type is derived
-from the name of its params (``ThreadStartParams`` -> ``ThreadStartResponse``). For irregular names, ``data/any/results.json``
-names the type, if the bundle has it.
+A schema file is parsed only when a payload of its type is first needed. The name of a result type is derived from the name of the
+method's params type (``ThreadStartParams`` -> ``ThreadStartResponse``). For irregular names, ``data/any/results.json`` lists the
+result type of the method.
 """
 
 from __future__ import annotations
@@ -41,18 +42,18 @@ _UNION: dict[Direction, str] = {
 
 
 class BundleError(ValueError):
-    """A bundle cannot be read, or the file is not a bundle; the message is a sentence with the name and the reason."""
+    """A schema bundle cannot be read, or the file is not a bundle; the message is a sentence with the name and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One schema and the document in which its references resolve."""
+    """One schema, and the document that its references refer to."""
 
     node: Any
     document: Mapping[str, Any]
 
     def follow(self) -> Schema:
-        """Return the schema that `node` refers to: follow references and single ``allOf`` wrappers."""
+        """Return the schema that `node` refers to, through references and ``allOf`` with one member."""
         schema = self
         while isinstance(schema.node, dict):
             if "$ref" in schema.node:
@@ -83,7 +84,7 @@ def branches(node: Any) -> list[Any]:
 
 
 def constant(node: Any) -> str | None:
-    """Return the only string that `node` allows (an ``enum`` of one, or ``const``), or None."""
+    """If `node` allows only one string (by ``enum`` or ``const``), return this string, otherwise None."""
     if not isinstance(node, dict):
         return None
     values = node.get("enum", [node["const"]] if "const" in node else [])
@@ -102,8 +103,8 @@ def _turn(node: Any, references: Mapping[str, str]) -> Any:
 class Bundle:
     """All schemas of one Codex version.
 
-    `version` is the Codex version, or the name of a user's file. `files` are the generated files by relative name, read on
-    demand; there may be only the primary file.
+    `version` is the Codex version, or the name of a user's file. `files` are the generated files by relative name, which are read
+    when they are needed. A bundle may consist of the primary file only.
     """
 
     def __init__(self, version: str, files: Mapping[str, bytes]) -> None:
@@ -114,12 +115,12 @@ class Bundle:
 
     @cached_property
     def sha256(self) -> str:
-        """``sha256:<hex>`` of the primary file's bytes: the identity that a cassette's header names."""
+        """``sha256:<hex>`` of the primary file's bytes; the header of a cassette contains this identity of the bundle."""
         return "sha256:" + hashlib.sha256(self.files[data_tables.PRIMARY]).hexdigest()
 
     @cached_property
     def primary(self) -> Mapping[str, Any]:
-        """The decoded primary file; raises `BundleError` when it is not a bundle."""
+        """The decoded primary file; raises `BundleError` if the file is not a schema bundle."""
         try:
             found = json.loads(self.files[data_tables.PRIMARY])
         except (OSError, ValueError) as error:
@@ -130,8 +131,10 @@ class Bundle:
 
     @cached_property
     def _corrected(self) -> dict[str, Any]:
-        """Return the definitions of a lone primary file; references from outside v2 to a v2 type of the same name are
-        corrected."""
+        """Return the definitions of a primary file without other files.
+
+        A reference from outside v2 that wrongly leads to a v2 type of the same name is corrected.
+        """
         definitions: dict[str, Any] = self.primary["definitions"]
         shared = {f"#/definitions/v2/{name}": f"#/definitions/{name}" for name in definitions.get("v2", {})}
         shared = {there: here for there, here in shared.items() if here.rsplit("/", 1)[-1] in definitions}
@@ -141,16 +144,16 @@ class Bundle:
 
     @cached_property
     def _single(self) -> dict[str, str]:
-        """A map from each type that has a single file to that file."""
+        """The file of each type that has a file of its own."""
         every = [name for name in self.files if name.endswith(".json")]
         return {name.rsplit("/", 1)[-1][: -len(".json")]: name for name in every if ".schemas." not in name}
 
     def type_names(self) -> list[str]:
-        """Return the names of the independent types: one per single file, or each definition."""
+        """Return the names of the types that have their own file; without such files, the names of all definitions."""
         return sorted(self._single) or sorted({*self.primary["definitions"], *self.primary["definitions"].get("v2", {})})
 
     def type(self, name: str) -> Schema | None:
-        """Return the schema of the type `name` (``ThreadStartParams``), or None if the bundle has no such type."""
+        """Return the schema of the type `name` (such as ``ThreadStartParams``), or None if the bundle has no such type."""
         document = self._document(name)
         return None if document is None else Schema(document, document)
 
@@ -170,7 +173,7 @@ class Bundle:
         return {**found, "definitions": definitions} if isinstance(found, dict) else None
 
     def methods(self, direction: Direction) -> tuple[str, ...]:
-        """Return the method names of `direction`, in the bundle's order (without ``codex/event/*``)."""
+        """Return the names of the methods in one direction, in the bundle's order, without ``codex/event/*``."""
         return tuple(self._entries(direction))
 
     def _entries(self, direction: Direction) -> dict[str, dict[str, Any]]:
@@ -191,18 +194,20 @@ class Bundle:
         return None if node is None or document is None else Schema(node, document)
 
     def unlisted(self, method: str) -> Schema | None:
-        """Return the schema of the params of a server notification that the bundle does not list: the type whose name follows
-        from the method.
+        """Return the schema of the params of a server notification that the bundle does not list as a method.
 
-        A version may send a notification that it calls internal (``rawResponse/completed``, which clients request with
-        ``experimentalRawEvents``): its bundle has the type ``RawResponseCompletedNotification`` and leaves the method out.
+        The name of this notification's type is derived from the method.
+
+        Codex may send a notification that it calls internal, such as ``rawResponse/completed`` (clients request it with
+        ``experimentalRawEvents``). The bundle then has the type ``RawResponseCompletedNotification``, but not the method.
         """
         name = "".join(part[:1].upper() + part[1:] for part in method.split("/")) + "Notification"
         return self.type(name) if "/" in method else None
 
     def envelope(self, direction: Direction) -> dict[str, Schema]:
-        """Return the keys that every frame of `direction` may have in addition to method and params, each with its schema
-        (``emittedAtMs``)."""
+        """Return the keys that every frame in this direction may have in addition to method and params, such as ``emittedAtMs``,
+        each with its schema.
+        """
         document = self._document(_UNION[direction]) or {}
         return {key: Schema(node, document) for key, node in document.get("properties", {}).items()}
 
@@ -211,15 +216,15 @@ class Bundle:
         return "params" in self._entries(direction).get(method, {}).get("required", ())
 
     def describe(self, direction: Direction, method: str) -> str:
-        """Return the bundle's own description of `method`, or an empty string."""
+        """Return the description of `method` in the bundle, or an empty string."""
         return str(self._entries(direction).get(method, {}).get("description", ""))
 
     def events(self) -> tuple[str, ...]:
-        """Return the types of EventMsg, in the bundle's order: the ``<type>`` of ``codex/event/<type>``."""
+        """Return the types of EventMsg (each is the ``<type>`` of a ``codex/event/<type>``), in the bundle's order."""
         return tuple(self._events)
 
     def event(self, name: str) -> Schema | None:
-        """Return the schema of the EventMsg whose ``type`` is `name`, or None."""
+        """Return the schema of the EventMsg with the ``type`` `name`, or None."""
         node, document = self._events.get(name), self._document("EventMsg")
         return None if node is None or document is None else Schema(node, document)
 
@@ -229,9 +234,10 @@ class Bundle:
         return {name: branch for name, branch in named if name is not None}
 
     def result_type(self, direction: Direction, method: str) -> str | None:
-        """Return the name of the type that answers the request `method`, or None if it is unknown.
+        """Return the name of the result type of the request `method`, or None if it is unknown.
 
-        The name follows from regular names (``XParams`` -> ``XResponse``), otherwise from the table ``results.json``.
+        The name of the result type is derived from a regular name (``XParams`` -> ``XResponse``); otherwise the table
+        ``results.json`` has the name.
         """
         listed: str | None = data_tables.load("results", "any")["results"].get(method)
         if listed is not None and self.type(listed) is not None:
@@ -250,7 +256,10 @@ class Bundle:
 
 @cache
 def load(version: str = DEFAULT) -> Bundle:
-    """Return the packaged bundle of `version` (the same object each time); raises `BundleError` if it is not packaged."""
+    """Return the packaged bundle of `version`; each call returns the same object.
+
+    Raises `BundleError` if no bundle of this version is packaged.
+    """
     try:
         return Bundle(version, data_tables.schema(version))
     except data_tables.MissingTable:
@@ -262,7 +271,7 @@ def load(version: str = DEFAULT) -> Bundle:
 
 @cache
 def load_experimental(version: str) -> Bundle | None:
-    """Return the experimental bundle of `version`, packaged or added; None if it does not exist."""
+    """Return the experimental bundle of `version`, packaged or added by the user; None if it does not exist."""
     try:
         return Bundle(version, data_tables.schema(version, experimental=True))
     except data_tables.MissingTable:

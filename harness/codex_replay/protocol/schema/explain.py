@@ -1,10 +1,10 @@
-"""Explain why a value does not satisfy a schema: list each fault with its path and kind.
+"""Explain why a value does not match a schema: list each fault with its path and kind.
 
-Strategy: a plain walk over schema and value together, used only after the fast check has failed. The member of a union is chosen
-by the mark that distinguishes the members: the JSON type, an internal tag (a property that each member fixes to one string), or
-an external tag (members that are objects with one required key). Without a tag, the walk chooses the member with the fewest
-faults. The walk does not enter values that the schema does not restrict. Each member of a union also allows the keys around the
-union (`codex_replay.protocol.schema.union_keys`).
+Strategy: after the fast check has failed, this slower check goes through the schema and the value together. In a union, the check
+first chooses the member that the value belongs to. The choice depends on the JSON type, on an internal tag (a property with
+another fixed string in each member), or on an external tag (each member is an object with one required key). If the union has no
+tag, the check chooses the member with the fewest faults. Values that the schema does not restrict are not checked. Each member of
+a union also allows the keys of the schema around the union (`codex_replay.protocol.schema.union_keys`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _a(name: str) -> str:
 
 
 def show(text: str) -> str:
-    """Return `text` in the form for an error message: cut to 80 characters, with lone surrogates escaped."""
+    """Return `text` for an error message: cut to 80 characters, with lone surrogates escaped."""
     return truncate(text, 80).encode("utf-8", "backslashreplace").decode()
 
 
@@ -76,13 +76,13 @@ def join(path: str, key: str) -> str:
 
 
 class Explainer:
-    """Walks one extracted schema (see `codex_replay.protocol.schema.known.extract`)."""
+    """Compares values with one extracted schema (see `codex_replay.protocol.schema.known.extract`)."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
 
     def faults(self, value: Any, path: str) -> list[Fault]:
-        """Return all faults of `value`, whose own path is `path`; an empty list means valid and known."""
+        """Return all faults of the value at `path`; an empty list means that the value is valid and known."""
         found: dict[tuple[str, str], Fault] = {}
         for fault in self._node(self._schema, value, path):  # each part of an allOf finds an unknown key
             found.setdefault((fault.kind, fault.path), fault)
@@ -92,8 +92,9 @@ class Explainer:
         return lookup(self._schema, reference)
 
     def _follow(self, node: Any) -> Any:
-        """Return the schema that `node` refers to through references and single allOf wrappers; ``true`` becomes the empty
-        schema.
+        """Return the schema that `node` refers to, through references and `allOf` with one member.
+
+        The schema ``true`` becomes the empty schema.
         """
         while isinstance(node, dict):
             if "$ref" in node:
@@ -190,7 +191,10 @@ class Explainer:
         return self._least(objects, value, path, around)
 
     def _internal_tag(self, objects: list[Any]) -> tuple[str | None, dict[str, Any]]:
-        """Return the property that each of `objects` requires and fixes to a different string, and the objects by that string."""
+        """Return the property that each of `objects` requires and fixes to another string.
+
+        Also return the `objects`, keyed by this string.
+        """
         for name in objects[0].get("required", ()):
             values = [
                 constant(self._follow(each.get("properties", {}).get(name, {}))) if name in each.get("required", ()) else None
@@ -201,9 +205,9 @@ class Explainer:
         return None, {}
 
     def _least(self, candidates: list[Any], value: Any, path: str, around: Keys) -> list[Fault]:
-        """Return the faults of `value` under the most similar member of an untagged union.
+        """For a union without a tag, return the faults of `value` in the most similar member.
 
-        A key counts as known if any matching member has it.
+        A key is known if any member of the union that matches the value has the key.
         """
         found = [self._node(each, value, path, around) for each in candidates]
         fitting = [faults for faults in found if all(fault.verdict == "known" for fault in faults)]
@@ -218,7 +222,7 @@ class Explainer:
 
 
 def _weight(fault: Fault, path: str) -> int:
-    """Return how strongly a fault shows that a value does not belong to this member of an untagged union."""
+    """Return a weight for a fault: how strongly it shows that a value does not belong to this member of a union without a tag."""
     if fault.path == path:
         return 100
     return {"unknown-key": 1, "missing-required": 3}.get(fault.kind, 2)
@@ -230,14 +234,14 @@ def _admits(types: list[str], value: Any) -> bool:
 
 
 def _among(value: Any, allowed: list[Any]) -> bool:
-    """Return True if `value` is one of `allowed`, with JSON's equality: 1 is not true."""
+    """Return True if `value` is one of `allowed`, as JSON compares values: 1 is not equal to true."""
     return any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in allowed)
 
 
 def _external_tags(objects: list[Any]) -> dict[str, Any]:
-    """Return `objects` by their one required key, or an empty result if they are not externally tagged.
+    """Return `objects` by their only required key; the result is empty if they have no external tag.
 
-    Externally tagged objects are closed in the bundle: two open objects with one key each are an untagged union.
+    Only objects that forbid other keys count as externally tagged. Two open objects with one key each are a union without a tag.
     """
     found = {}
     for each in objects:
@@ -260,7 +264,7 @@ def _list(names: list[str]) -> str:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Return `` Did you mean `x`?`` with its leading space, or an empty string if no name is similar."""
+    """Return `` Did you mean `x`?`` with a space at the start, or an empty string if no name is similar."""
     near = nearest(name, names)
     return "" if near is None else f" Did you mean `{near}`?"
 

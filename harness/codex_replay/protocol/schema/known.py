@@ -1,14 +1,15 @@
-"""Find unknown keys: the keys that a bundle knows, and the nearest known name for an unknown key.
+"""Find unknown keys: list the keys that a schema bundle has, and suggest the most similar name for an unknown key.
 
-Strategy: the bundle's objects are open (no ``additionalProperties: false``), so plain validation never reports an unknown key.
-`extract` returns a copy of a schema in which every object is closed unless it allows other keys. A value that satisfies this copy
-is valid *and* known, so one check is enough for a correct frame. Open maps (``additionalProperties`` true or a schema, ``true``
-schemas) stay open. A closed oneOf or anyOf can be too strict if a value fits two open members at the same time; then
-`codex_replay.protocol.schema.explain` decides. Each member of a union also knows the keys next to the union
+Strategy: the schemas of a bundle allow additional keys (no ``additionalProperties: false``), so plain validation never reports an
+unknown key. The function `extract` returns a copy of a schema in which objects forbid additional keys, unless they explicitly
+allow them. A value that matches the copy from `extract` is valid *and* known, so one check is enough for a correct frame. Maps
+stay open: objects whose ``additionalProperties`` is true or a schema, and schemas that are ``true``. In the copy from `extract`,
+a oneOf or anyOf can be too strict if a value matches two open members at the same time; then
+`codex_replay.protocol.schema.explain` decides. Each member of a union also allows the keys of the schema around the union
 (`codex_replay.protocol.schema.union_keys`).
 
-This module also extracts a type and the types that it refers to from its document, so that a validator is small. The module also
-applies the corrections: the few places at which the real binary differs from its own bundle.
+To keep validators small, `extract` copies only a type and the types that it refers to. `extract` also applies corrections: at a
+few places, the real binary differs from the schemas that it generates.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _SILENT = frozenset({"title", "description", "default", "$schema", "writeOnly", 
 
 
 def members(node: Any) -> list[tuple[str, Any]]:
-    """Return the direct subschemas of `node` as (keyword, subschema)."""
+    """Return the schemas directly inside `node`, as (keyword, schema)."""
     if not isinstance(node, dict):
         return []
     found = [(key, node[key]) for key in _ONE if isinstance(node.get(key), dict)]
@@ -52,10 +53,10 @@ def plain(node: Any) -> Any:
 
 
 def closed(node: Any, find: Find, around: Keys = NO_KEYS, above: tuple[str, ...] = ()) -> Any:
-    """Return a copy of the schema `node`, without titles and descriptions, in which every object is closed unless it allows other
-    keys.
+    """Return a copy of the schema `node` without titles and descriptions, in which objects forbid additional keys unless they
+    explicitly allow them.
 
-    If `node` is a member of a union, `around` are the keys that it gets from the schema around the union. `above` are the
+    If `node` is a member of a union, `around` has the keys that the member gets from the schema around the union. `above` has the
     references that lead from the union to `node`.
     """
     if not isinstance(node, dict):
@@ -78,16 +79,16 @@ def closed(node: Any, find: Find, around: Keys = NO_KEYS, above: tuple[str, ...]
 
 
 def takes_objects(node: Mapping[str, Any]) -> bool:
-    """Return True if the ``type`` of `node` allows objects (alone or among others)."""
+    """Return True if the ``type`` of `node` allows objects."""
     named = node.get("type")
     return named == "object" or (isinstance(named, list) and "object" in named)
 
 
 def extract(node: Any, document: Mapping[str, Any], version: str, *, close: bool) -> dict[str, Any]:
-    """Return `node` as an independent schema, with only the definitions of `document` that it reaches.
+    """Return `node` as an independent schema, with only the definitions of `document` that `node` refers to.
 
-    Titles and descriptions are dropped, the corrections of `version` are applied, and with `close` every object is closed unless
-    it allows other keys.
+    Titles and descriptions are removed, and the corrections of `version` are applied. With `close`, objects forbid additional
+    keys unless they explicitly allow them.
     """
 
     def find(reference: str) -> Any:
@@ -113,7 +114,7 @@ def extract(node: Any, document: Mapping[str, Any], version: str, *, close: bool
 
 
 def _place(result: dict[str, Any], reference: str, node: Any) -> None:
-    """Put `node` into `result` at the place to which `reference` (``#/definitions/v2/X``) points."""
+    """Put `node` into `result` at the place that `reference` (such as ``#/definitions/v2/X``) names."""
     *folders, name = reference.split("/")[1:]
     for folder in folders:
         result = result.setdefault(folder, {})
@@ -122,7 +123,10 @@ def _place(result: dict[str, Any], reference: str, node: Any) -> None:
 
 @cache
 def corrections(version: str) -> tuple[dict[str, Any], ...]:
-    """Return the corrections of `version` (``data/<version>/corrections.json``); a version without the table has none."""
+    """Return the corrections of `version` (``data/<version>/corrections.json``).
+
+    A version without this file has no corrections.
+    """
     try:
         return tuple(data_tables.load("corrections", version)["corrections"])
     except data_tables.MissingTable:
@@ -152,7 +156,7 @@ def _correct_branch(branch: dict[str, Any], rule: Mapping[str, Any]) -> dict[str
 
 
 def _plain(name: str) -> str:
-    """Return `name` without the characters that distinguish snake_case, camelCase and kebab-case."""
+    """Return `name` in a form that is equal for snake_case, camelCase and kebab-case."""
     return name.replace("_", "").replace("-", "").lower()
 
 

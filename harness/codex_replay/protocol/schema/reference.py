@@ -1,10 +1,12 @@
 """A readable reference of a bundle.
 
-The reference has one page per method and event, with its fields, their types, the required fields and the sender.
+Write the protocol reference: one page for each method and event, with its fields, their types, the required fields and the
+sender.
 
-Strategy: pages are plain text made from the schemas alone, in the bundle's order, so that the pages change only if the bundle
-changes. Each page describes the types that it uses directly; if several pages use a type, it has its own page under ``types/``,
-and the others link to it."""
+Strategy: pages are plain text, made only from the schemas in the bundle's order, so that the pages change only if the bundle
+changes. Each page describes the types that it uses. A type that several pages use has its own page under ``types/``, and these
+pages link to it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ _TITLES: dict[Direction, str] = {
 
 
 def pages(bundle: Bundle) -> Iterator[tuple[str, str]]:
-    """Yield ``(relative path, text)`` of each page of the reference of `bundle`, the index first."""
+    """Yield ``(relative path, text)`` of each page of the reference for `bundle`, the index first."""
     yield "README.md", _index(bundle)
     used: dict[str, Schema] = {}
     for direction in DIRECTIONS:
@@ -79,7 +81,7 @@ def _index(bundle: Bundle) -> str:
 
 
 class _Page:
-    """One page; notes in `used` the types that it links to."""
+    """One page of the reference; `used` collects the types that the page links to."""
 
     def __init__(self, bundle: Bundle, used: dict[str, Schema]) -> None:
         self._bundle = bundle
@@ -215,12 +217,12 @@ class _Page:
         return name
 
     def _inline(self, node: dict[str, Any], key: str, schema: Schema) -> str:
-        """Return one field of an anonymous object; a question mark marks an optional field."""
+        """Return one field of an anonymous object as text; a question mark marks an optional field."""
         mark = "" if key in node.get("required", ()) else "?"
         return f"`{key}{mark}`: {self._type(Schema(node['properties'][key], schema.document))}"
 
     def _link(self, reference: str, schema: Schema) -> str:
-        """Return a link to the page of a referenced type; a string type of few values is written out instead."""
+        """Return a link to the page of a referenced type; for a string type with few values, return the values instead."""
         target = schema.follow()
         node = target.node
         if isinstance(node, dict) and "enum" in node and len(node["enum"]) <= 6:
@@ -247,7 +249,7 @@ class _Page:
 
 
 def _shape(schema: Schema) -> str:
-    """Return the type without the names of other types, in order to compare two types of the same name."""
+    """Return the type without the names of other types, so that two types with the same name can be compared."""
 
     def strip(node: Any) -> Any:
         if isinstance(node, dict):

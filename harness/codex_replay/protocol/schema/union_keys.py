@@ -1,9 +1,11 @@
-"""The keys next to a union: each member of ``oneOf``, ``anyOf`` and ``allOf`` also allows the keys of the schema around it.
+"""Handle keys next to a union: each member of ``oneOf``, ``anyOf`` and ``allOf`` also allows the keys of the schema around the
+union.
 
-Strategy: a schema may list keys in ``properties`` and in the members of a union next to them, as the ThreadItem of later versions
-does. An object of such a schema may have the keys of both. A member is therefore checked with all keys around it (`UnionKeys`),
-and the object that contains the union is not checked itself, because its members are checked.
-`codex_replay.protocol.schema.known` closes schemas by this rule, and `codex_replay.protocol.schema.explain` uses it too.
+Strategy: a schema may list some keys in ``properties``, and other keys in the members of a union next to ``properties``. For
+example, the ThreadItem of later Codex versions lists keys in ``properties`` and in the members of a union. An object may then
+have keys from ``properties`` and keys from one member of the union. Each member of a union is checked together with all keys
+around the union (`UnionKeys`). The keys of the schema around the union are checked only together with a member.
+`codex_replay.protocol.schema.known` and `codex_replay.protocol.schema.explain` use this module.
 """
 
 from __future__ import annotations
@@ -34,12 +36,15 @@ class UnionKeys(NamedTuple):
 
 
 def has_union(node: Mapping[str, Any]) -> bool:
-    """Return True if `node` has members, so that its keys are checked in them."""
+    """Return True if `node` has a union, so that its keys are checked together with the members of the union."""
     return any(node.get(keyword) for keyword in UNIONS)
 
 
 def groups(node: Mapping[str, Any], around: Keys, find: Find) -> list[UnionKeys]:
-    """Return the unions of `node`. `around` are the keys that `node` gets from the schema around it."""
+    """Return the unions (``oneOf``, ``anyOf``, ``allOf``) of `node`.
+
+    `around` has the keys that `node` gets from the schema around it.
+    """
     found = [("allOf", [each]) for each in node.get("allOf", ())]
     found += [(keyword, list(node[keyword])) for keyword in ("oneOf", "anyOf") if node.get(keyword)]
     own = _both(around, _listed(node))
@@ -57,7 +62,7 @@ def groups(node: Mapping[str, Any], around: Keys, find: Find) -> list[UnionKeys]
 
 
 def _listed(node: Mapping[str, Any]) -> Keys:
-    """Return the keys that `node` lists itself, without those of its unions."""
+    """Return the keys in the ``properties`` of `node`, without the keys of its unions."""
     if node.get("additionalProperties", False) is not False:
         return ANY_KEY
     return frozenset(node.get("properties", ()))
@@ -75,7 +80,7 @@ def _all(members: list[Any], find: Find, above: tuple[str, ...]) -> Keys:
 
 
 def _keys(node: Any, find: Find, above: tuple[str, ...]) -> Keys:
-    """Return every key that an object of `node` may have, including those of its unions."""
+    """Return every key that an object of the schema `node` may have, including the keys of its unions."""
     if node is True:
         return ANY_KEY
     if not isinstance(node, dict):

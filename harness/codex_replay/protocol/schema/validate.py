@@ -1,12 +1,13 @@
-"""Check every frame against the bundle: *valid* (the JSON schema matches) and *known* (no key that the bundle does not list).
+"""Check every frame against the schema bundle: is it *valid* (the JSON Schema matches) and *known* (the bundle lists all its
+keys)?
 
-Strategy: each method and direction has a frame schema. The schema is built from the JSON-RPC envelope and the method's params (or
-result), closed, and compiled by jsonschema-rs when the first such frame comes. A frame that satisfies this schema is valid and
-known, and needs no further check. Any other frame goes to `codex_replay.protocol.schema.explain`, which names each fault with its
-path and the failed check. If `explain` finds no fault in a frame that jsonschema-rs reports as invalid, the result of
-jsonschema-rs is reported.
+Strategy: there is one frame schema for each method and direction. A frame schema is built from the JSON-RPC envelope and the
+method's params or result; unknown keys are forbidden. The package jsonschema-rs compiles a frame schema when the first frame of
+its method comes. A frame that matches its frame schema is valid and known, and needs no further check. Any other frame goes to
+`codex_replay.protocol.schema.explain`, which names each fault with its path and the failed check. If jsonschema-rs finds a fault
+but `explain` finds none, the result of jsonschema-rs is reported.
 
-Paths begin with the method: ``sendUserTurn.params.choiceCount``, ``thread/start.result.thread.id``.
+Each path begins with the method, such as ``sendUserTurn.params.choiceCount`` and ``thread/start.result.thread.id``.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _OTHER: dict[str, Sender] = {"client": "server", "server": "client"}
 class Violation:
     """One fault of a frame.
 
-    `verdict` names the failed check: "valid" or "known". `path` names the place, `message` is a
-    sentence, and `blame` is the writer of the frame: "client" or "server".
+    `verdict` names the failed check: "valid" or "known". `path` names the place in the frame, `message` is a sentence, and
+    `blame` is the side that wrote the frame: "client" or "server".
     """
 
     kind: Kind
@@ -52,7 +53,8 @@ class Violation:
 class FrameSchema:
     """The schema of one kind of frame.
 
-    `name` is the beginning of the paths in messages; the function `build(close)` builds the schema.
+    `name` is the beginning of all paths in messages. The function `build(close)` builds the schema; with `close`, it forbids
+    unknown keys.
     """
 
     def __init__(self, name: str, build: Callable[[bool], dict[str, Any]]) -> None:
@@ -63,12 +65,12 @@ class FrameSchema:
 
     @cached_property
     def closed(self) -> dict[str, Any]:
-        """The schema with every object closed unless it allows other keys."""
+        """The schema in which objects forbid additional keys unless they explicitly allow them."""
         return self._build(True)
 
     @cached_property
     def opened(self) -> dict[str, Any]:
-        """The schema as the bundle has it, with open objects."""
+        """The unchanged schema of the bundle, which allows additional keys."""
         return self._build(False)
 
     @cached_property
@@ -76,11 +78,11 @@ class FrameSchema:
         return Draft7Validator(self.opened)
 
     def is_valid(self, value: Any) -> bool:
-        """Return True if `value` satisfies the bundle's own schema, in which unknown keys are allowed."""
+        """Return True if `value` matches the bundle's unchanged schema, which allows unknown keys."""
         return self._plain.is_valid(value)
 
     def faults(self, value: Any) -> list[Fault]:
-        """Return the faults of the frame `value`; an empty list means that it is valid and all its keys are known."""
+        """Return the faults of the frame `value`; an empty list means that the frame is valid and all its keys are known."""
         try:
             if self.holds(value):
                 return []
@@ -102,7 +104,7 @@ class FrameSchema:
 
 
 class Validator:
-    """The frame schemas of one bundle, built on demand; this object does not depend on a connection."""
+    """The frame schemas of one bundle, which are built when they are needed. All connections can share the frame schemas."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
@@ -112,7 +114,7 @@ class Validator:
         self._errors: dict[tuple[str, str], FrameSchema] = {}
 
     def frame_schema(self, sender: Sender, method: str) -> FrameSchema | None:
-        """Return the schema of request or notification frames of `method` from `sender`, or None if it is unknown."""
+        """Return the schema of request or notification frames of `method` from `sender`, or None if the method is unknown."""
         found = self.built[sender].get(method)
         if found is None:
             found = self._build_method(sender, method)
@@ -153,7 +155,7 @@ class Validator:
         return self._build(method, "server", "JSONRPCNotification", parts, {"method": {"enum": [method]}}, ["params"])
 
     def result_schema(self, asker: Sender, method: str) -> FrameSchema:
-        """Return the schema of the frame that answers the request `method` of `asker` with a result."""
+        """Return the schema of a result frame for the request `method` from `asker`."""
         key = (asker, method)
         if key not in self._results:
             result = self.bundle.result(_REQUEST[asker], method)
@@ -162,7 +164,7 @@ class Validator:
         return self._results[key]
 
     def error_schema(self, asker: Sender, method: str) -> FrameSchema:
-        """Return the schema of the frame that answers the request `method` of `asker` with an error."""
+        """Return the schema of an error frame for the request `method` from `asker`."""
         key = (asker, method)
         if key not in self._errors:
             self._errors[key] = self._build(method, _OTHER[asker], "JSONRPCError", {}, {}, [])
@@ -199,7 +201,7 @@ class Validator:
         return FrameSchema(name, build)
 
     def unknown_method(self, sender: Sender, method: str) -> Fault:
-        """Return the fault of a frame of `sender` whose `method` the bundle does not have."""
+        """Return the fault of a frame from `sender` with a `method` that the bundle does not have."""
         names = [*self.bundle.methods(_REQUEST[sender]), *self.bundle.methods(_NOTIFICATION[sender])]
         if sender == "server" and method.startswith(EVENT_PREFIX):
             names = [EVENT_PREFIX + each for each in self.bundle.events()]
@@ -209,7 +211,7 @@ class Validator:
         return Fault("unknown-method", "valid", show(method), text)
 
     def elsewhere(self, fault: Fault, sender: Sender, method: str) -> Fault:
-        """Return `fault` with a note on the methods whose params have the unknown key, if it is a key of the params."""
+        """If `fault` is about an unknown key of the params, return it with a note about the methods that have this key."""
         prefix = f"{method}.params."
         key = fault.path.removeprefix(prefix)
         if fault.kind != "unknown-key" or not fault.path.startswith(prefix) or "." in key or "Did you" in fault.message:
@@ -227,7 +229,10 @@ class Validator:
 
 
 def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Add the definitions `more` to `into`, folder by folder; both come from one bundle, so equal names are equal."""
+    """Add the definitions `more` to `into`, folder by folder.
+
+    Both `more` and `into` come from one bundle, so definitions with the same name are equal.
+    """
     for key, value in more.items():
         if key in into and isinstance(into[key], dict) and "type" not in into[key] and key == "v2":
             merge(into[key], value)
@@ -238,11 +243,11 @@ def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
 class RpcChecker:
     """A checker for one JSON-RPC connection.
 
-    The checker remembers the requests of each side, and checks each reply by the method of its request.
+    The checker remembers the requests of the client and of the server, and checks each reply against the method of its request.
 
-    The ids of the two sides are separate name spaces. If an id is used twice before it is answered, a reply may answer either
-    request. Each side's frames have their own validator: one side may use the plain bundle, and the other side the experimental
-    bundle.
+    The client and the server may use equal request ids independently. If an id is used twice before it is answered, a reply may
+    answer either request. The frames of client and server have separate validators, because one side may need the plain bundle
+    and the other side the experimental bundle.
     """
 
     def __init__(self, bundle: Bundle, validator: Validator | None = None, of_server: Validator | None = None) -> None:
@@ -255,8 +260,9 @@ class RpcChecker:
         self._validators[sender] = validator
 
     def check(self, sender: Sender, value: Any) -> list[Violation]:
-        """Return the violations of one decoded frame from `sender`; an empty list means that it is valid and all its keys are
-        known.
+        """Return the faults of one decoded frame from `sender`.
+
+        An empty list means that the frame is valid and all its keys are known.
         """
         if type(value) is dict:
             method = value.get("method")

@@ -1,1 +1,1 @@
-"""The script of a fake model: its keys, its turns, and which turn answers a request."""
+"""Read the script of a fake model (keys, turns, expectations), and choose the turn that answers a request."""

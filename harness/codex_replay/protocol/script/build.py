@@ -1,11 +1,14 @@
-"""Scripts written in Python: a builder whose methods are the items and the keys of a turn, with types for editors.
+"""Write scripts in Python: a builder has a method for each item and key of a turn.
+
+The page docs/scripts.md describes each item and key. The builder does not check its arguments, because the reader of scripts
+checks the whole script and reports errors.
+
+Example:
 
     script = ScriptBuilder()
     script.turn().call("add", a=1, b=2)
     script.turn().when(tool="3").text("It is 3.")
-
-docs/scripts.md describes each item and key. The builder checks nothing, because the reader of scripts checks everything and
-reports the errors."""
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TurnBuilder:
-    """One turn of a script: each method adds an item or sets a key, and returns the turn itself."""
+    """One turn of a script. Each method adds an item or sets a key, and returns the same turn."""
 
     def __init__(self, **keys: Any) -> None:
         self._keys = keys
@@ -45,7 +48,7 @@ class TurnBuilder:
         phase: Literal["commentary", "final_answer"] | None = None,
         id: str | None = None,  # noqa: A002 - the key's name
     ) -> Self:
-        """Add a message; `deltas` are the parts in which it streams."""
+        """Add a message; `deltas` are the parts in which the text is streamed."""
         return self._add("text", text=text, deltas=_list(deltas), annotations=_list(annotations), phase=phase, id=id)
 
     def refusal(self, refusal: str) -> Self:
@@ -55,7 +58,10 @@ class TurnBuilder:
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, /, *, call_id: str | None = None, **named: Any
     ) -> Self:
-        """Add a call of a function with named arguments, or with a mapping; a string is sent unchanged, JSON or not."""
+        """Add a call of a function.
+
+        The arguments of the call are keywords or a mapping; a string is sent unchanged, even if it is not JSON.
+        """
         given = arguments if isinstance(arguments, str) else {**(arguments or {}), **named}
         return self._add("function_call", name=name, arguments=given, call_id=call_id)
 
@@ -74,7 +80,7 @@ class TurnBuilder:
         content: str | Sequence[str] | None = None,
         encrypted_content: str | None = None,
     ) -> Self:
-        """Add reasoning, with its summary or its full text."""
+        """Add an item of reasoning, with a summary or the full text."""
         texts = {"summary": _text_or_list(summary), "content": _text_or_list(content)}
         return self._add("reasoning", **texts, encrypted_content=encrypted_content)
 
@@ -84,13 +90,13 @@ class TurnBuilder:
         results: Sequence[Mapping[str, Any]] | None = None,
         status: Literal["completed", "failed"] | None = None,
     ) -> Self:
-        """Add a file search with its progress."""
+        """Add a call of the file search tool, with its progress events."""
         return self._add("file_search_call", queries=list(queries), results=_list(results), status=status)
 
     def code_interpreter(
         self, code: str = "", *, outputs: Sequence[Mapping[str, Any]] | None = None, container_id: str | None = None
     ) -> Self:
-        """Add a run of the code interpreter; its code streams."""
+        """Add a call of the code interpreter; the code is streamed."""
         return self._add("code_interpreter_call", code=code, outputs=_list(outputs), container_id=container_id)
 
     def image(self, result: str | None = None, *, partial_images: Sequence[str] | None = None, **more: str) -> Self:
@@ -128,11 +134,11 @@ class TurnBuilder:
         return self._add("computer_call", action=action, call_id=call_id)
 
     def local_shell(self, *command: str, call_id: str | None = None) -> Self:
-        """Add a command for the local shell, in words."""
+        """Add a command for the local shell, as a list of words."""
         return self._add("local_shell_call", action={"command": list(command)}, call_id=call_id)
 
     def shell(self, *commands: str, call_id: str | None = None) -> Self:
-        """Add commands for the shell tool; they stream."""
+        """Add a call of the shell tool; the commands are streamed."""
         return self._add("shell_call", action={"commands": list(commands)}, call_id=call_id)
 
     def shell_output(self, *output: Mapping[str, Any], call_id: str | None = None) -> Self:
@@ -148,11 +154,11 @@ class TurnBuilder:
         return self._add("compaction", encrypted_content=encrypted_content)
 
     def audio(self, data: str = "", transcript: str = "") -> Self:
-        """Send audio (base64) and its transcript; it is not an item of the response."""
+        """Send audio (base64) and its transcript; the audio is not an item of the response."""
         return self._add("audio", data=data, transcript=transcript)
 
     def queued(self) -> Self:
-        """Let the response be queued first; this must be the first item."""
+        """Start the response with the status queued; this must be the first item of the turn."""
         return self._add("queued")
 
     def item(self, item: Mapping[str, Any]) -> Self:
@@ -160,11 +166,11 @@ class TurnBuilder:
         return self._add("item", item=dict(item))
 
     def event(self, event: Mapping[str, Any]) -> Self:
-        """Send an event between the others."""
+        """Send this event between the other events of the reply."""
         return self._add("event", event=dict(event))
 
     def raw(self, data: str) -> Self:
-        """Send these bytes, unchanged, between the events."""
+        """Send these bytes unchanged between the events of the reply."""
         return self._add("raw", data=data)
 
     def comment(self, text: str = "") -> Self:
@@ -204,7 +210,7 @@ class TurnBuilder:
         turn: int | None = None,
         **more: Any,
     ) -> Self:
-        """Answer only a request that matches these keys (those of `match` in docs/scripts.md)."""
+        """Use this turn only for a request that matches these keys (the keys of `match` in docs/scripts.md)."""
         given = {"user": user, "pattern": pattern, "tool": tool, "instructions": instructions, "turn": turn, **more}
         return self._set(match=_given(prompt=_text_or_list(prompt), **given))
 
@@ -219,11 +225,11 @@ class TurnBuilder:
     def status(
         self, status: int, *, error: Mapping[str, Any] | None = None, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Self:
-        """Answer with an HTTP error instead."""
+        """Answer with an HTTP error instead of a reply."""
         return self._set(status=status, error=error, body=body, headers=headers)
 
     def times(self, times: int | Literal["always"]) -> Self:
-        """Answer this many requests with this turn."""
+        """Answer this number of requests with this turn."""
         return self._set(times=times)
 
     def usage(self, **counts: int) -> Self:
@@ -236,7 +242,7 @@ class TurnBuilder:
 
 
 class ScriptBuilder:
-    """A script written in Python: `turn()` adds a turn; keyword arguments are the other keys of a script."""
+    """A script written in Python. `turn()` adds a turn; keyword arguments of the constructor are the other keys of the script."""
 
     def __init__(self, **keys: Any) -> None:
         self._keys = keys

@@ -1,12 +1,14 @@
-"""Choose the turn of a script that answers a request, and count the used turns; the fake backend and the fake Codex share this
-rule.
+"""Choose the turn of a script that answers a request, and count the uses of each turn.
 
-A turn with a matching `match` comes before one without `match`; among equal turns, the first unused one is chosen
-(docs/scripts.md).
+The fake backend and the fake Codex both use this module.
 
-A script may serve a thousand cases at the same time, each with its own marker. Therefore each text is searched once for all
-markers, not once per turn. The markers found in a text are cached, because most texts of a request (instructions, permissions)
-are repeated in the next request. This module is pure: it uses no files, sockets or clocks.
+A turn with a matching `match` is preferred to a turn without `match`. Among several equally good turns, the first unused turn is
+chosen (docs/scripts.md).
+
+A script may have turns for a thousand cases, each with its own marker (a unique word in the prompt). To be fast, each text of a
+request is searched once for all markers, and not once for each turn. The markers found in a text are cached, because most texts
+of a request (instructions, permissions) are repeated in the next request. This module is pure: it uses no files, sockets or
+clocks.
 """
 
 from __future__ import annotations
@@ -42,10 +44,10 @@ class Choice:
     ) -> tuple[int, Turn, str] | str:
         """Choose the turn for a request and count its use.
 
-        Return its index, the turn, and the label for its ids, or a sentence on why no turn answers.
+        Return the index of the turn, the turn, and the label for its ids. If no turn matches, return a sentence with the reason.
 
-        `headers` is None if the request has no headers (a model in the same process); `earlier` are the items of the conversation
-        that the request continues without repeating them.
+        `headers` is None if the request comes from the same process and has no headers. `earlier` has the earlier items of the
+        conversation that the request does not repeat.
         """
         texts = list(input_texts(body))
         there = self._markers_in(texts)
@@ -70,7 +72,7 @@ class Choice:
         return "No turn of the script matches this request. " + " ".join(refusals)
 
     def _markers_in(self, texts: Sequence[str]) -> set[str]:
-        """Return the markers of the script that are in some of these texts."""
+        """Return the markers of the script that at least one of these texts contains."""
         there: set[str] = set()
         for text in texts:
             found = self._found.get(text)
@@ -91,7 +93,7 @@ class Choice:
         return dict(self._used)
 
     def go_on(self, used: Mapping[int, int]) -> None:
-        """Continue from a saved position: `used` has the number of uses of each turn."""
+        """Restore a saved state: `used` has the number of uses of each turn."""
         self._used = dict(used)
 
     def unused(self) -> list[int]:
@@ -100,7 +102,10 @@ class Choice:
 
 
 def _filled(turn: Turn, body: Mapping[str, Any]) -> Turn:
-    """Insert the groups that the turn's pattern captured into its items (`${name}` and `${1}`); other texts stay unchanged."""
+    """In the turn's items, replace `${name}` and `${1}` by the groups that the turn's pattern captured.
+
+    Other texts stay unchanged.
+    """
     groups = {f"${{{name}}}": text for name, text in (captured(turn.match, body) or {}).items()}
 
     def fill(value: Any) -> Any:

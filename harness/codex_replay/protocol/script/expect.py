@@ -1,4 +1,8 @@
-"""The expectations on a request to the model: a small set of keys, used to choose a turn and to check a request.
+"""Compare a request to the model with expectations. The same keys choose a turn (`match`) and check a request (`expect`).
+
+This module is pure: it takes plain values and returns a sentence.
+
+The keys of an expectation:
 
     {"prompt": "marker" | ["a", "b"],        each is in some text of the request's input
      "model": "gpt-5.2-codex",
@@ -11,8 +15,7 @@
      "tool": "marker",                       is in the output of a call that follows the last message of the user
      "instructions": "marker",               is in the instructions, or in a message of the system or the developer
      "turn": 2}                              the number of the reply in its conversation, from 1
-
-This module is pure: it takes plain values and returns a sentence."""
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ KEYS = ("prompt", "model", "body", "absent", "headers", "outputs", "user", "patt
 
 
 def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
-    """Return a sentence on a fault in the expectation itself, or None if it is valid."""
+    """Return a sentence about a fault in the expectation itself, or None if the expectation is valid."""
     for key in wanted:
         if key not in KEYS:
             return f'"{key}" is not a key of an expectation{near(key, KEYS)}. Its keys are {", ".join(KEYS)}.'
@@ -64,11 +67,11 @@ def mismatch(
     texts: Sequence[str] | None = None,
     earlier: Sequence[Mapping[str, Any]] = (),
 ) -> str | None:
-    """Compare a request with an expectation: return None if it matches, otherwise a sentence on the difference.
+    """Compare a request with an expectation. Return None if the request matches, otherwise a sentence about the difference.
 
-    `headers` is None if a request has no headers: then the expectations on headers are skipped. `texts` is
-    `list(input_texts(body))`, for a caller that compares one request with many expectations. `earlier` are the items of the
-    conversation that the request continues by an id: the expectations on the conversation also apply to them.
+    If `headers` is None, expectations about headers are skipped. `texts` is `list(input_texts(body))`; a caller that compares one
+    request with many expectations computes it only once. `earlier` has the earlier items of the conversation if the request names
+    it only by an id. Expectations about the conversation also apply to the items in `earlier`.
     """
     for marker in markers_of(wanted):
         texts = list(input_texts(body)) if texts is None else texts
@@ -87,12 +90,14 @@ def mismatch(
 
 
 def continued(body: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the body as if the client repeated the whole conversation in it."""
+    """Return the body in the form that it has if the client repeats the whole conversation."""
     return {**body, "input": [*earlier, *input_items(body)]} if earlier else body
 
 
 def _conversation(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
-    """Compare the user's last message, the items after it, the instructions and the turn's number with the expectation."""
+    """Compare four things with the expectation: the user's last message, the items after this message, the instructions, and the
+    number of the turn.
+    """
     if "user" in wanted and wanted["user"] not in last_user(body):
         return f'The last message of the user does not contain "{wanted["user"]}".'
     if "pattern" in wanted and captured(wanted, body) is None:
@@ -107,14 +112,19 @@ def _conversation(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | N
 
 
 def instructions(body: Mapping[str, Any]) -> list[str]:
-    """Return the texts with instructions for the model: the instructions, and the messages of the system and of the developer."""
+    """Return the texts with instructions for the model: the member `instructions`, and the messages of the system and the
+    developer.
+    """
     given = body.get("instructions")
     messages = [item for item in input_items(body) if item.get("role") in ("system", "developer")]
     return [given if isinstance(given, str) else "", *(text for item in messages for text in message_texts(item))]
 
 
 def captured(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return the groups of the pattern in the last message of the user, by name and by number; None if it is not found."""
+    """Search the pattern in the last message of the user.
+
+    Return the groups of the match by name and by number, or None if the pattern does not match.
+    """
     import re  # only for a pattern: it would cost every start of a script
 
     found = re.search(wanted["pattern"], last_user(body))
@@ -125,7 +135,7 @@ def captured(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, st
 
 
 def last_user(body: Mapping[str, Any]) -> str:
-    """Return the text of the user's last message, "" without such a message."""
+    """Return the text of the last message of the user; "" if there is none."""
     for item in reversed(input_items(body)):
         if item.get("role") == "user":
             return "\n".join(message_texts(item))
@@ -133,7 +143,7 @@ def last_user(body: Mapping[str, Any]) -> str:
 
 
 def last_outputs(body: Mapping[str, Any]) -> list[str]:
-    """Return the outputs of calls after the user's last message, as texts, in order."""
+    """Return the tool outputs after the user's last message, as texts, in order."""
     found: list[str] = []
     for item in input_items(body):
         if item.get("role") == "user":
@@ -150,9 +160,9 @@ _OF_MODEL = ("reasoning", "mcp_list_tools", "mcp_approval_request")
 
 
 def turn_number(body: Mapping[str, Any]) -> int:
-    """Return the number of the reply that a request asks for: one more than the number of earlier replies in its input.
+    """Return the number of the reply that a request asks for: the number of earlier replies in the request's input, plus one.
 
-    Everything that a model sent between two messages or outputs of its client counts as one reply.
+    Everything that the model sent between two messages or tool outputs of the client counts as one reply.
     """
     number, inside = 1, False
     for item in input_items(body):
@@ -164,7 +174,7 @@ def turn_number(body: Mapping[str, Any]) -> int:
 
 
 def markers_of(wanted: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the markers that an expectation looks for in the texts of the input."""
+    """Return the markers that an expectation searches in the texts of the input."""
     prompts = wanted.get("prompt", ())
     return (prompts,) if isinstance(prompts, str) else tuple(prompts)
 
@@ -192,8 +202,9 @@ def _outputs(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
 
 
 def _timeless(output: Any) -> Any:
-    """Return the output without the wall time that Codex writes above a command's output, because it depends on the load of the
-    machine."""
+    """Return the output of a command without the line with the wall time that Codex adds, because the time depends on the load of
+    the machine.
+    """
     if type(output) is not str or "Wall time: " not in output:
         return output
     import re  # few outputs have it: it would slow every start
@@ -210,7 +221,7 @@ def input_items(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def message_texts(item: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts of one message item, from a string or a list of parts."""
+    """Yield the texts of one message item; its content is a string or a list of parts."""
     content = item.get("content")
     if isinstance(content, str):
         yield content
@@ -228,9 +239,10 @@ def input_texts(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def difference(wanted: object, seen: object, where: str = "body") -> str | None:
-    """Compare an expected part with the whole value.
+    """Check that the value contains the expected part; return a sentence about the difference.
 
-    Objects are compared by the keys of the part, lists by length and position, other values by equality.
+    An object must have the keys of the expected object, a list must have the same length and the same items, and other values
+    must be equal.
     """
     if isinstance(wanted, dict) and isinstance(seen, dict):
         for key, value in wanted.items():

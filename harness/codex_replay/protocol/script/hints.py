@@ -1,4 +1,6 @@
-"""The hint in a message about a mistake in a script: the intended word, or the correct form of a value."""
+"""Make the hint in a message about a mistake in a script: the word that the author probably meant, or the correct form of a
+value.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,15 @@ _OURS = {
 
 
 def ours(word: str, words: Container[str]) -> str:
-    """Return a question that suggests the script's word for this word of the API; "" if `words` has no such word."""
+    """Return a question that suggests the key of scripts for this key of the API; "" if `words` has no such key."""
     return f' (did you mean "{_OURS[word]}"?)' if word in _OURS and _OURS[word] in words else ""
 
 
 def near(word: str, words: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return a question that suggests the most similar known word; "" if no word is as similar as `cutoff` (1: equal)."""
+    """Return a question that suggests the most similar known word.
+
+    Return "" if no word has at least the similarity `cutoff` (1 means equal).
+    """
     import difflib  # only for a mistake: it would cost every start
 
     # "itmes" is as near to "times" as to "items": people rarely mistype the first letter.
@@ -41,7 +46,7 @@ def listed(words: Any) -> str:
 
 
 def named(value: object) -> str:
-    """Return the kind of a value, or the value itself if it is short."""
+    """Return the kind of a value, such as "a list", or the value itself if it is short."""
     if value is None:
         return "null"
     if isinstance(value, dict):
@@ -55,18 +60,18 @@ def named(value: object) -> str:
 
 
 def rewritten(value: object, test: Callable[[Any], bool]) -> str:
-    """Return a sentence with the correct form of a value that `test` refuses; empty if there is no such form."""
+    """If `test` refuses a value, return a sentence with the form that `test` would accept; empty if no such form is found."""
     if isinstance(value, str):
         return " Remove the quotes." if any(test(each) for each in _unquoted(value)) else ""
     if isinstance(value, dict | list):
         if test([value]):
             return " Put it into a list."
-        return " Write the JSON as a string." if test("x") else ""
+        return " Write the JSON value as a string." if test("x") else ""
     return " Write it in quotes." if value is not None and test(named(value)) else ""
 
 
 def _unquoted(text: str) -> list[Any]:
-    """Return the values, other than a string, that the author of a text may have meant."""
+    """Return the values other than strings that the author of the string `text` may have meant."""
     if text in ("true", "false"):
         return [text == "true"]
     try:

@@ -1,6 +1,8 @@
-"""The keys of a script, of its turns and of its items: their names, their types, and the error for an invalid key.
+"""Define the keys of a script, its turns and its items: names, types, and the error for an invalid key.
 
-The tables define the whole format (docs/scripts.md); `codex_replay.protocol.script.script` reads a script with them."""
+The tables in this module define the whole format (docs/scripts.md). `codex_replay.protocol.script.script` reads scripts with the
+tables of this module.
+"""
 
 from __future__ import annotations
 
@@ -181,7 +183,10 @@ def _is_number(value: object) -> bool:
 
 
 def _is_answers(value: object) -> bool:
-    """Return True if the value maps methods to an answer or a list of answers, each with exactly one of `result` and `error`."""
+    """Return True if the value maps each method to an answer or a list of answers.
+
+    Each answer must have either `result` or `error`.
+    """
     if not isinstance(value, dict):
         return False
     for given in value.values():
@@ -196,7 +201,7 @@ def _is_answers(value: object) -> bool:
 
 
 def _is_headers(value: object) -> bool:
-    """Return True if HTTP can carry these headers: no name has a space or a colon, and no value has several lines."""
+    """Return True if HTTP can send these headers: no name has a space or a colon, and no value has several lines."""
     pairs = list(value.items()) if isinstance(value, dict) else value
     if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
         return False
@@ -270,7 +275,7 @@ def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], w
 
 
 def _meant(key: str, table: Mapping[str, Any]) -> str:
-    """Return a question that suggests the most similar key of this object or of another object; "" if no key is similar."""
+    """Return a question that suggests the most similar key of this or another kind of object; "" if no key is similar."""
     others = {"a script": SCRIPT_KEYS, "a turn": TURN_KEYS, **{f"the item {kind}": keys for kind, keys in ITEM_KEYS.items()}}
     there = next((f' (did you mean "{key}", a key of {what}?)' for what, keys in others.items() if key in keys), "")
     found = ours(key, table) or near(key, table, 0.8) or there or near(key, table)

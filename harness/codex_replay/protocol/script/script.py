@@ -1,9 +1,11 @@
 """The script of a fake model: it decides which reply each request gets.
 
-A script is JSON: `{"turns": [{"items": ["Hello"]}]}`. A turn answers one request; it is chosen by order, or by a marker in the
-prompt. docs/scripts.md explains scripts; the tables of `keys` define the whole format. This module opens no
-files: `parse` turns a decoded value into a `Script` or raises `BadScript`, whose text is a sentence with the place and the
-next step. The item kinds are those that a model sends (LITE-48 to LITE-62, and the types of the openai package)."""
+A script is JSON: `{"turns": [{"items": ["Hello"]}]}`. Each turn answers one request. The order of the turns, or a marker in the
+prompt, selects the turn. The page docs/scripts.md explains scripts; the tables in the module `keys` define the whole format. This
+module opens no files. The function `parse` converts a decoded value to a `Script`, or raises `BadScript`. The text of `BadScript`
+names the place of the error and the next step. The kinds of items are the kinds that a model sends (LITE-48 to LITE-62, and the
+types of the openai package).
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,17 @@ if TYPE_CHECKING:
 
 
 class BadScript(ValueError):
-    """The script cannot be used; the text is a sentence with the place and the correct form."""
+    """The script is invalid; the text is a sentence with the place of the error and the correct form."""
 
 
 class Turn(Value):
-    """One reply of the model and the request that it answers; times are in milliseconds, sizes in characters or bytes.
+    """One reply of the model, and the conditions for the request that it answers.
 
-    `match` and `expect` are in the vocabulary of `codex_replay.protocol.script.expect`. `usage` is None if the usage is left out,
-    and an empty mapping if the fake counts the tokens itself. `write` is how the reply is cut into HTTP chunks: "event", "whole"
-    or a number of bytes.
+    Times are in milliseconds, sizes in characters or bytes.
+
+    The module `codex_replay.protocol.script.expect` describes the keys of `match` and `expect`. If `usage` is None, the reply has
+    no usage; if it is an empty mapping, the fake counts the tokens itself. `write` determines how the reply is cut into HTTP
+    chunks: "event", "whole" or a number of bytes.
     """
 
     items: tuple[Mapping[str, Any], ...] = ()
@@ -62,7 +66,7 @@ _AUTO = {"mode": "auto"}
 
 
 class Script(Value):
-    """All turns of one session; `otherwise` is the answer after the last turn: "miss" (501) or "default"."""
+    """All turns of one session. `otherwise` is the answer to requests after the last turn: "miss" (status 501) or "default"."""
 
     turns: tuple[Turn, ...] = ()
     otherwise: str = "miss"
@@ -79,7 +83,7 @@ class Script(Value):
 def parse(value: object) -> Script:
     """Read a decoded script; raises `BadScript` with a sentence if it is invalid.
 
-    A list counts as the list of turns, and a string in place of an item counts as a text item.
+    A list means the list of turns, and a string instead of an item means a text item.
     """
     if isinstance(value, list):
         value = {"turns": value}
@@ -108,7 +112,10 @@ def parse(value: object) -> Script:
 
 
 def _websocket(given: str | Mapping[str, Any], defaults: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of WebSockets as an object; `prewarm_turn` is the turn that answers a prewarm."""
+    """Return the settings of WebSockets as an object.
+
+    `prewarm_turn` is the turn that answers a prewarm (a request without output).
+    """
     if isinstance(given, str):
         return {"mode": given}
     _check_keys(given, WEBSOCKET_KEYS, "websocket", "websocket")
@@ -164,7 +171,7 @@ def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
 
 
 def _check_groups(pattern: str, items: tuple[Mapping[str, Any], ...], where: str) -> None:
-    """Raise `BadScript` for `${2}` if the pattern has only one group, and for a mistyped name; other words stay unchanged."""
+    """Raise `BadScript` if an item uses a group that the pattern lacks, such as `${2}` or a mistyped name."""
     import re  # only for a pattern: it would cost every start of a script
 
     compiled = re.compile(pattern)
@@ -224,7 +231,7 @@ def _headers(value: Mapping[str, str] | list[list[str]]) -> tuple[tuple[str, str
 
 
 def _object_or_text(value: object, where: str) -> dict[str, Any]:
-    """Return a turn or an item as an object; the caller has already handled an item that is a text."""
+    """Return a turn or an item if it is an object, otherwise raise `BadScript`; the caller has already handled text items."""
     if not isinstance(value, dict):
         quoted = rewritten(value, lambda each: isinstance(each, str))
         raise BadScript(f"{where} must be a string or an object, not {named(value)}.{quoted}")

@@ -1,7 +1,8 @@
-"""The actions of a shell command, as Codex shows them next to the command: files that are read, listed or searched, or unknown.
+"""Find the actions that Codex shows next to a shell command: files that the command reads, lists or searches, or "unknown".
 
-The rules were observed on the binary with some two hundred commands. Only scripts of plain words joined by && || ; | are
-analysed; any other script is unknown as a whole. Steps that only format the output of other steps are left out.
+The rules in this module come from about two hundred commands that the real Codex was given. Only scripts of plain words, joined
+by && || ; |, are analysed; any other script has the single action "unknown". Commands that only format the output of other
+commands are left out.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _READING = ("cat", "less", "more", "bat", "batcat")
 
 
 def actions_of(command: Sequence[str]) -> list[Action]:
-    """Return the actions of a command line, each with `type` (read, list_files, search, unknown) and `cmd`."""
+    """Return the actions of a command line; each has a `type` (read, list_files, search, unknown) and a `cmd`."""
     if len(command) != 3 or command[0].rpartition("/")[2] not in _SHELLS or command[1] not in ("-c", "-lc"):
         return [_summary(list(command))] if command else [_unknown("")]
     script = command[2]
@@ -74,7 +75,7 @@ def actions_of(command: Sequence[str]) -> list[Action]:
 
 
 def _unescaped(script: str) -> list[str]:
-    """Return the words of a script as a shell reads them, without escapes and quotes."""
+    """Return the words of a script as a shell reads them: escapes and quotes are removed."""
     words: list[str] = []
     word, quote, i = None, "", 0
     while i < len(script):
@@ -126,13 +127,13 @@ def _formats(argv: Sequence[str]) -> bool:
 
 
 def _short(path: str) -> str:
-    """Return the last meaningful part of a path."""
+    """Return the last part of a path that is meaningful to a reader."""
     path = path.rstrip("/") or path
     return next((part for part in reversed(path.replace("\\", "/").split("/")) if part not in _VAGUE), path)
 
 
 def _operands(args: Sequence[str], valued: Sequence[str] = ()) -> list[str]:
-    """Return the arguments that are not options; `valued` are the options that take a value."""
+    """Return the arguments that are neither options nor values of options; `valued` are the options that take a value."""
     found: list[str] = []
     skip = False
     for number, arg in enumerate(args):
@@ -191,7 +192,7 @@ def _file_of(argv: Sequence[str]) -> str | None:
 
 
 def _first_lines(args: list[str]) -> str | None:
-    """Return the file argument of head or tail, even if a number of lines precedes it."""
+    """Return the file argument of `head` or `tail`, even after a number of lines."""
     if len(args) == 1 and not args[0].startswith("-"):
         return args[0]
     if args[:1] == ["-n"]:

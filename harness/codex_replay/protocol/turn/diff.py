@@ -1,9 +1,10 @@
-"""Compute the effect of patches and the diff of a turn from texts alone; read and write no files.
+"""Compute the changes of patches and the diff of a turn, from texts only, without reading or writing files.
 
-`changes_of` returns the changes of an apply_patch call: from the script's `result.changes`, otherwise as far as they can be read
-from the patch. `TurnDiff` joins the changes of a turn into one diff in git's form, as the real binary sends it after each patch
-(as in recordings: each path begins with `a//` or `b//`, the ids of
-blobs are not shortened, and the files are sorted). fake-codex loads this module at start-up."""
+`changes_of` returns the changes of an apply_patch call. The changes of a call come from the script's `result.changes`; otherwise
+they are read from the patch, as far as possible. `TurnDiff` joins the changes of a turn into one diff in git's form. The real
+Codex sends the diff of a turn after each patch. In recordings, each path begins with `a//` or `b//`, the ids of blobs are not
+shortened, and the files are sorted. The program fake-codex loads this module at start-up.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _NOTHING = "0" * 40
 
 
 def changes_of(patch: str, cwd: str, result: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return absolute path -> change of one call; raises `BadPatch` for a patch that cannot be read."""
+    """Return the changes of one call, by absolute path; raises `BadPatch` for a patch that cannot be read."""
     parsed = parse_patch(patch)
     given = result.get("changes", parsed)
     changes = {_joined(cwd, path): dict(change) for path, change in given.items()}
@@ -31,17 +32,17 @@ def changes_of(patch: str, cwd: str, result: Mapping[str, Any]) -> dict[str, dic
 
 
 def _joined(cwd: str, path: str) -> str:
-    """Return the path of a patch as an absolute path; dots in it are kept."""
+    """Return a path from a patch as an absolute path; parts such as `..` are kept."""
     return path if path.startswith("/") else f"{cwd.rstrip('/')}/{path}"
 
 
 def shown(changes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the changes as the events show them: without the texts that only the diff needs."""
+    """Return the changes in the form for events: without the texts that only the diff needs."""
     return {path: {k: v for k, v in change.items() if k not in ("old", "new")} for path, change in changes.items()}
 
 
 def shown_v2(changes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the changes as v2's fileChange item lists them: sorted by path."""
+    """Return the changes in the form for v2's fileChange item: a list sorted by path."""
     listed = []
     for path in sorted(changes):
         change = changes[path]
@@ -56,18 +57,20 @@ def shown_v2(changes: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 class TurnDiff:
-    """The files that a turn has changed so far, by their current path: the original path, and the text before and now (None: no
-    file)."""
+    """The files that a turn has changed so far.
+
+    For each current path, the object has the original path, and the old and the new text (None if there is no file).
+    """
 
     def __init__(self, base: str = "") -> None:
         self._base = base  # the folder that paths are shown relative to; "" for whole paths
         self._files: dict[str, tuple[str, str | None, str | None, str]] = {}
 
     def begin(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Note the files that a patch is about to change.
+        """Store the files that a patch will change, before it is applied.
 
-        The real binary looks for a moved file only at its new place. If a patch that moves a file is refused, the diff therefore
-        shows the deletion of that file (recorded).
+        The real binary looks for a moved file only at its new place. Therefore, if a patch that moves a file is refused, the diff
+        shows the deletion of this file, as in recordings.
         """
         for path, change in changes.items():
             if path not in self._files:
@@ -78,7 +81,7 @@ class TurnDiff:
                 self._files[change["move_path"]] = (origin, before, None, "")
 
     def apply(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add the changes of one applied patch, after `begin`."""
+        """Add the changes of one patch after it was applied; call `begin` first."""
         for path, change in changes.items():
             now = change.get("move_path") or path
             origin, before, _, _ = self._files[now]

@@ -1,7 +1,8 @@
-"""Turn the events of a turn into the frames of one Codex version, from its table.
+"""Convert the events of a turn to the frames of one Codex version, with a table of this version.
 
-The rules are in `data/<version>/turn.json`; this module only applies them: it finds the rows of an event, omits rows for other
-kinds of clients, and inserts the values. fake-codex loads this module at start-up, so it imports only the core.
+The rules for this conversion are in `data/<version>/turn.json`. This module finds the rows for an event, omits rows for other
+kinds of clients, and inserts the values. The program fake-codex loads this module at start-up, so this module imports only the
+core.
 
     "$name"       the value of that name, whatever its type       {"reason?": "$reason"}   a key that is left out when null
     "${name}"     the value as text within a longer text          {"each": "texts", "as": "one", ...} one frame for each entry
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def load_table(version: str = DEFAULT) -> dict[str, Any]:
-    """Return the table of a version (turn.json), not shared; raises `MissingTable` for a version without a table."""
+    """Return a new copy of the table turn.json of a version; raises `MissingTable` for a version without this table."""
     loaded: dict[str, Any] = loads(read("turn.json", version))
     return loaded
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a template with its names replaced by `values`; raises `KeyError` for a name without a value."""
+    """Return a template with its placeholder names replaced by `values`; raises `KeyError` for a name without a value."""
     if type(template) is str:
         if "$" not in template:
             return template
@@ -58,10 +59,10 @@ def _text(template: str, values: Mapping[str, Any]) -> str:
 
 
 def frames(rows: list[dict[str, Any]], api: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the frames of one event for a listener of `api` ("v1" or "v2").
+    """Return the frames of one event for a client that uses `api` ("v1" or "v2").
 
-    A frame that is a request of the server has the `id` None, and the caller numbers it (REAL-36: its own ids are integers from
-    0). `values` must have "thread" and "turn".
+    A request of the server has the `id` None in the result, and the caller sets the id. The real server uses the integers from 0
+    (REAL-36). `values` must have the keys "thread" and "turn".
     """
     made: list[dict[str, Any]] = []
     for row in rows:
@@ -85,7 +86,7 @@ def _frame(row: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def camel(value: Any) -> Any:
-    """Return snake_case names in v2's camelCase: the keys of objects, and a value that is only a name."""
+    """Convert snake_case names to the camelCase of v2: the keys of objects, and a value that is a name."""
     if type(value) is str:
         first, *rest = value.split("_")
         return first + "".join(part[:1].upper() + part[1:] for part in rest)
@@ -109,10 +110,10 @@ def usage_values(
     told: Mapping[str, Any] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the values of the event "usage": the token counts and rate limits for v1 and v2.
+    """Return the values for the event "usage": the token counts and rate limits, in the forms of v1 and v2.
 
-    `told` are the rate limits in the model's answers so far (possibly empty), or None before the first answer. `names` are the
-    members of v2's token counts, each with its source, for a version that has other members than 0.92.
+    `told` has the rate limits from the model's answers so far, and may be empty; it is None before the first answer. `names` has
+    the members of v2's token counts, each with its source, for a version with other members than 0.92.
     """
     info = tokens = None
     if total is not None and last is not None:
@@ -153,12 +154,12 @@ def add_usage(total: Mapping[str, int] | None, usage: Mapping[str, int]) -> dict
 
 
 def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the effects of an error of the model's backend.
+    """Return the effects that an error of the model's backend has on the turn.
 
-    The names of these effects are message, info, retry (a list of "request" and "stream"), streamStatus, full.
+    The effects have the keys message, info, retry (a list of "request" and "stream"), streamStatus and full.
 
-    `cause` has one of "status" (with reason, body, url), "code" (with text), "break" (with url, reason) or "plan" (with again);
-    see the table "errors" and REAL-98.
+    `cause` has one of these keys: "status" (with reason, body, url), "code" (with text), "break" (with url, reason), or "plan"
+    (with again). The table "errors" and REAL-98 describe the keys of `cause`.
     """
     if "plan" in cause:
         row = {"message": errors["plans"].get(cause["plan"]) or errors["plans"]["*"], **errors["codes"]["usage_limit_reached"]}
@@ -176,7 +177,10 @@ def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, An
 
 
 def _message_in(body: str) -> str:
-    """Return the message in an error's body, else the body; without the spaces around it. A blank body is an unknown error."""
+    """Return the message in the body of an error, otherwise the body itself, without spaces at both ends.
+
+    A body of spaces means an unknown error.
+    """
     try:
         message = loads(body.encode("utf-8", "surrogatepass"))["error"]["message"]
     except (NotJson, KeyError, TypeError):
@@ -190,5 +194,5 @@ def _shows(words: str, row: Mapping[str, Any], cause: Mapping[str, Any]) -> bool
 
 
 def error_v2(message: str, info: Any, details: str | None = None) -> dict[str, Any]:
-    """Return the error object in v2's `error` and `turn/completed`."""
+    """Return the error object for v2's `error` and `turn/completed`."""
     return {"message": message, "codexErrorInfo": camel(info), "additionalDetails": details}

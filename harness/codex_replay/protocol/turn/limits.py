@@ -1,7 +1,8 @@
-"""Rate limits, as Codex 0.92.0 reads them from the headers of its backend's answers.
+"""Read the rate limits from the headers of the backend's answers, like Codex 0.92.0.
 
-The following rules were observed on the real binary: a header is read as Rust reads numbers (no underscores); a window of zeros
-counts as missing; the windows of an answer replace those of the previous answer, and credits stay until new ones come.
+The rules come from the real Codex. Numbers in headers are parsed as in Rust, without underscores. A rate limit window that
+contains only zeros counts as missing. The rate limit windows of an answer replace those of the previous answer, but credits stay
+until new credits come.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ _I64 = 1 << 63
 
 
 def limits_of(headers: Mapping[str, str]) -> dict[str, Any]:
-    """Return the limits in an answer's headers: `primary` and `secondary` (minutes, seconds since the epoch), `credits`.
+    """Return the limits in the headers of an answer: `primary` and `secondary` (minutes, and seconds since the epoch), and
+    `credits`.
 
-    The names in `headers` are in lower case; the result has only the limits that are present. An invalid value counts as absent.
+    The names in `headers` are in lower case; the result has only the limits that are present. A header with an invalid value
+    counts as absent.
     """
     found: dict[str, Any] = {}
     for name in ("primary", "secondary"):
@@ -49,6 +52,9 @@ def _flag(text: str) -> bool | None:
 
 
 def joined(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the limits after an answer: its windows, and its credits, or the earlier credits if it has none."""
+    """Return the limits after an answer: the windows of the answer, and its credits.
+
+    If the answer has no credits, the earlier credits stay.
+    """
     kept = now.get("credits") or (before or {}).get("credits")
     return {**now, "credits": kept} if kept else dict(now)

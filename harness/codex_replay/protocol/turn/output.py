@@ -1,6 +1,6 @@
-"""The output of a command, as Codex 0.92.0 sends it: in chunks of at most 8 KiB, and truncated for the model.
+"""Cut the output of a command like Codex 0.92.0: into chunks of at most 8 KiB for the client, and truncated for the model.
 
-The rules were observed on the binary. fake-codex loads this module at start-up.
+The rules in this module were observed with the real Codex. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ CHARS: Budget = (10_000, "chars")
 
 
 def chunks(text: str) -> Iterator[tuple[bytes, str]]:
-    """Yield the chunks of an output, each as bytes and as text. In the text, a character that is cut in two becomes U+FFFD."""
+    """Yield the chunks of an output; each chunk is given as bytes and as text.
+
+    If the bytes of a character are in two chunks, the character becomes U+FFFD in their texts.
+    """
     data = text.encode("utf-8", "surrogatepass")
     for start in range(0, len(data), _PIECE):
         piece = data[start : start + _PIECE]
@@ -27,16 +30,16 @@ def chunks(text: str) -> Iterator[tuple[bytes, str]]:
 
 
 def kept(text: str, budget: Budget = TOKENS) -> str:
-    """Return the output of a call in the form for the history.
+    """Return the output of a call, truncated for the history of the conversation.
 
-    The limit of this form is a fifth higher than the limit for the output of a command.
+    The limit for the history is a fifth higher than the limit for the output of a command.
     """
     most, unit = budget
     return truncated(text, (most * 6 // 5, unit))
 
 
 def truncated(text: str, budget: Budget = TOKENS) -> str:
-    """Return the text without its middle part if it has more tokens (of 4 bytes), or bytes, than the budget."""
+    """If the text has more tokens (of 4 bytes each) or bytes than the budget, return the text without its middle part."""
     data = text.encode("utf-8", "surrogatepass")
     most, unit = budget
     limit = most * _TOKEN if unit == "tokens" else most
@@ -53,13 +56,13 @@ def truncated(text: str, budget: Budget = TOKENS) -> str:
 
 
 def formatted(text: str, budget: Budget = TOKENS) -> str:
-    """Return an output in the form that the event at the end of the command contains."""
+    """Return an output in the form for the event at the end of the command."""
     short = truncated(text, budget)
     return text if short is text else f"Total output lines: {len(text.splitlines())}\n\n{short}"
 
 
 def for_the_model(text: str, budget: Budget = TOKENS) -> tuple[str, str]:
-    """Return the truncated output for the model; if lines are left out, a line before it gives their number."""
+    """Return a line with the total number of lines ("" if no line was left out), and the truncated output for the model."""
     short = truncated(text, budget)
     total = len(text.splitlines())
     return ("" if len(short.splitlines()) == total else f"Total output lines: {total}\n"), short

@@ -1,7 +1,7 @@
-"""Parse patches in apply_patch's language, as strictly as Codex 0.92.0 does, and patches in a shell command.
+"""Parse patches in the language of apply_patch as strictly as Codex 0.92.0, also inside shell commands.
 
-The rules were observed on the binary: white space around the patch and CRLF are ignored, a heredoc around it is removed, and the
-first wrong line is named with its number. fake-codex loads this module at start-up.
+The real Codex ignores white space around the patch and CRLF, removes a heredoc around the patch, and reports the first wrong line
+with its number. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ _PROGRAMS = ("apply_patch", "applypatch")
 
 
 class BadPatch(ValueError):
-    """The patch cannot be read; the text is the real binary's output for the model."""
+    """The patch cannot be read; the text is the output that the real Codex sends to the model."""
 
 
 class Hunk:
-    """The change of a patch to one file: `kind` is add, delete or update, `body` its lines (for add, without their mark)."""
+    """The change of a patch to one file.
+
+    `kind` is add, delete or update; `body` has the lines of the change (for add, without the `+`).
+    """
 
     __slots__ = ("body", "kind", "move", "path")
 
@@ -32,7 +35,7 @@ class Hunk:
         self.kind, self.path, self.body, self.move = kind, path, body, move
 
     def change(self) -> dict[str, Any]:
-        """Return the change in the form of the events; values that the patch does not contain stay empty."""
+        """Return the change in the form for events; values that the patch does not contain stay empty."""
         if self.kind == "add":
             return {"type": "add", "content": "".join(line + "\n" for line in self.body)}
         if self.kind == "delete":
@@ -71,7 +74,7 @@ def _wrong(line: int, why: str) -> BadPatch:
 
 
 def _hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
-    """Read one hunk from index `at` (from 0); return it and the index after it."""
+    """Read the hunk that begins at the line index `at` (from 0); return the hunk and the index of the next line."""
     head = lines[at].strip()
     kind, colon, path = head.partition(" File: ")
     if not colon or kind not in ("*** Add", "*** Delete", "*** Update"):
@@ -103,7 +106,7 @@ def _hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
 
 
 def _chunk(lines: Sequence[str], at: int, first: bool) -> int:
-    """Return the index after a chunk of an update."""
+    """Return the line index after a chunk of an update."""
     marked = lines[at] == "@@" or lines[at].startswith("@@ ")
     if not marked and not first:
         raise _wrong(at + 1, f"Expected update hunk to start with a @@ context marker, got: '{lines[at]}'")
@@ -124,15 +127,15 @@ def _chunk(lines: Sequence[str], at: int, first: bool) -> int:
 
 
 def parse_patch(text: str) -> dict[str, dict[str, Any]]:
-    """Return path -> change of a patch; raises `BadPatch`.
+    """Return the changes of a patch, by path; raises `BadPatch`.
 
-    Values that the patch does not contain stay empty: the content of a deleted file, the line numbers of an updated one.
+    Values that the patch does not contain stay empty: the content of a deleted file, and the line numbers of an updated file.
     """
     return {hunk.path: hunk.change() for hunk in hunks_of(text)}
 
 
 def summary_lines(patch: str) -> str:
-    """Return the lines that the real apply_patch prints about the files that it changed: added, modified, deleted."""
+    """Return the lines that the real apply_patch prints about the added, modified and deleted files."""
     marks = {"add": "A", "update": "M", "delete": "D"}
     hunks = hunks_of(patch)
     return "".join(f"{marks[kind]} {hunk.move or hunk.path}\n" for kind in marks for hunk in hunks if hunk.kind == kind)
@@ -150,9 +153,11 @@ def readable(patch: str) -> bool:
 
 
 def patch_in(argv: Sequence[str]) -> tuple[str, str | None] | None:
-    """Return the patch in a command, and the directory to which the command changes first; None for any other command.
+    """Return the patch in a shell command, and the directory to which the command changes first.
 
-    Raises `BadPatch` for a patch without a call of apply_patch.
+    Return None for a command without a patch.
+
+    Raises `BadPatch` if a command is a patch without a call of apply_patch.
     """
     if len(argv) == 2 and argv[0] in _PROGRAMS:
         return argv[1], None

@@ -1,9 +1,9 @@
-"""Read JSON as Rust's serde_json reads it into a type, with the same error messages and positions.
+"""Read JSON into a type like Rust's serde_json, with the same error messages and positions.
 
-The real server reads the arguments of the model's calls in this way. Strategy: one pass over the bytes, like serde_json, so that
-the first error in the text is reported, whether of syntax or of type, with the line and the column (in bytes) that serde_json
-reports. A form is a name: string, boolean, u64, or a `struct` or `enum` of the table (forms.json). `?` marks a value that may be
-null or absent, `[form]` marks a list.
+The real server reads the arguments of tool calls with serde_json, and sends its error messages to the model. Strategy: one pass
+over the bytes, like serde_json, so that the first error of syntax or type is reported with the same line and column (in bytes) as
+by serde_json. The expected type is given by a name, the form: string, boolean, u64, or a `struct` or `enum` of the table
+forms.json. In a form, `?` marks a value that may be null or absent, and `[form]` marks a list.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _DEPTH = 127
 
 
 class Mismatch(ValueError):
-    """The text is not JSON, or has a different form than expected; the error text is that of serde_json."""
+    """The text is not JSON, or has a different form than expected; the error text is the one of serde_json."""
 
 
 class _Unplaced(ValueError):
-    """A type error whose position is the end of the value."""
+    """A type error whose position is the end of the wrong value."""
 
 
 def read(text: str, form: str, table: Mapping[str, Any]) -> Any:
-    """Return the value of a JSON text of this form; raises `Mismatch`."""
+    """Return the value of a JSON text that must have this form; raises `Mismatch`."""
     return _Reader(text.encode("utf-8", "surrogatepass"), table).whole(form)
 
 
@@ -54,12 +54,12 @@ class _Reader:
     # -- places
 
     def fail(self, why: str, ahead: int = 0) -> NoReturn:
-        """Raise an error at the byte that was read last, or at the next byte (`ahead` = 1)."""
+        """Raise an error at the position of the last byte that was read; with `ahead` = 1, at the next byte."""
         seen = self.data[: min(len(self.data), self.at + ahead)]
         raise Mismatch(f"{why} at line {seen.count(10) + 1} column {len(seen) - seen.rfind(10) - 1}")
 
     def peek(self) -> int | None:
-        """Skip spaces; return the next byte."""
+        """Skip white space; return the next byte."""
         while self.at < len(self.data) and self.data[self.at] in _SPACE:
             self.at += 1
         return self.data[self.at] if self.at < len(self.data) else None
@@ -103,7 +103,7 @@ class _Reader:
         return self.unlike(start, _EXPECTED[form])
 
     def unlike(self, start: int, expected: str) -> NoReturn:
-        """Refuse a value of the wrong type; a word, a number or a text is first read to its end."""
+        """Raise the error for a value of the wrong type; a word, a number or a string is first read to its end."""
         if start in b"[{":
             raise _Unplaced(f"invalid type: {'sequence' if start == ord('[') else 'map'}, expected {expected}")
         if start not in b'"-tfn' and start not in _DIGITS:
@@ -194,7 +194,7 @@ class _Reader:
         return str(loads(data[begin : self.at]))
 
     def escape(self, at: int) -> int:
-        """Check an escape whose backslash is before `at`; return the place after the escape."""
+        """Check an escape sequence whose backslash is before `at`; return the position after it."""
         self.at = min(at + 1, len(self.data))
         if at >= len(self.data):
             self.fail("EOF while parsing a string")
@@ -218,7 +218,7 @@ class _Reader:
         return self.at
 
     def hexadecimal(self, at: int) -> int:
-        """Read the four digits of an escape."""
+        """Read the four digits of an escape sequence `\\u`."""
         digits = self.data[at : at + 4]
         self.at = at + len(digits)
         if len(digits) < 4:
@@ -250,13 +250,16 @@ class _Reader:
             self.fail("trailing characters", 1)
 
     def past(self, wrong: _Unplaced, close: int) -> NoReturn:
-        """Raise a type error a second time. If the object ends next, the position of the error is after the object."""
+        """Raise the type error `wrong`, which has no position yet.
+
+        If the object ends directly after the wrong value, the position is after the object.
+        """
         if self.peek() == close:
             self.at += 1
         raise wrong
 
     def another(self, close: int, first: bool) -> bool:
-        """Return True if another element or member follows."""
+        """Return True if another element of the list, or member of the object, follows."""
         listed = close == ord("]")
         found = self.peek()
         if found is None:
@@ -330,7 +333,7 @@ class _Reader:
         return found
 
     def elements(self, name: str) -> dict[str, Any]:
-        """Read a struct that is written as the list of its members."""
+        """Read a struct that is written as a list of its members' values."""
         members, defaults = self.table["structs"][name]["members"], self.table["structs"][name].get("defaults", ())
         self.enter()
         found: dict[str, Any] = {}
@@ -349,7 +352,7 @@ class _Reader:
         return found
 
     def choice(self, name: str, start: int) -> str:
-        """Read a word of a fixed list, given as a string or as the only key of an object."""
+        """Read a word of an enum, written as a string or as the only key of an object."""
         if start != ord('"') and start != ord("{"):
             self.fail("expected value", 1)
         if start == ord("{"):
@@ -376,7 +379,7 @@ def _expected(names: Any) -> str:
 
 
 def _named(value: Any) -> str:
-    """Name a value as serde_json does."""
+    """Return the name of a value in serde_json's error messages."""
     if type(value) in (dict, list):
         return "map" if type(value) is dict else "sequence"
     if value is None:

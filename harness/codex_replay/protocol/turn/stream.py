@@ -1,9 +1,11 @@
-"""Read one reply of the model as Codex does: take the events of the Responses stream, and return the events of the turn.
+"""Read one reply of the model like Codex: take the events of the Responses stream, and return the events of the turn.
 
-A state machine over decoded events: it knows the open item, collects the items for the history, the calls to run and the usage,
-and reports how the reply ended. The table maps the events ("model" in turn.json). The rules come from the real binary: a delta
-without an open item is dropped; if an item was not announced, it is announced when it is complete; an item of an unknown shape is
-ignored (recordings; REAL-110). fake-codex loads this module at start-up."""
+The class `Sampling` is a state machine over decoded events. A `Sampling` knows the open item, and collects the items for the
+history, the tool calls and the usage. At the end, a `Sampling` reports how the reply ended. The part "model" of turn.json maps
+the events. The rules in this module come from the real Codex. A delta that comes while no item is open is dropped. If an item was
+not announced, it is announced when it is complete. An item of an unknown form is ignored (recordings; REAL-110). The program
+fake-codex loads this module at start-up.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,17 @@ _KINDS = {"message": "agent-message", "reasoning": "reasoning", "web_search_call
 
 
 class Sampling:
-    """One reply: pass its events to `receive`, then read `calls`, `history`, `usage`, `last_message` and `end`.
+    """One reply of the model.
 
-    `end` is None while the reply is open, then {"completed": True} or the cause of a failure in the form for `turn.failure`.
+    Pass the events of the reply to `receive`, then read `calls`, `history`, `usage`, `last_message` and `end`.
+
+    `end` is None until the reply ends, then {"completed": True} or the cause of the failure (see `failure` in `frames`).
     """
 
     def __init__(self, rows: list[dict[str, Any]], searches: Mapping[str, list[str]] | None = None) -> None:
-        """`searches` are the actions of a search that the version knows, with their members.
+        """`searches` has the actions of web searches that the Codex version knows, with their members.
 
-        None means that the version passes every action on.
+        If `searches` is None, the Codex version passes every action on unchanged.
         """
         self._rows = rows
         self._searches = searches
@@ -38,7 +42,7 @@ class Sampling:
         self.end: dict[str, Any] | None = None
 
     def receive(self, event: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-        """Process one event; return the resulting events of the turn, each with its values."""
+        """Process one event of the model; return the events of the turn that it causes, each with its values."""
         kind = event.get("type")
         item = event.get("item")
         sort = item.get("type") if isinstance(item, dict) else None
@@ -52,7 +56,10 @@ class Sampling:
         return []
 
     def _note(self, sort: str, item: Mapping[str, Any]) -> None:
-        """Keep an item that causes no events. A compaction is sent back to the model; any other such item is only a raw item."""
+        """Keep an item that causes no events for the client.
+
+        In the history, an item "compaction" keeps its content, and any other such item becomes an item of type "other".
+        """
         if sort != "compaction":
             self.history.append({"type": "other"})
         elif type(item.get("encrypted_content")) is str:
@@ -114,13 +121,16 @@ class Sampling:
             self.usage = usage_of(response.get("usage"))
 
     def close(self, how: str = "closed") -> None:
-        """End the stream; if no event ended it, it was cut off: `how` is one of the table's "breaks"."""
+        """End the stream.
+
+        If no event has ended the reply, the stream was cut off, and `how` names the reason, a key of "breaks" in the table.
+        """
         if self.end is None:
             self.end = {"break": how}
 
 
 def _known_search(item: Mapping[str, Any], searches: Mapping[str, list[str]]) -> Mapping[str, Any]:
-    """Return a search with the members of its action that Codex reads; an unknown action becomes an action of type other."""
+    """Return a web search whose action has only the members that Codex reads; an unknown action gets the type "other"."""
     action = item.get("action")
     if type(action) is not dict or type(action.get("type")) is not str:
         return item
@@ -129,7 +139,7 @@ def _known_search(item: Mapping[str, Any], searches: Mapping[str, list[str]]) ->
 
 
 def usage_of(usage: Any) -> dict[str, int] | None:
-    """Return the token usage of a response under the names that Codex uses; None if the response has no usage."""
+    """Return the token usage of a response, with the key names that Codex uses; None if the response has no usage."""
     if not isinstance(usage, dict):
         return None
     cached = usage.get("input_tokens_details") or {}
@@ -155,7 +165,7 @@ _MEMBERS: dict[str, dict[str, type]] = {
 
 
 def well_formed(item: Mapping[str, Any]) -> bool:
-    """Return True if an item of a known type has the members that the real binary requires; it ignores other items."""
+    """Return True if an item has a known type and the members that the real Codex requires; Codex ignores other items."""
     if any(type(item.get(name)) is not kind for name, kind in _MEMBERS[item["type"]].items()):
         return False
     parts: list[Any] = []
@@ -171,7 +181,10 @@ def well_formed(item: Mapping[str, Any]) -> bool:
 
 
 def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the values for the events of an item; None if the item causes no events (not an assistant message, or malformed)."""
+    """Return the values for the events of an item.
+
+    Return None if the item causes no events, because it is malformed or no assistant message.
+    """
     sort = item["type"]
     if sort == "message":
         parts = item["content"]
@@ -188,7 +201,7 @@ def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _action_v2(action: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the action of a search in the form of later versions."""
+    """Return the action of a web search in the form of Codex versions after 0.92."""
     names = {"open_page": ("openPage", "url"), "find_in_page": ("findInPage", "url", "pattern")}
     kind, *members = names.get(action["type"], (action["type"],))
     if kind == "search":
@@ -197,7 +210,7 @@ def _action_v2(action: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _query(action: Mapping[str, Any]) -> str:
-    """Return the text that Codex shows for a search: its query, the opened page, or the text searched for in the page."""
+    """Return the text that Codex shows for a web search: the query, the opened page, or the text that is searched in the page."""
     if action["type"] == "search":
         return str(action.get("query") or "")
     if action["type"] == "open_page":
@@ -221,7 +234,7 @@ _ACTION = ("command", "timeout_ms", "working_directory", "env", "user")
 
 
 def history_item(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an item in the form for the next request's input: without its id and the members of a reply."""
+    """Return an item in the form for the input of the next request: without its id and the members that only replies have."""
     names = HISTORY.get(item["type"])
     if names is None:
         return {key: value for key, value in item.items() if key != "id"}

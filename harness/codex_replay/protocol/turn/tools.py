@@ -1,8 +1,9 @@
-"""Parse a call of the model as Codex does: the shell command, its approval, the arguments.
+"""Parse a tool call of the model like Codex: the arguments, the shell command, and if the command needs an approval.
 
-Nothing is executed here or elsewhere: the output of a call comes from the script's `result`. This module computes only the other
-values in the frames: the argv, its one-line form, whether the policy asks for an approval and which rule is proposed (recordings
-of the real binary; REAL-65 to REAL-67). fake-codex loads this module at start-up."""
+No command is executed: the output of a call comes from the `result` in the script. This module computes the other values in the
+frames: the argv, its one-line form, if the policy demands an approval, and the rule that is proposed (recordings of the real
+Codex; REAL-65 to REAL-67). The program fake-codex loads this module at start-up.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +19,17 @@ _IN_DOUBLE = '$`"\\'
 
 
 class BadArguments(ValueError):
-    """A call's arguments cannot be used; the text is the real binary's output for the model after "failed to parse ...: "."""
+    """The arguments of a tool call are invalid.
+
+    The text of the exception is the part after "failed to parse ...: " in the real Codex's output to the model.
+    """
 
 
 def value_of(call: Mapping[str, Any]) -> Any:
-    """Return a function call's decoded arguments, which may be any JSON; raises `BadArguments` with serde's error message."""
+    """Return the decoded arguments of a function call, which may be any JSON value.
+
+    Raises `BadArguments` with serde's error message.
+    """
     text = call.get("arguments") or ""
     try:
         return loads(text.encode("utf-8", "surrogatepass"))
@@ -36,9 +43,10 @@ def value_of(call: Mapping[str, Any]) -> Any:
 
 
 def arguments_of(call: Mapping[str, Any], required: Sequence[str] = (), forms: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a function call's decoded arguments; raises `BadArguments` with serde's error message.
+    """Return the decoded arguments of a function call; raises `BadArguments` with serde's error message.
 
-    `forms` is the table of the version's arguments (forms.json); without a row for the tool the members `required` are checked.
+    `forms` is the table forms.json of the Codex version. If the table has no row for the tool, only the members in `required` are
+    checked.
     """
     text = call.get("arguments") or ""
     form = forms["tools"].get(call["name"]) if forms is not None else None
@@ -73,7 +81,7 @@ def _in_form(call: Mapping[str, Any], text: str, form: str, forms: Any) -> dict[
 
 
 def join(argv: Sequence[str]) -> str:
-    """Return a command and its arguments as one shell line, with the quoting of the real binary."""
+    """Return a command and its arguments as one shell line, with the same quoting as the real Codex."""
     return " ".join(_quoted(word) for word in argv)
 
 
@@ -93,7 +101,7 @@ def _quoted(word: str) -> str:
 
 
 def _chunk(word: str) -> tuple[int, str]:
-    """Return how many characters of a word can be quoted in the same way, and the simplest such way."""
+    """Return how many characters at the start of a word can have the same kind of quotes, and the simplest such kind."""
     ways = {"bare", "single", "double"}
     for i, c in enumerate(word):
         allowed = {"bare", "single", "double"} if c in _WORD else {"single", "double"}
@@ -119,8 +127,10 @@ _NO_COMMAND = frozenset(
 
 
 def plain_commands(line: str) -> list[list[str]] | None:
-    """Return the commands of a shell script that consists only of words joined by && || ; | and line ends, or None for any other
-    script."""
+    """Return the commands of a shell script that consists only of words joined by && || ; | and line ends.
+
+    Return None if the script contains anything else.
+    """
     commands: list[list[str]] = [[]]
     operator = ""
     i, size = 0, len(line)
@@ -151,9 +161,11 @@ def plain_commands(line: str) -> list[list[str]] | None:
 
 
 def _word(line: str, i: int) -> tuple[str, int] | None:
-    """Read one word from `i`: bare characters and quoted strings without expansions; None for anything else.
+    """Read one word that begins at `i`: bare characters, and quoted strings without shell expansions.
 
-    Escapes stay as they are written, with their backslash, as in the real binary.
+    Return None for anything else.
+
+    An escape sequence keeps its backslash, as in the real Codex.
     """
     word, start = [], i
     while i < len(line) and line[i] not in " \t;|&\n":
@@ -179,7 +191,7 @@ def _word(line: str, i: int) -> tuple[str, int] | None:
 
 
 def _closing(line: str, i: int) -> int | None:
-    """Return the end of the quoted string that begins at `i`; None if it has no end, or has an expansion."""
+    """Return the end of the quoted string that begins at `i`; None if the string has no end, or contains a shell expansion."""
     quote, i = line[i], i + 1
     while i < len(line) and line[i] != quote:
         if quote == '"' and line[i] in "$`":
@@ -193,7 +205,7 @@ def _closing(line: str, i: int) -> int | None:
 
 
 def known_safe(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
-    """Return True if the real binary runs this command without an approval even under the policy `untrusted`."""
+    """Return True if the real Codex runs this command without an approval, even with the policy `untrusted`."""
     program = argv[0].rpartition("/")[2] if argv else ""
     if program in settings["knownSafe"]:
         return True
@@ -213,14 +225,16 @@ def known_safe(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
 
 
 def _in_shell(argv: Sequence[str]) -> list[list[str]]:
-    """Return the plain commands of `bash -c LINE`; [] for any other call, or if the line has commands that are not plain."""
+    """Return the plain commands in `bash -c LINE`; [] for any other call, or if a command in LINE is not plain (words only)."""
     if len(argv) != 3 or argv[0].rpartition("/")[2] not in ("bash", "sh", "zsh") or argv[1] not in ("-c", "-lc"):
         return []
     return plain_commands(argv[2]) or []
 
 
 def dangerous(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
-    """Return True if the real binary asks before this command (unless its policy forbids questions)."""
+    """Return True if the real Codex considers this command dangerous, and asks the user first unless its policy forbids
+    questions.
+    """
     if any(dangerous(inner, settings) for inner in _in_shell(argv)):
         return True
     words = list(argv[1:]) if argv[:1] == ["sudo"] else list(argv)
@@ -228,7 +242,7 @@ def dangerous(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
 
 
 class ShellCall:
-    """A shell call as the frames show it: `command` (argv), `line`, `cwd`, `commands` (None if not plain commands)."""
+    """A shell call in the form for frames: `command` (argv), `line`, `cwd`, and `commands` (None if they are not plain)."""
 
     def __init__(self, call: Mapping[str, Any], cwd: str, forms: Mapping[str, Any] | None = None) -> None:
         if call["call"] == "local_shell":
@@ -251,7 +265,10 @@ class ShellCall:
         self.line = join(self.command)
 
     def asks(self, policy: str, sandbox: str, settings: Mapping[str, Any], allowed: Sequence[Sequence[str]] = ()) -> bool:
-        """Return True if the policy requires an approval before the command runs; `allowed` are the prefixes granted so far."""
+        """Return True if the policy requires an approval before the command runs.
+
+        `allowed` has the command prefixes that the user has approved so far.
+        """
         return any(self._asks(argv, policy, sandbox, settings, allowed) for argv in self.commands or [self.command])
 
     def _asks(
@@ -266,11 +283,11 @@ class ShellCall:
         return policy == "on-request" and sandbox != "dangerFullAccess" and self.escalated
 
     def blocked(self, policy: str, settings: Mapping[str, Any]) -> bool:
-        """Return True if a dangerous command must not run because the policy forbids asking the user."""
+        """Return True if the command is dangerous and must not run, because the policy forbids asking the user."""
         return policy == "never" and any(dangerous(argv, settings) for argv in self.commands or [self.command])
 
     def amendment(self, settings: Mapping[str, Any]) -> list[str]:
-        """Return the rule that the request for approval proposes: the first command that needs a rule."""
+        """Return the rule that the request for approval proposes: the first command in the line that needs a rule."""
         for argv in self.commands or []:
             if not known_safe(argv, settings):
                 return list(argv)
@@ -278,14 +295,14 @@ class ShellCall:
 
 
 def resolve(cwd: str, path: str) -> str:
-    """Return `path` relative to `cwd`, without access to the disk."""
+    """Return `path`, joined to `cwd` if it is relative, without access to the disk."""
     if path.startswith("/"):
         return path
     return f"{cwd.rstrip('/')}/{path.removeprefix('./')}"
 
 
 def actions_v2(actions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a command's parsed actions (read, list_files, search, unknown) as v2 names them."""
+    """Return the actions of a command (read, list_files, search, unknown) with the names of v2."""
     names = {"list_files": "listFiles"}
     return [
         {"type": names.get(action["type"], action["type"]), "command": action["cmd"]}

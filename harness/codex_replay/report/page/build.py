@@ -1,15 +1,16 @@
-"""One HTML file that shows a whole report, or one cassette: no network, no framework, nothing to build.
+"""Write one HTML file that shows a whole report or one cassette. The page needs no network, no framework and no build step.
 
-Strategy. The page is a skeleton (`page/page.html`), a style sheet and a script, which is made of the files of `page/` listed in
-`SCRIPTS`. The data are inactive text: one JSON text for the lists, and chunks (JSON, deflated, base64) of `BLOCK` cases or of one
-trace. The script decodes a chunk only when the reader opens it, so a page of thousands of cases loads immediately. The page has
-the traces of failed, known and skipped cases, and the traces of `PASSED` of the passed cases.
+Strategy. The page consists of a skeleton (`page/page.html`), a style sheet and a script. `SCRIPTS` lists the files of the script.
+The page has its data as inactive text: one JSON text for the lists, and compressed chunks (JSON, deflate, base64), each with
+`BLOCK` cases or one trace. The script decodes a chunk only when the user opens it, so a page with thousands of cases loads
+immediately. The page has the traces of all failed, known and skipped cases, but only `PASSED` traces of passed cases.
 
 All texts in frames and messages are untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can close its
-element. The script makes only text nodes of the data, never markup. The page's content security policy allows only this script
-and this style sheet (by their hashes), no connection, and (trusted types) no markup made from strings.
+HTML element. The script shows data only as text nodes, never as markup. The content security policy of the page allows only this
+script and this style sheet (by their hashes). The content security policy forbids connections, and markup that is made from
+strings (trusted types).
 
-The same data always give the same bytes."""
+Equal data give a page with equal bytes."""
 
 from __future__ import annotations
 
@@ -53,11 +54,12 @@ LEVEL = 3
 
 
 def write_html(report: Report, traces: Iterable[Trace | TraceText], path: Path | str, *, full: bool = False) -> Path:
-    """Write the page of a whole report; a trace whose case is not in the report is left out. Raises OSError if the page cannot be
-    written.
+    """Write the page for a whole report; a trace is left out if its case is not in the report.
 
-    `traces` may come in any order and are processed one at a time; if two traces have the same key, the first counts. `full`
-    includes the traces of all passed cases.
+    Raises OSError if the page cannot be written.
+
+    `traces` may come in any order and are processed one at a time; if two traces have the same key, the first counts. With
+    `full`, the page has the traces of all passed cases.
     """
     cases = report["cases"]
     passed = len(cases) if full else PASSED
@@ -83,7 +85,10 @@ def write_html(report: Report, traces: Iterable[Trace | TraceText], path: Path |
 
 
 def write_cassette_html(trace: Trace, about: Mapping[str, str], out: Path | IO[str]) -> None:
-    """Write the page of one cassette to a file or a stream; `about` is its description, by name. Raises OSError."""
+    """Write the page for one cassette to a file or a stream; `about` has the values that describe the cassette, by name.
+
+    Raises OSError.
+    """
     data = {"mode": "cassette", "about": dict(about), "cases": [{"id": trace["case"], "story": 0}]}
     chunks = [("s0", as_text(trace).text)]
     title = f"codex-replay: {trace['case']}"
@@ -94,7 +99,7 @@ def write_cassette_html(trace: Trace, about: Mapping[str, str], out: Path | IO[s
 
 
 def drift_html(found: Mapping[str, Any]) -> str:
-    """Return the page of one drift, of schemas or of behaviour, made from the output of `drift --json`."""
+    """Return the page for one drift, of schemas or of behaviour, made from the output of `drift --json`."""
     out = io.StringIO()
     title = f"codex-replay: drift from {found['from']} to {found['to']}"
     data = {"mode": "drift", "drift": _glance(found), "cases": []}
@@ -103,14 +108,14 @@ def drift_html(found: Mapping[str, Any]) -> str:
 
 
 def _glance(drift: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data for the summary line of a drift. The long lists of the drift stay in a separate chunk."""
+    """Return the data for the summary line of a drift. The long lists of the drift are in a separate chunk."""
     return {key: drift[key] for key in ("drift", "behaviour", "from", "to", "counts", "totals") if key in drift}
 
 
 def _with_traces(cases: Iterable[Case], passed: int) -> list[str]:
-    """Return the keys of the traces in the page, each once: first the keys of cases that did not pass.
+    """Return the keys of the traces that the page contains, each once; cases that did not pass come first.
 
-    Of the passed cases, `passed` have a trace in the page: the first case of each module, then the others in order.
+    At most `passed` passed cases have a trace in the page: the first case of each module, then other cases in order.
     """
     others: dict[str, None] = {}
     firsts: dict[tuple[str, str], str] = {}
@@ -128,7 +133,7 @@ def _with_traces(cases: Iterable[Case], passed: int) -> list[str]:
 
 
 def _light(case: Case, places: Mapping[str, int], specs: dict[tuple[Any, ...], int]) -> dict[str, Any]:
-    """Return the values of a case that the lists need; `specs` numbers the values that several cases share."""
+    """Return the values of a case for the lists; `specs` gives a number to each value that several cases share."""
     spec = case["spec"]
     light: dict[str, Any] = {key: case[key] for key in ("id", "suite", "module", "title", "outcome", "seconds")}
     if case["message"]:
@@ -144,7 +149,7 @@ def _light(case: Case, places: Mapping[str, int], specs: dict[tuple[Any, ...], i
 
 
 def _chunks(cases: list[Case], traces: Iterable[Trace | TraceText], places: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Yield (id of its element, JSON) for every block of cases, then for every trace in the page."""
+    """Yield the id of the HTML element and the JSON, for every block of cases and then for every trace in the page."""
     for i in range(0, len(cases), BLOCK):
         yield f"c{i // BLOCK}", _dumps(cases[i : i + BLOCK]).encode("ascii")
     seen: set[str] = set()
@@ -155,7 +160,7 @@ def _chunks(cases: list[Case], traces: Iterable[Trace | TraceText], places: Mapp
 
 
 def _packed(chunks: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, str]]:
-    """Yield (id, base64 of the deflated text) for each chunk, in order; zlib runs in threads, on the other cores."""
+    """Yield (id, base64 of the compressed text) for each chunk, in order; zlib compresses in threads, to use all cores."""
     waiting: deque[tuple[str, Future[bytes]]] = deque()
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for name, text in chunks:
@@ -200,8 +205,9 @@ def _fill(out: IO[str], data: Mapping[str, Any], chunks: Iterable[tuple[str, byt
 
 
 def _policy(style: str, script: str) -> str:
-    """Return the content security policy of the page: only this script and this style sheet; no connections, forms or markup from
-    strings.
+    """Return the content security policy of the page.
+
+    The policy allows only this script and this style sheet; connections, forms and markup from strings are forbidden.
     """
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
@@ -215,7 +221,7 @@ def _hash(text: str) -> str:
 
 @cache
 def _parts() -> tuple[str, str, str]:
-    """Return the skeleton, the style sheet and the script; all ASCII, so that they are the same in every encoding."""
+    """Return the skeleton, the style sheet and the script, all in ASCII, so that their bytes are equal in every encoding."""
     folder = resources.files("codex_replay.report") / "page"
     script = "".join((folder / name).read_text("ascii") for name in SCRIPTS)
     return (
@@ -226,7 +232,7 @@ def _parts() -> tuple[str, str, str]:
 
 
 def _json(value: Any) -> str:
-    """Return JSON for a script element: it contains no character with a meaning for an HTML parser."""
+    """Return JSON for an HTML script element, without characters that have a meaning for an HTML parser."""
     return _dumps(value).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
@@ -238,6 +244,6 @@ def _dumps(value: Any) -> str:
 
 
 def _markup(text: str) -> str:
-    """Return untrusted text for the skeleton: in ASCII, with invisible characters made visible."""
+    """Return an untrusted text for the skeleton: in ASCII, with invisible characters replaced by visible ones."""
     seen = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return html.escape(seen).encode("ascii", "xmlcharrefreplace").decode()

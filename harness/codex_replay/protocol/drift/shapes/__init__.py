@@ -1,1 +1,1 @@
-"""JSON Schemas as shapes, and the differences between two shapes."""
+"""Convert JSON Schemas to shapes (a normal form), and find the differences between two shapes."""

@@ -1,4 +1,7 @@
-"""One change between two types, and its place. A change does not depend on the sender; `rules` then judges it for each sender."""
+"""One change between two types, and the place of the change.
+
+A change does not depend on the sender of the message; the module `rules` judges the change for each sender.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,13 @@ Path = tuple[Step, ...]
 
 
 class Change(NamedTuple):
-    """One change, described relative to its definition: the rule id, and both sides in forms for people and for programs.
+    """One change, described relative to the definition that contains it.
 
-    `owner` is the definition (of the old side, "" for none) and `local` is the path inside the definition. Therefore the same
-    change at several places gives equal values. `what` is the property, value or variant, and `detail` the data from which a
-    program finds out whether a value is affected (see `users`).
+    A change has the id of its rule, and the old and the new side: one form for readers, and one form for programs.
+
+    `owner` is the definition in the old schema ("" if there is none), and `local` is the path inside this definition. Equal
+    changes at several places therefore are equal objects. `what` is the changed property, value or variant. `detail` has the data
+    from which a program can decide if a value is affected (see the module `users`).
     """
 
     rule: str
@@ -34,13 +39,13 @@ Placed = tuple[Path, Change]
 
 
 class Here(NamedTuple):
-    """The current position of the walk: the definition, and the path inside it."""
+    """The current position of the comparison: a definition, and the path inside this definition."""
 
     owner: str
     local: Path
 
     def at(self, step: Step) -> Here:
-        """Return the position after one more step."""
+        """Return the position after one more step of the path."""
         return Here(self.owner, (*self.local, step))
 
 
@@ -54,5 +59,5 @@ def _shown(step: Step) -> str:
 
 
 def show(path: Path) -> str:
-    """Return `path` as people write it: ``$.params.items[*](type=text).text``."""
+    """Return `path` in readable form: ``$.params.items[*](type=text).text``."""
     return "$" + "".join(map(_shown, path))

@@ -1,9 +1,10 @@
-"""Compare two schemas: list the changes from the first to the second, with their places.
+"""Compare two schemas: list the changes from the first schema to the second, with their places.
 
-Strategy: both schemas are walked side by side from one pair of roots. Therefore only values that can occur in a message matter,
-and names of definitions do not matter. The walk makes a graph: a pair of types is compared once, and refers to the pairs below
-it, possibly to itself. From each root, the changed pairs are then searched breadth first, so the shortest path to a change comes
-first. The changes do not depend on the sender; `rules` judges them.
+Strategy: the comparison starts at the roots of both schemas and follows both at the same time. The comparison sees only values
+that can occur in a message, and ignores the names of definitions. The result of the comparison is a graph of pairs of types. Each
+pair is compared once, and refers to the pairs of its members; a pair may refer to itself. A breadth-first search from each root
+finds the changed pairs, so the shortest path to a change comes first. The changes do not depend on the sender of a message; the
+module `rules` judges them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from codex_replay.protocol.drift.shapes.same import Same
 
 
 class Pair:
-    """Two types at the same places: the changes between them, and the pairs below them."""
+    """A pair of types that occur at the same places: the changes between them, and the pairs of their members."""
 
     __slots__ = ("changes", "edges", "here", "looked", "new", "old")
 
@@ -33,7 +34,7 @@ class Pair:
         self.looked = False
 
     def look(self, parts: Iterable[Part]) -> None:
-        """Record the result of the comparison of the two types."""
+        """Store the changes between the two types, and the pairs of their members."""
         self.looked = True
         for path, part in parts:
             if isinstance(part, Change):
@@ -47,7 +48,7 @@ Part = tuple[Path, Change | Pair]
 
 
 class Comparer:
-    """Compares schemas of two documents, each read by its own `Reader`."""
+    """Compares schemas of two documents; each document has its own `Reader`."""
 
     def __init__(self, old: Reader, new: Reader) -> None:
         self._old = old
@@ -58,9 +59,9 @@ class Comparer:
     def compare(self, old: Any, new: Any, here: Here) -> list[Placed]:
         """Return the changes from the schema `old` to the schema `new`.
 
-        The paths are relative to these schemas, and short paths come first.
+        The paths of the changes are relative to `old` and `new`, and short paths come first.
 
-        If a type has many paths, only the `PATHS` shortest are reported, because a recursive type has infinitely many.
+        Only the shortest `PATHS` paths of a type are reported, because a recursive type has infinitely many paths.
         """
         root = Pair(NOTHING, NOTHING, here)
         root.look(self._place(old, new, here))
@@ -78,7 +79,7 @@ class Comparer:
         return found
 
     def _alive(self, root: Pair) -> set[int]:
-        """Visit all pairs below `root`; return the id() of each pair that has changed or leads to a change."""
+        """Visit all pairs that `root` leads to; return the `id()` of each pair that has changed, or that leads to a change."""
         order, above = [root], {id(root): list[Pair]()}
         for pair in order:  # grows during the walk
             if not pair.looked:
@@ -98,8 +99,10 @@ class Comparer:
         return alive
 
     def _place(self, old: Any, new: Any, here: Here) -> Iterator[Part]:
-        """Compare two schemas at one place. If null becomes allowed or forbidden, report that for this place; report every other
-        change for the pair of types.
+        """Compare two schemas at one place.
+
+        If null becomes allowed or forbidden, the change is stored for this place only. Every other change is stored once for the
+        pair of types.
         """
         if self._same.equal(old, new):
             return
@@ -138,7 +141,7 @@ class Comparer:
     def _types_of(self, a: Shape, b: Shape, here: Here) -> Iterator[Part]:
         """Compare the JSON types.
 
-        If a type has only listed values or named variants, its values or variants are compared instead.
+        For a type with only listed values or named variants, compare the single values or variants.
         """
         gone, new = (self._unnamed(x, y, r) for x, y, r in ((a, b, self._old), (b, a, self._new)))
         if gone and new:
@@ -158,7 +161,7 @@ class Comparer:
         return frozenset(kind for kind in missing if not self._by_name(shape, kind, reader))
 
     def _lists(self, shape: Shape, reader: Reader) -> bool:
-        """Return True if some alternatives of `shape` have names: listed values, or objects with a constant."""
+        """Return True if some alternatives of `shape` have names: they are listed values, or objects with a constant."""
         return bool(shape.constants) or any(variants.label(reader, each) for each in shape.objects)
 
     def _by_name(self, shape: Shape, kind: str, reader: Reader) -> bool:

@@ -1,4 +1,4 @@
-"""Compare bounds: ranges of numbers, lengths and similar limits, and whether an object may have keys that are not listed."""
+"""Compare limits: ranges of numbers, lengths and similar limits, and if an object may have unlisted keys."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _REST = {
 
 
 def keys(a: Object, b: Object, here: Here) -> Iterator[Placed]:
-    """Compare whether unlisted keys are allowed, and whether they form a map."""
+    """Compare if two objects allow unlisted keys, and if these keys form a map."""
     if a.extra != b.extra:
         listed = tuple(sorted({*a.properties, *b.properties}))
         yield (), Change(_REST[a.extra, b.extra], *here, "", a.extra, b.extra, listed)
 
 
 def numbers(a: Number, b: Number, here: Here) -> Iterator[Placed]:
-    """Compare two ranges of numbers, and whether they contain only whole numbers."""
+    """Compare two ranges of numbers, and if both contain only whole numbers."""
     if a.whole != b.whole:
         rule = "type-widened" if a.whole else "type-narrowed"
         yield (), Change(rule, *here, before="integer" if a.whole else "number", after="integer" if b.whole else "number")
@@ -51,8 +51,9 @@ def _bound(value: float) -> str:
 
 
 def limits(a: Limits, b: Limits, here: Here) -> Iterator[Placed]:
-    """Compare the limits of strings, arrays or objects: an added or tighter limit narrows the type, a removed or looser limit
-    widens it.
+    """Compare the limits of strings, arrays or objects.
+
+    With an added or tighter limit, the type allows fewer values; with a removed or looser limit, it allows more.
     """
     old, new = dict(a), dict(b)
     for key in sorted(old.keys() | new.keys()):
@@ -71,5 +72,5 @@ def limits(a: Limits, b: Limits, here: Here) -> Iterator[Placed]:
 
 
 def _free(key: str) -> Any:
-    """Return the value with which a limit has no effect."""
+    """Return the value of a limit that allows everything."""
     return 0 if key.startswith("min") else float("inf") if key.startswith("max") else False if key == "uniqueItems" else None

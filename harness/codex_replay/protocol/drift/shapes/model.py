@@ -1,7 +1,7 @@
-"""The shape of a JSON schema: a normal form of the values that it allows, so that two schemas can be compared.
+"""The shape of a JSON schema: a normal form of the allowed values, in which two schemas can be compared.
 
-A shape is a set of alternatives, by JSON type: null, constants, strings, numbers, arrays, objects. `read` makes shapes from
-schemas, `sets` joins and intersects shapes, `compare` compares them.
+A shape is a set of alternatives, one for each JSON type: null, constants, strings, numbers, arrays, objects. The module `read`
+makes shapes from schemas, `sets` joins and intersects shapes, and `compare` compares shapes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCALARS = ("boolean", "string", "number")
 
 
 class Number(NamedTuple):
-    """Numbers between `low` and `high`, both included; only whole numbers if `whole`."""
+    """Numbers from `low` to `high`, both included; if `whole` is True, only whole numbers."""
 
     whole: bool
     low: float
@@ -26,7 +26,7 @@ class Number(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Arrays of `items` (a schema; True for anything) within `limits`."""
+    """Arrays whose items match the schema `items` (True for anything), and whose length is within `limits`."""
 
     items: Any
     limits: Limits = ()
@@ -36,7 +36,8 @@ class Array:
 class Object:
     """Objects with `properties` (name -> schema), of which `required` are always present.
 
-    `extra` is the rule for other keys: "open" (not restricted), "closed" (none), "map" (of schema `values`).
+    `extra` is the rule for other keys: "open" (any key and value), "closed" (no other keys), or "map" (values of the schema
+    `values`).
     """
 
     properties: dict[str, Any]
@@ -49,11 +50,12 @@ class Object:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """The values that a schema allows. `constants` are JSON texts; `string` has the limits of strings, None if no strings are
-    allowed.
+    """The values that a schema allows.
 
-    `anything` means every JSON value; `unread` are unsupported keywords, with their JSON text. `owner` is the definition that
-    contains the schema, for people to read; it does not affect the comparison.
+    `constants` are JSON texts. `string` has the limits of strings, or is None if no strings are allowed.
+
+    If `anything` is True, every JSON value is allowed. `unread` has the unsupported keywords, with their JSON text. `owner` is
+    the definition that contains the schema. The member `owner` is only for display, and does not affect the comparison.
     """
 
     anything: bool = False
@@ -77,7 +79,7 @@ class Shape:
         return self._kinds[0]
 
     def only_null(self) -> bool:
-        """Return True if null is allowed and nothing else."""
+        """Return True if the shape allows only null."""
         return self.null and not self.anything and not self.kinds()
 
     def free(self, kind: str) -> bool:
@@ -99,5 +101,5 @@ def kind_of(text: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return the JSON text by which a constant is compared: 1 and true differ, the order of keys does not matter."""
+    """Return the JSON text for comparing a constant: 1 and true have different texts, and the order of keys does not matter."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)

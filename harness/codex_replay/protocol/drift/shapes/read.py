@@ -1,8 +1,10 @@
 """Convert each schema to the shape of the values that it allows.
 
-Strategy: references are followed, so the name of a definition, its document, and whether it is written inline make no
-difference. Unions are flattened (`oneOf` and `anyOf` alike, because each is read as "one of these"). ``allOf`` and
-keywords next to a union are intersected. Properties and items are read only on demand, because types are recursive."""
+Strategy: references are followed. Because references are followed, the name and the document of a definition do not matter, and
+an inline schema equals a referenced schema. Nested unions become one union; `oneOf` and `anyOf` are both read as "one of these".
+The members of ``allOf`` are intersected, and a union is intersected with the keywords next to it. Properties and items are read
+only on demand, because types are recursive.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ _READ = {"$ref", "type", "enum", "const", "format", "allOf", *_UNIONS, *_OF_OBJE
 
 @dataclass(eq=False)
 class Reader:
-    """Reads the schemas of one document, each once."""
+    """Reads the schemas of one document; each schema is read once."""
 
     document: dict[str, Any]
     _read: dict[int, tuple[Any, Shape]] = field(default_factory=dict)
@@ -91,7 +93,7 @@ class Reader:
         return reduce(both, parts)
 
     def tags(self, each: Object) -> dict[str, str]:
-        """Return the required properties of `each` that allow only one constant, with its JSON text."""
+        """Return the required properties of `each` that allow only one constant, each with the JSON text of this constant."""
         if id(each) in self._tags:
             return self._tags[id(each)]
         found = self._tags[id(each)] = {}
@@ -107,8 +109,8 @@ class Reader:
 class Readers:
     """The readers of the documents of one bundle.
 
-    Codex writes one file per type, and most files repeat the same definitions. Documents that agree in all shared definitions are
-    read as one, so that each definition is read and compared once.
+    Codex writes one file per type, and most files repeat the same definitions. Documents whose shared definitions are equal have
+    one reader, so that each definition is read and compared once.
     """
 
     def __init__(self) -> None:
@@ -133,7 +135,7 @@ class Readers:
 
 
 def _base(node: dict[str, Any]) -> Shape:
-    """Return the shape that the keywords of `node` itself allow, without its unions and references."""
+    """Return the shape of the keywords of `node` itself, without its unions and references."""
     keys = node.keys() - _SILENT
     unread = tuple((key, text_of(node[key])) for key in sorted(keys - _READ))
     if "enum" in node or "const" in node:

@@ -1,6 +1,7 @@
-"""Find the equal parts of two schema documents. Equal parts need not be read or compared.
+"""Find the equal parts of two schema documents, because equal parts need not be read or compared.
 
-Two schemas are equal if their texts are equal and everything that they refer to is equal, cycles included.
+Two schemas are equal if their texts are equal, and all definitions that they refer to are equal. Definitions may refer to each
+other in cycles, which count as equal if no difference is found.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ class Same:
         self._known: dict[str, bool] = {}
 
     def equal(self, old: Any, new: Any) -> bool:
-        """Return True if the texts of the schemas `old` and `new`, one of each document, have the same meaning."""
+        """Return True if two schemas have the same meaning; `old` is from one document, `new` from the other."""
         return bool(old == new) and all(self._defined(reference) for reference in _references(old))
 
     def _defined(self, reference: str) -> bool:
-        """Return True if `reference` means the same in both documents."""
+        """Return True if `reference` leads to equal definitions in both documents."""
         if reference not in self._known:
             self._look(reference)
         return self._known[reference]
 
     def _look(self, reference: str) -> None:
-        """Search below `reference` for a difference.
+        """Search the definitions that `reference` leads to for a difference.
 
-        If a difference exists, all definitions on the way differ; otherwise all of them are equal.
+        If there is a difference, all definitions on the way to it differ; otherwise all visited definitions are equal.
         """
         if not self._listed(reference):
             self._known[reference] = False

@@ -1,7 +1,8 @@
-"""Join and intersect shapes: a union of schemas, and schemas that must all match.
+"""Join and intersect shapes: a union allows the values of any schema, an intersection only values that all schemas allow.
 
-Both operations are approximations, with the same error on both sides of a comparison: for two arrays, for example, the result no
-longer shows which items had which limits."""
+Joining and intersecting are approximate: after two arrays are joined, for example, the result does not show which items had which
+limits. The approximation is the same on both sides of a comparison.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +84,10 @@ def _merged(a: Array, b: Array) -> Array:
 
 
 def _merged_objects(a: Object, b: Object) -> Object:
-    """Return objects that have the properties of both, as serde's `flatten` makes them from a struct and an enum."""
+    """Return objects that have the properties of both shapes.
+
+    For example, Rust's serde joins the properties of a struct and an enum in one object (`flatten`).
+    """
     properties = {**a.properties}
     for name, node in b.properties.items():
         other = properties.get(name, True)

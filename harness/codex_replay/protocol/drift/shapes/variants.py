@@ -14,7 +14,9 @@ Label = frozenset[tuple[str, str]]
 
 
 def label(reader: Reader, each: Object) -> Label:
-    """Return the name of a variant of a union: its constants, or the one key of an externally tagged variant."""
+    """Return the name of a variant of a union: the constants of the variant, or its key if the variant is an object with one
+    required key.
+    """
     tags = reader.tags(each)
     if tags:
         return frozenset(tags.items())
@@ -24,7 +26,7 @@ def label(reader: Reader, each: Object) -> Label:
 
 
 def signs(reader: Reader, each: Object) -> tuple[Any, ...]:
-    """Return the signs by which a value of this variant is recognised: the step into the value, or ("has", its required keys)."""
+    """Return the marks that identify a value of this variant: the step into the value, or ("has", its required keys)."""
     tags = reader.tags(each)
     return ("is", tuple(sorted(tags.items()))) if tags else ("has", tuple(sorted(each.required or each.properties)))
 
@@ -41,7 +43,7 @@ def match(
 ) -> tuple[list[tuple[Object, Object]], list[Object], list[Object]]:
     """Pair the variants of two unions.
 
-    Variants with a name are paired by their names first, then the other variants by their common members.
+    First, variants with a name are paired by their names; then the other variants are paired by their common members.
     """
     labels = _labels(old, new, reader, other)
     pairs: list[tuple[Object, Object]] = []
@@ -63,7 +65,9 @@ def match(
 
 
 def _labels(old: tuple[Object, ...], new: tuple[Object, ...], reader: Reader, other: Reader) -> dict[int, Label]:
-    """Return the label of each variant: the constants that all variants have, otherwise all constants of the variant."""
+    """Return the label of each variant: the constants of the properties that all variants have, otherwise all constants of the
+    variant.
+    """
     full = {id(each): label(reader, each) for each in old} | {id(each): label(other, each) for each in new}
     named = [frozenset(name for name, _ in label) for label in full.values() if label]
     shared = frozenset.intersection(*named) if named else frozenset()
