@@ -42,14 +42,9 @@ METHOD = "WEBSOCKET"
 _BEGIN = b'{"type":"response.create",'
 
 
-def _written(data: bytes, value: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
-    """Return the full request as JSON.
-
-    If possible, these are the bytes of the message without its `type`, otherwise the encoded `body`.
-    """
-    if data.startswith(_BEGIN) and "stream" in value and [key for key in OWN if key in value] == ["type"]:
-        return b"{" + data[len(_BEGIN) :]
-    return dump(body)
+def _is_full(data: bytes, value: Mapping[str, Any]) -> bool:
+    """Return True if the bytes of a message are a full request but for its `type`, which comes first."""
+    return data.startswith(_BEGIN) and "stream" in value and [key for key in OWN if key in value] == ["type"]
 
 
 class Channel:
@@ -67,6 +62,7 @@ class Channel:
         self._waiting: deque[Message] = deque()
         self._came = asyncio.Event()
         self.increments = Increments()
+        self._head = (b"", b"")  # the first part of the last message, and the same without its `type`
         self._kept = 0  # bytes of the request that can be continued
         self.continues = False  # True if the request is kept, so that its answer can be continued
         self.over = False
@@ -175,7 +171,8 @@ class Channel:
 
     async def _judge(self, exchange: WebSocketExchange, entry: Entry, data: bytes) -> None:
         try:
-            value = self._session.reader.read(data)[0] or read(data)
+            found, parts, new = self._session.reader.read(data)
+            value = found or read(data)
         except NotJson as error:
             refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The message is not JSON: {error}."))
             return
@@ -187,14 +184,27 @@ class Channel:
             text = 'A message must be an object with "type": "response.create".'
             refuse(exchange, entry, Violation("message-type", 400, "invalid_value", text, "type"))
             return
-        await self._create(exchange, entry, value)
+        await self._create(exchange, entry, value, parts, new)
 
-    async def _create(self, exchange: WebSocketExchange, entry: Entry, value: dict[str, Any]) -> None:
+    def _without_type(self, head: bytes) -> bytes:
+        """Return the first part of a message without its `type`; equal parts give the same object, so that entries share it."""
+        if head is not self._head[0]:
+            self._head = (head, b"{" + head[len(_BEGIN) :])
+        return self._head[1]
+
+    async def _create(
+        self, exchange: WebSocketExchange, entry: Entry, value: dict[str, Any], parts: tuple[bytes, ...], new: int
+    ) -> None:
         session = self._session
         previous = value.get("previous_response_id")
         entry.websocket = {"generate": value.get("generate") is not False, "previous_response_id": previous}
         body = self.increments.full(value)
-        entry.body = _written(entry.body or b"", value, body)
+        if not _is_full(data := entry.body or b"", value):
+            entry.body = dump(body)
+        else:
+            entry.body = b"{" + data[len(_BEGIN) :]
+            if parts:
+                entry.parts, entry.unshared = (self._without_type(parts[0]), *parts[1:]), new
         if previous is None:
             exchange.request.value = body  # it is within the bounds of a message
         if (violation := self._unfit(body, len(entry.body))) is not None and session.replay is None:
