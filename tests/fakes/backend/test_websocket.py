@@ -128,6 +128,18 @@ def test_long_messages_share_their_items_and_change_none(backend: BackendProcess
     ]
 
 
+def test_long_messages_of_codex_are_in_the_ledger_without_their_type(backend: BackendProcess) -> None:
+    """Codex sends `type` first, no blanks, and `stream`; the ledger keeps such messages in parts that they share."""
+    session = backend.session("codex", {"websocket": "on", "turns": [{"items": ["done"], "times": "always"}]})
+    body = {"model": "m", "instructions": "long " * 2000, "input": [user("long " * 2000)], "tools": [], "stream": True}
+    with opened(session) as client:
+        for number in range(3):
+            body["input"] = [*body["input"], user(f"{number}")]
+            client.send(json.dumps({"type": "response.create", **body}, separators=(",", ":")))
+            assert text(reply(client)[-1]) == "done"
+            assert session.ledger()[-1]["body"] == body
+
+
 def test_rules_hold_for_what_an_increment_stands_for(backend: BackendProcess) -> None:
     session = backend.session("rules", {"websocket": "on", "turns": ["one", "two"]})
     with opened(session) as client:
