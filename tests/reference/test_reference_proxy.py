@@ -752,7 +752,7 @@ def test_http_at_its_edges(proxy: Proxy) -> None:
 def test_bad_settings_end_it_with_a_sentence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(json.JSONDecodeError):
         Proxy({"PROXY_PROFILE": "wrong"})
-    assert "PROXY_PROFILE is 'wrong'; it may be as-specified, works-on-0.92, speaks-v2." in capfd.readouterr().err
+    assert "PROXY_PROFILE is 'wrong'; it must be as-specified, works-on-0.92, speaks-v2." in capfd.readouterr().err
 
 
 def test_an_interrupt_ends_it(tmp_path: Path) -> None:

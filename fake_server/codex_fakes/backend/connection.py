@@ -132,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
-        """Note that the client reads slowly.
+        """Record that the client reads slowly.
 
         After an upgrade, the frames of the client must wait, because each may need an answer (a pong).
         """
@@ -140,7 +140,7 @@ class Connection(asyncio.BufferedProtocol):
         self._read_upgraded()
 
     def resume_writing(self) -> None:
-        """Note that the client has read enough, so that writing may continue."""
+        """Record that the client has read enough, so that writing may continue."""
         self._writable.set()
         self._read_upgraded()
 
@@ -353,7 +353,7 @@ class Connection(asyncio.BufferedProtocol):
     async def drain(self) -> None:
         """Wait until the client has read most of the pending bytes.
 
-        After many bytes, also wait for the connection's next turn.
+        After many bytes, also wait until the other connections have sent something.
         """
         await self._writable.wait()
         if self._made >= STEP:

@@ -87,7 +87,7 @@ class Wire(Protocol):
     async def drain(self) -> None:
         """Wait until the client has read most of the pending bytes.
 
-        After many bytes, also wait for the connection's next turn.
+        After many bytes, also wait until the other connections have sent something.
         """
 
     def unsent(self) -> int:
@@ -212,7 +212,7 @@ class Exchange:
     async def drain(self) -> None:
         """Wait until the client has read most of the pending bytes.
 
-        After many bytes, also wait for the connection's next turn.
+        After many bytes, also wait until the other connections have sent something.
         """
         await self.connection.drain()
 

@@ -199,7 +199,7 @@ class Ledger:
         return list(takewhile(lambda entry: entry.end is not None, islice(self.entries, at, at + FOLLOWED)))
 
     def closed(self, entry: Entry, first: bool) -> None:
-        """Note that the answer to an entry has ended. `first` is True for the first such note of this entry."""
+        """Record that the answer to an entry has ended. `first` is True for the first such note of this entry."""
         if first:
             self.ended += 1
             if entry.body is not None and (length := len(entry.body)) > self._limits.ledger_bytes // 2:

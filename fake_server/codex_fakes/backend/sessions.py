@@ -109,7 +109,7 @@ class Session:
         return self.gates.setdefault(name, asyncio.Event())
 
     def reach(self, name: str) -> None:
-        """Note that an answer is waiting at a gate."""
+        """Record that an answer is waiting at a gate."""
         self.reached.add(name)
         self._changes.report()
 

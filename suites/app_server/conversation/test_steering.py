@@ -52,11 +52,11 @@ def steer(server: Server) -> str:
 
 
 def test_turn_start_in_a_turn(app_server: AppServer) -> None:
-    """During a turn, turn/start returns a new turn id, but its text goes to the running turn; only the running turn ends.
+    """If a client sends turn/start during a turn, the server returns a new turn id, but adds the text of the request to the running turn. The new id never gets a turn/completed.
 
     (REAL-77)
 
-    Since 0.169.0 turn/start returns the id of the old turn, and sends no turn/started.
+    Since 0.169.0 the server returns the id of the running turn, and sends no second turn/started.
     """
     server = app_server([GATED, SECOND])
     thread = open_thread(server)

@@ -267,6 +267,6 @@ def test_the_turn_has_the_same_text(proxy: Proxy, endpoint: str, choice: Any) ->
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("instructions-none", "PAY-50")
 def test_no_tools_no_rules(proxy: Proxy, endpoint: str, given: str) -> None:
-    """Without tools, instructions and system items the developer instructions are empty or absent."""
+    """If a request has no tools, no instructions and no system items, the proxy sends empty developer instructions, or none."""
     params = proxy.post(endpoint, NO_TOOLS[given]).params("newConversation")
     must_be_unset("newConversation", params, "developerInstructions")

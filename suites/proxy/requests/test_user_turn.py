@@ -49,7 +49,7 @@ def test_items(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("turn-items-message", "PAY-73", "HAND-18")
 def test_the_message_has_the_same_items(proxy: Proxy, endpoint: str) -> None:
-    """sendUserTurn and sendUserMessage have the same items."""
+    """For one request, the proxy sends the same `items` in sendUserTurn and in sendUserMessage."""
     done = proxy.post(endpoint)
     must_be(
         "sendUserMessage.items (those of sendUserTurn)", done.params("sendUserMessage")["items"], done.params(METHOD)["items"]

@@ -1,4 +1,4 @@
-"""The account in a script, which is the login at the start."""
+"""The `account` of a script: the account with which the fake is logged in when it starts."""
 
 from __future__ import annotations
 

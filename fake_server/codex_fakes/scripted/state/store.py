@@ -215,6 +215,6 @@ class Store:
 
 
 def _end(sentence: str) -> Ended:
-    """Report an error on stderr. Return the exception that ends the process, because the process cannot continue."""
+    """Report an error on stderr. Return the exception that the caller must raise: it ends the process with status 2."""
     write_out(f"fake-codex: {sentence}")
     return Ended(2)

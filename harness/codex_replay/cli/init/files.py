@@ -55,7 +55,7 @@ def configuration_file(folder: Path, role: str, text: str, own: Configuration) -
 def new_file(path: Path, text: str) -> PlannedFile:
     """Return the planned file: it is created, or kept if it exists.
 
-    An existing file that has the same text already needs no change.
+    If the file exists with exactly this text, nothing needs to be changed.
     """
     if not os.path.lexists(path):
         return PlannedFile(path, "create", text)

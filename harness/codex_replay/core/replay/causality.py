@@ -112,7 +112,7 @@ class _Thread:
         self.said = False  # a frame of the thread has come
 
     def begin(self, turn: str, opener: int) -> None:
-        """Note that a turn has begun, and the request that opened it."""
+        """Record that a turn has begun, and the request that opened it."""
         if turn not in self.turns:
             self.running.add(turn)
             self.answered = None

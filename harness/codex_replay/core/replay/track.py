@@ -278,7 +278,7 @@ class Track:
         return len(self.awaited) > count
 
     def consume(self, frame: Frame, live: Frame) -> None:
-        """Note that the live client has sent the frame `live`, which matches the recorded client frame `frame`."""
+        """Record that the live client has sent the frame `live`, which matches the recorded client frame `frame`."""
         del self.awaited[frame.n]
         self._stale = True
         self.matcher.bind(frame.value, live.value)

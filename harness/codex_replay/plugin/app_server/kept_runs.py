@@ -60,7 +60,7 @@ class End:
         self.frozen: list[tuple[int, float]] = []  # for each server: how many frames, and when
 
     def take(self, case: Case, error: BaseException, *, early: bool) -> None:
-        """Note that the case ended with `error`."""
+        """Record that the case ended with `error`."""
         skipped = isinstance(error, pytest.skip.Exception)
         self.outcome, self.early = "skipped" if skipped else "failed", early
         self.sentence = str(error) if skipped else error_text(error)

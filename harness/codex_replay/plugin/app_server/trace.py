@@ -126,7 +126,7 @@ def _redacted(frame: core.Frame, n: int, redactor: Redactor) -> core.Frame:
 def _recorded(server: Server, version: str) -> tuple[list[core.Frame], str]:
     """Return the frames of a server's cassette and its Codex version; for a broken cassette, only the readable frames.
 
-    The Codex version of the cassette selects the tables for the comparison. If the cassette names no version, `version`, the
+    The caller compares with the data of this version. If the cassette names no version, `version`, the
     version of the server under test, selects the tables.
     """
     from codex_replay.shell.cassettes.file import CassetteError, CassetteReader

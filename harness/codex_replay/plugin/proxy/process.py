@@ -239,7 +239,7 @@ class RunningProxy:
             path.rename(path.with_name(f"{ENDS}.{time.time_ns()}"))  # at once: a start may still write into it
 
     def leave(self, since: int) -> None:
-        """Note that a case has ended, although one of its turns may still run.
+        """Record that a case has ended, although one of its turns may still run.
 
         The frames of the case begin at the index `since`.
         """

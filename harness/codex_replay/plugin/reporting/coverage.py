@@ -55,7 +55,7 @@ class Coverage:
     _first: dict[str, str] = field(default_factory=dict)
 
     def add(self, case: str, seen: Iterable[str]) -> None:
-        """Add the items that a passed case covers."""
+        """Add the methods, events and values that a passed case covers."""
         for each in seen:
             self._first.setdefault(each, case)
 

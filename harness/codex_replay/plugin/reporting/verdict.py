@@ -26,7 +26,7 @@ LONGEST_MESSAGE, LONGEST_DETAILS = 1000, 1 << 16
 
 
 class Verdict:
-    """Collects the cases of a run."""
+    """Records the results of all cases of a run, and computes the verdict."""
 
     def __init__(self, subject: str, codex: str, profile: str, record: str, others: Mapping[str, str] | None = None) -> None:
         """`subject` is the name of the app-server; `others` has the names of the other programs under test, by role."""
@@ -63,7 +63,7 @@ class Verdict:
             case["expected"], case["actual"] = result.compared or (None, None)
 
     def end(self, nodeid: str) -> None:
-        """Note that the last phase of a case has ended."""
+        """Record that a case has ended: its last phase has a result."""
         self._ended.add(nodeid)
 
     def run_again(self, nodeid: str, alone: list[Alone]) -> None:

@@ -125,7 +125,7 @@ def _place(result: dict[str, Any], reference: str, node: Any) -> None:
 def corrections(version: str) -> tuple[dict[str, Any], ...]:
     """Return the corrections of `version` (``data/<version>/corrections.json``).
 
-    A version without this file has no corrections.
+    A version without the file `corrections.json` has no corrections.
     """
     try:
         return tuple(data_tables.load("corrections", version)["corrections"])

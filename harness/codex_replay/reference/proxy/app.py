@@ -167,7 +167,7 @@ def _mode(request: Request, usual: str) -> str:
     """Return the output mode in the request's header. Without this header, return the default from the environment."""
     mode = request.headers.get("x-proxy-output-mode", "").strip().lower() or usual
     if mode not in MODES:
-        raise bad_request(f"x-proxy-output-mode is {mode!r}; it may be {' or '.join(MODES)}.", "x-proxy-output-mode")
+        raise bad_request(f"x-proxy-output-mode is {mode!r}; it must be {' or '.join(MODES)}.", "x-proxy-output-mode")
     return mode
 
 

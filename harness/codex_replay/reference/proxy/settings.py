@@ -84,7 +84,7 @@ def from_env(env: Mapping[str, str]) -> Settings:
 def _one_of(given: Mapping[str, str], name: str, allowed: tuple[str, ...], usual: str) -> str:
     value = given.get(name, usual)
     if value not in allowed:
-        raise BadSetting(f"{name} is {value!r}; it may be {', '.join(allowed)}.")
+        raise BadSetting(f"{name} is {value!r}; it must be {', '.join(allowed)}.")
     return value
 
 
@@ -107,11 +107,11 @@ def _switch(given: Mapping[str, str], name: str, usual: bool) -> bool:
         return True
     if value in ("false", "0", "no", "off"):
         return False
-    raise BadSetting(f"{name} is {value!r}; it may be true or false.")
+    raise BadSetting(f"{name} is {value!r}; it must be true or false.")
 
 
 def _whole(given: Mapping[str, str], name: str, low: int, high: int, usual: int) -> int:
     value = given.get(name, str(usual))
     if not (value.isascii() and value.isdigit() and low <= int(value) <= high):
-        raise BadSetting(f"{name} is {value!r}; it may be a whole number from {low} to {high}.")
+        raise BadSetting(f"{name} is {value!r}; it must be a whole number from {low} to {high}.")
     return int(value)

@@ -71,7 +71,7 @@ class Log:
                 self._stop(f"{self._writer.path}: frame {self._writer.frames} could not be recorded ({error!r}).")
 
     def partial(self) -> None:
-        """Note that some traffic is not recorded. Recording continues, but the cassette gets no footer."""
+        """Record that some traffic is not recorded. Recording continues, but the cassette gets no footer."""
         self._whole = False
 
     def give_up(self, why: str) -> None:

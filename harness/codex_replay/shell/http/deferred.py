@@ -35,7 +35,7 @@ class Deferred:
         return self._log.now()
 
     def partial(self) -> None:
-        """Note that some traffic is not recorded (`Log.partial`)."""
+        """Record that some traffic is not recorded (`Log.partial`)."""
         self._log.partial()
 
     @property

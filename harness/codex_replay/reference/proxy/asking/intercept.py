@@ -39,7 +39,7 @@ def intercepted(asked: Asked) -> str | None:
 
 
 def _first_words(said: str, most: int) -> str:
-    """Return the first words of the chat. The chat is the text after the first line of the request."""
+    """Return the first words of the chat. The chat is the text after the first line of the message `said`."""
     about = said.partition("\n")[2].strip()
     words = [word for line in about.splitlines() for word in LABEL.sub("", line).split()]
     return " ".join(words[:most]).strip(" \"'.,:;")

@@ -213,7 +213,7 @@ def _asked(
 
 
 def _content(role: str, content: Any, where: str, transcript: Transcript) -> None:
-    """Add a message to the transcript: each text in a line after `[role]`, and each image after a separate line with the role."""
+    """Add a message to the transcript. Texts follow `[role]` on the same line, joined by line breaks. An image follows a line that contains only `[role]`."""
     if content is None or isinstance(content, str):
         transcript.line(f"[{role}] {content or ''}")
         return
@@ -291,7 +291,7 @@ def _schema(shape: Any) -> Any:
 
 def _effort(value: Any, name: str) -> str | None:
     if value is not None and value not in EFFORTS:
-        raise bad_request(f"{name} is {value!r}; it may be {', '.join(EFFORTS)}.", name)
+        raise bad_request(f"{name} is {value!r}; it must be {', '.join(EFFORTS)}.", name)
     return value  # type: ignore[no-any-return]
 
 
