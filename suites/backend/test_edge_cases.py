@@ -46,7 +46,7 @@ def test_3_another_call_does_not_count(backend: Backend) -> None:
 
 @pytest.mark.spec("edge-3-one-of-two", "LITE-58", "LITE-65")
 def test_3_a_call_that_is_answered_does_not_count(backend: Backend) -> None:
-    """The backend refuses an output whose call is missing, even if the input also contains another call and the output of that call."""
+    """The backend refuses an output whose call is missing, even if the input also has another call and its output."""
     answered = [{**CALL, "call_id": "call_8"}, {**OUTPUT, "call_id": "call_8"}]
     assert "call_1" in refused(backend.ask(body(user("What is 2 + 3?"), *answered, OUTPUT)), 400)["message"]
 

@@ -53,7 +53,7 @@ def test_a_prewarm_is_continued(backend: Backend) -> None:
 
 @pytest.mark.spec("websocket-increment", source=SOURCE, says="an increment continues the whole conversation")
 def test_an_increment_stands_for_the_whole_conversation(backend: Backend) -> None:
-    """A request with `previous_response_id` may contain the output of a call without the call, because the response that it continues contains the call."""
+    """A request with `previous_response_id` may have the output of a call without the call: the earlier response has the call."""
     if not backend.live:
         backend.says(CALL)
     socket = backend.connect()

@@ -140,7 +140,7 @@ def failures(report: str, arguments: list[str]) -> dict[str, float]:
     os.chdir(ROOT)
     said = io.StringIO()
     options = ["-q", "--tb=no", "--assert=plain"]
-    options += ["--basetemp", f"{report}-tmp", "--report", report, "--wait", "1", "--validate", "no"]
+    options += ["--basetemp", f"{report}-tmp", "--report", report, "--wait", "1", "--validate", "no", "--no-early-stop"]
     # Not this run's warnings: a failing run leaves more behind than a passing one.
     options += [word for plugin in ("cacheprovider", "xdist", "unraisableexception") for word in ("-p", f"no:{plugin}")]
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):

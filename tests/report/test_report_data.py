@@ -132,7 +132,8 @@ def test_a_run_writes_all_its_files_and_no_secret(suite: pytest.Pytester, monkey
         "document": "App-server payloads",
         "section": "PAY-10, PAY-11",
         "line": None,
-        "text": "PAY-10: `cwd` comes from `PROXY_CODEX_WORKDIR`.\nPAY-11: `cwd` is `/tmp/codex-work` by default.",
+        "text": "PAY-10: The value of `cwd` in a payload comes from `PROXY_CODEX_WORKDIR`.\n"
+        "PAY-11: The default value of `cwd` in a payload is `/tmp/codex-work`.",
         "links": ["docs/contract/payloads.md#pay-10", "docs/contract/payloads.md#pay-11"],
     }
     bad = cases["bad"]

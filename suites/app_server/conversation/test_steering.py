@@ -52,7 +52,9 @@ def steer(server: Server) -> str:
 
 
 def test_turn_start_in_a_turn(app_server: AppServer) -> None:
-    """If a client sends turn/start during a turn, the server returns a new turn id, but adds the text of the request to the running turn. The new id never gets a turn/completed.
+    """During a turn, turn/start returns a new turn id, but the text goes to the running turn.
+
+    The new id never gets a turn/completed.
 
     (REAL-77)
 

@@ -68,7 +68,7 @@ def test_a_failure_shows_the_spec_and_what_was_answered(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "2 failed, 2 passed" in done.stdout  # over HTTP, and over a WebSocket
     assert "Spec: edge-3-output-without-call" in done.stdout
-    assert "LITE-65: Edge case 3: an output without its call gives 400." in done.stdout
+    assert "LITE-65: Edge case 3: a `function_call_output` without its `function_call` gives 400." in done.stdout
     assert "POST /backend-api/codex/responses -> 200" in done.stdout
     assert "response.create -> 200" in done.stdout
 

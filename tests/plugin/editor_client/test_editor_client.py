@@ -104,7 +104,7 @@ def test_a_failure_shows_both_ends_and_the_spec(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "2 failed, 4 passed" in done.stdout
     assert "Spec: approval-reply" in done.stdout
-    assert "EDIT-25: The reply is" in done.stdout
+    assert "EDIT-25: To accept, the editor replies" in done.stdout
     assert "What the user saw:" in done.stdout
     assert "-> {" in done.stdout
 

@@ -71,7 +71,7 @@ def test_a_failure_shows_the_spec_and_the_traffic(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed, 1 passed" in done.stdout
     assert "Spec: refresh-body" in done.stdout
-    assert "LITE-13: The refresh body has" in done.stdout
+    assert "LITE-13: The body of the refresh request has" in done.stdout
     assert "POST /oauth/token -> 200" in done.stdout
 
 

@@ -315,8 +315,8 @@ def test_what_cannot_be_is_refused_where_it_is_said(project: pytest.Pytester) ->
             (lambda fake: fake.config(aproval_policy="untrusted"), "not a key of .* did you mean 'approval_policy'"),
             (lambda fake: fake.config(approvalPolicy="untrusted"), "did you mean 'approval_policy'"),
             (lambda fake: fake.config(colour="red"), "'colour' is not a key of the config.toml of Codex .*, which ignores it"),
-            (lambda fake: [fake.cassette("a.ndjson"), fake.race(1)], "Use only one"),
-            (lambda fake: [fake.race(1), fake.cassette("a.ndjson")], "Use only one"),
+            (lambda fake: [fake.cassette("a.ndjson"), fake.race(1)], "use either race"),
+            (lambda fake: [fake.race(1), fake.cassette("a.ndjson")], "use either race"),
         ]
         HEADER = '{"cassette":1,"codex":"0.92.0","bundle":"unknown","case":"a","origin":{"rpc":"authored"}}'
 

@@ -1,8 +1,9 @@
 """One WebSocket connection, opened by `GET {base}/responses`. Each `response.create` message is a request.
 
-Strategy: a message is converted to a full HTTP request, and `WebSocketExchange` converts the answer to messages. So HTTP and WebSocket requests use the same script, the same rules and the same ledger (the list of received requests). An increment (a message with `previous_response_id`) is combined with the
-last request of the connection and its answer (see `increments`). This module is imported at the first upgrade, because importing
-the WebSocket library takes 30 ms.
+Strategy: a message is converted to a full HTTP request, and `WebSocketExchange` converts the answer to messages. So HTTP and
+WebSocket requests use the same script, the same rules and the same ledger (the list of received requests). An increment (a
+message with `previous_response_id`) is combined with the last request of the connection and its answer (see `increments`). This
+module is imported at the first upgrade, because importing the WebSocket library takes 30 ms.
 
 Sources: the measured behaviour of Codex 0.169.0 (handshake, prewarm, increments, faults); the documents of the API's WebSocket
 mode (the last response of a connection can be continued; a failed response cannot).
@@ -256,7 +257,8 @@ class Channel:
     def _begin(self, body: Mapping[str, Any] | None, size: int) -> None:
         """Keep a request, so that the client can continue its response.
 
-        The bytes of the request are counted. If the kept requests of all clients together are too large, the backend answers this request but does not keep it. Then no later message can continue its response with `previous_response_id`.
+        The bytes of the request are counted. If the kept requests of all clients together are too large, the backend answers this
+        request but does not keep it. Then no later message can continue its response with `previous_response_id`.
         """
         connection = self._exchange.connection
         connection.give_back(self._kept)

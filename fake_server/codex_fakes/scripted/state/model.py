@@ -42,7 +42,9 @@ class Reply:
 
 
 class Model:
-    """The model of the fake: it chooses the turn of the script for each request, and writes each request to the ledger (the list of requests).
+    """The model of the fake. It chooses the turn of the script for each request.
+
+    It also writes each request to the ledger (the list of requests).
 
     `path` is the path of the script. If `path` is None, every request gets the same greeting. `text` is the content of the script
     if it was already read, because a pipe can be read only once. `ledger` is a file that gets one line of JSON for each request.

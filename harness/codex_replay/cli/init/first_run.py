@@ -70,8 +70,11 @@ def first_run(role: str, table: str, file: str, profile: str | None, report: Pat
     )
     entries = 0 if baseline is None else sum(line.startswith(("- check:", "- checks:")) for line in baseline.splitlines())
     from codex_replay.report.group_failures import sentences
+    from codex_replay.report.next_steps import GATE, REASON, next_steps
 
     causes, steps = sentences(found["cases"]), list(found.get("next", []))
+    if baseline is not None:  # `init` has its own steps for the reasons and the gate, and names the first cause, too
+        steps = next_steps(found, [step for step in steps if not step.startswith((REASON, GATE))])
     return FirstRun(found["verdict"], len(found["cases"]), passed, failed, skipped, baseline, entries, report, causes, steps)
 
 

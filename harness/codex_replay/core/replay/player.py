@@ -2,8 +2,9 @@
 
 Decide which client frame is expected next, and which server frame is sent next.
 
-The frames that the client sends decide which recording is played. For example, its reply to an approval chooses between a recording with `accept` and one with `decline`. The ids in the opening of the chosen recording are bound to
-the ids that were already sent, so that both ids name the same thread. The program fake-codex loads this module at start-up.
+The frames that the client sends decide which recording is played. For example, its reply to an approval chooses between a
+recording with `accept` and one with `decline`. The ids in the opening of the chosen recording are bound to the ids that were
+already sent, so that both ids name the same thread. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations

@@ -227,7 +227,10 @@ def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str)
 
 
 def _marks(holder: object) -> Iterator[pytest.Mark]:
-    """Yield all markers in a module or class: its own, those of its tests and classes, and those of `pytest.param` values. Tests that are not selected are included."""
+    """Yield all markers in a module or class: its own, those of its tests and classes, and those of `pytest.param` values.
+
+    Tests that are not selected are included.
+    """
     own: Any = getattr(holder, "pytestmark", [])
     for one in own if isinstance(own, list) else [own]:
         mark = one.mark if isinstance(one, pytest.MarkDecorator) else one

@@ -94,7 +94,10 @@ def _rows(version: str, method: str, shape: str) -> list[list[Any]]:
 
 
 def summary(rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return one row for each field that the proxy can send: the method, the field, whether the field is specified, valid and known (None if it could not be judged), and how often the proxy sent a value, sent null, or omitted the field.
+    """Return one row for each field that the proxy can send.
+
+    A row has the method, the field, whether the field is specified, valid and known (None if it could not be judged), and
+    how often the proxy sent a value, sent null, or omitted the field.
 
     If the proxy made a specified call, its rows include the specified fields that the proxy never sent; `calls` is the number of
     calls.

@@ -30,7 +30,7 @@ from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, BadBaseline
 from codex_replay.plugin.reporting.changes import MOST, Change, headline, new_lines, plan, rerun
 from codex_replay.plugin.reporting.message import message_of
 from codex_replay.plugin.reporting.session import SESSION, UNCLAIMED
-from codex_replay.report.next_steps import STALE
+from codex_replay.report.next_steps import GATE, REASON, STALE
 from codex_replay.shell.process.subject import CannotStart
 
 if TYPE_CHECKING:
@@ -273,8 +273,8 @@ class Gate:
     def _advice(self) -> list[str]:
         """Return the next steps of a run that wrote the baseline."""
         many = "the new entry" if self.unexplained == 1 else f"each of the {self.unexplained} new entries"
-        reasons = [f"Write a reason for {many} in {self.path}, in place of {UNEXPLAINED!r}."] if self.unexplained else []
-        return [*reasons, "Run the gate: the same command without --update-baseline."]
+        reasons = [f"{REASON}{many} in {self.path}, in place of {UNEXPLAINED!r}."] if self.unexplained else []
+        return [*reasons, f"{GATE}the same command without --update-baseline."]
 
     def _stale(self) -> list[int]:
         return [i for i, line in enumerate(self.lines) if line.racy is None and self._passes(i)]
@@ -426,10 +426,10 @@ class Gate:
             lines.append(f"New in it: {_some(self.added)}.")
         if self.dropped:
             many = "1 entry was" if self.dropped == 1 else f"{self.dropped} entries were"
-            lines.append(
-                f"{many} dropped from the baseline: every case was skipped, because the subject does not declare a capability."
-            )
+            why = "every case was skipped, because the program under test does not declare a capability"
+            lines.append(f"{many} dropped from the baseline: {why}.")
         if self.unexplained:
             many = "1 group still needs" if self.unexplained == 1 else f"{self.unexplained} groups still need"
-            lines.append(f"{many} a reason: write it in place of {UNEXPLAINED!r}, because the gate refuses that text.")
+            where = f"write the reason in place of {UNEXPLAINED!r}, because a run with --baseline refuses that text"
+            lines.append(f"{many} a reason: {where}.")
         return lines

@@ -85,8 +85,8 @@ def plan(
 ) -> list[Change]:
     """Return the cases of a run whose result differs from the baseline.
 
-    `seen` has three values for each node id: whether the case failed, the names by which a baseline can list the case, and the indexes of the lines that list it. `stale` are the indexes of the
-    stale lines.
+    `seen` has three values for each node id: whether the case failed, the names by which a baseline can list the case, and the
+    indexes of the lines that list it. `stale` are the indexes of the stale lines.
 
     With `update`, the run writes the baseline, and only new failures count.
     """
@@ -130,7 +130,9 @@ def headline(changes: Sequence[Change]) -> str:
 def new_lines(
     changes: Sequence[Change], seen: Mapping[str, tuple[bool, list[str], list[int]]], messages: Mapping[str, str], entry: int
 ) -> list[Line]:
-    """Return the lines to add to the baseline, for the failures that it does not list yet. Failures with the same cause form one entry.
+    """Return the lines to add to the baseline, for the failures that it does not list yet.
+
+    Failures with the same cause form one entry.
 
     `messages` has the message of each failed case, by its node id; `entry` is the number of the first entry.
     """

@@ -118,7 +118,8 @@ class Reporter:
         redact = plain.argv
         for case, dirty in zip(clean["cases"], report["cases"], strict=True):
             case["again"] = again.line(dirty["nodeid"], redact)
-        self.next = next_steps(clean, map(self._redactor.text, self._advice), self._config.option.update_baseline)
+        listed = bool(self._config.option.update_baseline) and not report.get("stopped_early")
+        self.next = next_steps(clean, map(self._redactor.text, self._advice), listed)
         if self.next:
             clean["next"] = self.next
         return write_all(self.folder, clean, self._traces(clean["cases"], traces))

@@ -1,7 +1,8 @@
 """Remove secrets and control characters from pytest's output in a run of suites.
 
 Failure reports quote the output of the program under test, which may contain secrets. All text of pytest goes through one
-`TerminalWriter`, so this module replaces the method `write` of that object. If pytest runs only other tests and no case of a suite, pytest's output stays as it is.
+`TerminalWriter`, so this module replaces the method `write` of that object. If pytest runs only other tests and no case of a
+suite, pytest's output stays as it is.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ class Run:
     """One run of the suite: the folder of the suites, the Codex version, the number of the run (1, or 2 for the control run), and
     the cases. `chosen` is an expression for pytest's -k. `nodes` are single cases, each a path below the suites folder, `::` and
     a name. `wait` is the number of seconds that a case waits for one frame. `jobs` is the number of cases that run at the same
-    time. In a `plain` run, each client sends the opening messages exactly as in its case. If a run is not `plain`, each client also declares the capability `experimentalApi` in its `initialize` message, so that the runs of two versions can be compared.
+    time. In a `plain` run, each client sends the opening messages exactly as in its case. If a run is not `plain`, each client
+    also declares the capability `experimentalApi` in its `initialize` message, so that the runs of two versions can be compared.
     """
 
     suites: Path

@@ -32,8 +32,8 @@ def leave_as(status: int) -> None:
 def original_environment() -> dict[bytes, bytes] | None:
     """Return the environment with which this process was started, or None if it is not available.
 
-    Python may have added LC_CTYPE to `os.environ` when it started (PEP 538). A server that is started without a tee does not get the variable LC_CTYPE
-    from Python.
+    Python may have added LC_CTYPE to `os.environ` when it started (PEP 538). A server that is started without a tee does not get
+    the variable LC_CTYPE from Python.
     """
     try:
         with open("/proc/self/environ", "rb") as file:

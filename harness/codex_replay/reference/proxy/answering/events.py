@@ -195,7 +195,10 @@ NAMES = (
 
 
 def _usage(info: Any, total: str) -> Usage | None:
-    """Return the token counts in `info[total]`, whose keys are in snake_case or camelCase; None if the server has not sent them yet."""
+    """Return the token counts in `info[total]`, whose keys are in snake_case or camelCase.
+
+    None if the server has not sent them yet.
+    """
     found = info.get(total) if isinstance(info, dict) else None
     if not isinstance(found, dict):
         return None

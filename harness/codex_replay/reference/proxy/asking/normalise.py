@@ -213,7 +213,10 @@ def _asked(
 
 
 def _content(role: str, content: Any, where: str, transcript: Transcript) -> None:
-    """Add a message to the transcript. Texts follow `[role]` on the same line, joined by line breaks. An image follows a line that contains only `[role]`."""
+    """Add a message to the transcript.
+
+    Texts follow `[role]` on the same line, joined by line breaks. An image follows a line that contains only `[role]`.
+    """
     if content is None or isinstance(content, str):
         transcript.line(f"[{role}] {content or ''}")
         return
