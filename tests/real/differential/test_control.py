@@ -32,6 +32,7 @@ FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
 ASKING = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
 ERROR = {"error": {"code": -1, "message": "x"}}
 PAUSE = 0.3  # seconds in which the real server comes to rest
+ANSWER = 2.0  # seconds that the client waits for the replies to interrupts, at most: some come only with the next turn
 LAST = 1.0  # seconds without a frame behind the last deed: late replies to interrupts come with the turn after them
 MOST = 10.0  # seconds that the client waits for rest, at most
 
@@ -147,8 +148,7 @@ def play(client: Client, case: str, work: str) -> list[Frame]:
         elif what == "ended":
             client.notification("turn/completed", threadId=thread)
         elif what == "interrupt":
-            for _ in range(more[0]):
-                client.post("turn/interrupt", {"threadId": thread, "turnId": "0"})
+            wait_for(client, [client.post("turn/interrupt", {"threadId": thread, "turnId": "0"}) for _ in range(more[0])])
         elif what == "reply":
             client.send({"id": request["id"], **more[0]})
         elif not more:
@@ -158,6 +158,16 @@ def play(client: Client, case: str, work: str) -> list[Frame]:
         time.sleep(PAUSE)
     rest(client)
     return client.timeline[begin:]
+
+
+def wait_for(client: Client, ids: list[Any]) -> None:
+    """Wait until the requests are answered, for `ANSWER` seconds at most: a busy machine needs longer than `PAUSE`."""
+    deadline = time.monotonic() + ANSWER
+    while time.monotonic() < deadline:
+        answered = {message.get("id") for message in client.messages() if message and "method" not in message}
+        if answered.issuperset(ids):
+            return
+        time.sleep(0.02)
 
 
 def rest(client: Client) -> None:

@@ -42,9 +42,10 @@ CLIENTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 PREAMBLE = """# Clients
 
-These clients run against the fake backend; only their base URL is changed. `make real` runs these clients and compares every
-cell. A cell is what a program gets from the client: a text, a value, a status, or an exception with its HTTP status. The folder
-`tests/real/sdks/clients` has the exact versions, `tests/real/sdks/drivers` the programs.
+We ran these clients against the fake backend, and changed only their base URL. `make real` runs these clients again, and
+compares the results with every cell of the tables. A cell of a table shows what a program gets from the client: a text, a
+value, a status, or an exception with its HTTP status. The folder `tests/real/sdks/clients` lists the exact versions of the
+clients. The folder `tests/real/sdks/drivers` has the programs that use them.
 
 | scenario | the backend plays |
 |---|---|
