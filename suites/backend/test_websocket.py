@@ -137,7 +137,7 @@ def test_a_ping_is_answered_in_the_middle_of_a_response(backend: Backend) -> Non
     "websocket-close", source="RFC 6455, section 5.5.1", says="a close frame is answered with a close frame of the same code"
 )
 def test_a_close_frame_is_answered(backend: Backend) -> None:
-    """The backend answers a close frame with its code."""
+    """The backend answers a close frame with a close frame that has the same code."""
     socket = backend.connect()
     completed(socket.ask(body()))
     assert socket.close() == 1000

@@ -43,7 +43,7 @@ def target(options: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
 
 
 def review(session: Session, thread: Thread, wanted: dict[str, Any]) -> tuple[str, Review | None]:
-    """Return the text that is used in place of the prompt, and the review.
+    """Return a pair: the text that is used in place of the prompt, and the `Review`.
 
     The review is None for a review against a branch without a repository, because such a review cannot begin.
     """

@@ -130,7 +130,9 @@ def apply(fault: Parameters | None, steps: Iterable[Step]) -> Iterable[Act]:
 
 
 def place_in(fault: Parameters, size: int, events: int) -> int:
-    """Return the offset at which the fault occurs in a body of `size` bytes that replaces `events` events.
+    """Return the byte offset of the fault in an answer that is not streamed.
+
+    `size` is the length of its body in bytes; `events` is the number of events that the same answer has as a stream.
 
     The offset is at least 1.
     """

@@ -221,7 +221,7 @@ class ScriptedServer(Stdio):
         return self._session.may_advance
 
     def advance(self) -> None:
-        """Let the turns continue. The main loop calls this method when there is no further message from the client."""
+        """Let the turns continue. The main loop calls this method when no message from the client is waiting."""
         self._go_on(quiet=True)
 
     def _go_on(self, *, quiet: bool) -> None:

@@ -258,13 +258,16 @@ class Session:
             thread.settle()
 
     def leave(self, thread: Thread) -> Thread:
-        """Return a second copy of a thread that is loaded a second time during a turn. The turn continues in the first copy."""
+        """Return a second copy of a thread that is loaded a second time during a turn.
+
+        The running turn continues in `thread`; new requests go to the copy.
+        """
         self._left.append(thread)
         again = self.threads[thread.id] = thread.idle_copy()
         return again
 
     def advance(self, quiet: bool = True) -> None:
-        """Let each turn continue that can continue. `quiet` is True if there is no further message from the client."""
+        """Let each turn continue that can continue. `quiet` is True if no message from the client is waiting at the moment."""
         if quiet:
             answered = [(wait.ready(), wait, ticket) for wait, ticket in self._answered]
             self._answered = [(wait, ticket) for ready, wait, ticket in answered if not ready]

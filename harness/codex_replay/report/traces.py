@@ -76,7 +76,10 @@ def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterato
 
 
 def read_traces(folder: Path) -> Iterator[Trace]:
-    """Read the traces in a folder one by one; yield nothing if the file is missing. Raises `BadReport` for a broken line."""
+    """Yield the traces in the traces file of a folder one by one, or nothing if the folder has no such file.
+
+    Raises `BadReport` for a broken line.
+    """
     path = folder / TRACES
     try:
         with open(path, "rb") as file:

@@ -76,7 +76,7 @@ def test_items_are_never_empty(proxy: Proxy, endpoint: str, content: Any) -> Non
 @pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.spec("turn-choices", "PAY-64")
 def test_choices(proxy: Proxy, n: int) -> None:
-    """Both spellings of the number of choices have the `n` of the request."""
+    """`choiceCount` and `choice_count` both have the value of the request's `n`."""
     params = proxy.chat({"n": n}).params(METHOD)
     must_be(f"{METHOD}.choiceCount", twins(params, "choiceCount", "choice_count"), n)
 

@@ -332,7 +332,7 @@ class Thread:
     def step(self, quiet: bool = True) -> None:
         """Let the turn continue until it must wait, or for a limited time.
 
-        `quiet` is True if there is no further message from the client.
+        `quiet` is True if no message from the client is waiting at the moment.
         """
         run = self._run
         until = self._happened + _SLICE

@@ -46,7 +46,10 @@ class _Command(click.Command):
 
 
 def _jobs(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Refuse a number that pytest-xdist would read as "no workers", or answer with pytest's own usage message."""
+    """Check the value of `-n` before pytest-xdist reads it.
+
+    pytest-xdist would take 0 as "no workers", and would refuse other wrong values with pytest's usage message.
+    """
     if value not in (None, "auto", "logical") and not whole_number(value):
         raise BadUse(f"-n {value}: give the number of parallel cases, 1 or more, or auto.", ctx)
     return value

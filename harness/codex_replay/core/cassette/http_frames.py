@@ -9,10 +9,10 @@
 BODY is {"body": value} if the compact JSON of the value equals the bytes of the body, otherwise EXACT. EXACT is {"text"} or
 {"base64"}; if the body is JSON, its decoded value is next to it under "view". The "data" of an event follows the same rule.
 Headers and trailers are pairs in their original order and case, in Latin-1. The keys `reason` and `version` exist only if the
-value is unusual. A compressed body is stored as EXACT with a decompressed view, and with its "encoding" if the first bytes do not
-show the encoding. If a redaction had to change a compressed body, the body is stored decompressed and marked "packed". A player
-compresses a "packed" body before it sends the body. A body that cannot be decoded cannot be redacted, so only its length in bytes
-is stored: {"omitted": length}.
+value is unusual. A compressed body is stored with its exact bytes (EXACT); its decompressed content is beside them, under "view".
+The key "encoding" names the compression if the first bytes do not show it. If a redaction had to change a compressed body, the
+body is stored decompressed and marked "packed". A player compresses a "packed" body before it sends the body. A body that cannot
+be decoded cannot be redacted, so only its length in bytes is stored: {"omitted": length}.
 
 The mark "cuts" of a frame lists the offsets in its bytes at which an HTTP chunk ended, each with its time. The mark "joined"
 means that the last chunk of the frame continues in the next frame. The mark "truncated" means that a request was cut short.

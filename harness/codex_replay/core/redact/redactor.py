@@ -81,7 +81,7 @@ class Redactor:
     def edits(self, data: bytes) -> list[tuple[int, int, bytes]]:
         """Return the edits that one pass of `redact` makes: (start, end, replacement), in order.
 
-        Callers that edit the text themselves use these edits.
+        This method is for callers that replace the text themselves.
         """
         spans = self._find(data)
         if spans:

@@ -163,7 +163,10 @@ class HttpMiss:
 
     @property
     def path(self) -> str | None:
-        """The path of the smallest difference between the two requests."""
+        """The JSON path at which the live request and the nearest recorded request differ.
+
+        If they differ at several places, the place with the shortest values.
+        """
         return _shown(self.differences[0].path) if self.differences else None
 
     def __str__(self) -> str:

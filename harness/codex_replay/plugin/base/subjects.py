@@ -75,7 +75,11 @@ class SubjectOption:
     must_hold: tuple[str, str] | None = None
 
     def parse(self, text: str, entries: Container[str] = ()) -> Choice:
-        """Return the `Choice` for the value `text`; `entries` are the names in the configuration table. Raises `BadSubject`."""
+        """Return the `Choice` for `text`, the value of the option.
+
+        `entries` are the names that the project's configuration defines, such as `mine` in `[tool.codex-replay.proxy.mine]`.
+        Raises `BadSubject`.
+        """
         if text in entries:
             return Choice("entry", value=text)
         if text in self.names:

@@ -5,7 +5,7 @@ An item (a method, an event or an enumerated value) is covered if a frame of a p
 Strategy. The schema bundle of a Codex version lists the items to cover. Each Codex version has two tables for the coverage:
 `coverage.json` and `unreachable.json`. `coverage.json` lists the paths at which frames contain enumerated values.
 `unreachable.json` lists the items that no offline run can cover, with the reasons. The function `seen` reads the frames of one
-connection and returns plain strings, which a worker process can send. The class `Coverage` adds up the strings of all passed
+connection and returns plain strings, which a worker process can send. The class `Coverage` collects these strings from all passed
 cases. Only frames of passed cases count, so each covered item was sent or answered in a valid frame. This module does not depend
 on pytest.
 """

@@ -1,9 +1,9 @@
 """A small reference proxy with OpenAI's HTTP API in front of `codex app-server`.
 
 The command `python -m codex_replay.reference.proxy` runs the proxy. The proxy exists to be tested: it must pass the suite for
-proxies, and its broken variants must fail the suite's checks. The proxy shares no module with that suite. The proxy implements
-the statements PAY and HAND of the specification (profile `as-specified`), and the behaviour of the real Codex (profile
-`works-on-0.92`). The page docs/reference-proxy.md is the manual of the proxy.
+proxies, and its broken variants must fail the suite's checks. The proxy shares no module with that suite. In the profile
+`as-specified`, the proxy follows the statements PAY-nn and HAND-nn in docs/contract. In the profile `works-on-0.92`, it does what
+works with the real Codex 0.92.0. The page docs/reference-proxy.md is the manual of the proxy.
 
     __main__  app  wire/http                receive a request, send an answer
     answering/chat  responses  wire/sse     the two forms of an answer

@@ -2,7 +2,7 @@
 
 Strategy: `lint` reads a file line by line and passes each frame to small checks. Each check stores only the facts that it needs.
 The result of a check is a `LintFinding`: an "error" (the user must not trust the file) or a "note" (harmless information). The
-caller passes further checks, such as the validation against a schema bundle.
+argument `checks` adds more checks, such as the validation against a schema bundle.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Strategy: one task reads all messages. A response completes the request that waits for it. A notification goes to the inbox of its
 thread, and is dropped if that thread has no inbox. A request of the server is answered immediately, because the turn hangs
-without an answer. Only the calls of the client's tools go to the inbox.
+without an answer. The only exception is the call of a client's tool (`item/tool/call`): this request goes to the inbox of its
+thread.
 """
 
 from __future__ import annotations
