@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.replay import causality
 
 
@@ -15,3 +16,14 @@ def test_a_method_that_is_no_text_is_in_no_row(method: object) -> None:
     made._table = {"opens_turn": {"m"}}
     assert made.does("opens_turn", method) is False
     assert made.does("opens_turn", "m") is True
+
+
+@pytest.mark.parametrize("method", [{}, [], {"a": []}])
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_frame_of_a_thread_may_have_such_a_method(method: object, asked: bool) -> None:
+    found = causality.Causality(causality.Methods(lambda: {"opens_turn": ["m"]}))
+    named = {"params": {"threadId": "t"}}
+    if asked:
+        found.client(Frame(1, 0.0, "rpc", "client", value={"id": 1, "method": "thread/read", **named}))
+    lanes = [found.server(Frame(n, 0.0, "rpc", "server", value={"method": method, **named}))[0] for n in (2, 3)]
+    assert lanes == [("thread", "t")] * 2

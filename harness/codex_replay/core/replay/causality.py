@@ -297,7 +297,7 @@ class Causality:
         waits = [UNKNOWN if opener is None else opener]
         if not turn and self._does("follows_request", value["method"]):
             waits += [n for n in (thread.replied, min(thread.open, default=None)) if n is not None]
-        waits += self._idle(thread, value["method"], turn)
+        waits += self._idle(thread, str(value["method"]), turn)  # a damaged recording may have an object there
         if turn and self._does("ends_turn", value["method"]):
             thread.end(turn)
         waits += thread.new_replies
