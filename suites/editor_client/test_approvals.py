@@ -180,9 +180,7 @@ def test_a_decision_on_the_app_server(editor_client: EditorClient, kind: str, ch
     if kind == "command":
         seen = f"The editor reported this output of the command to the user: {ended.output!r}."
         if choice == "accept":
-            more = (
-                "An app-server sends it in item/commandExecution/outputDelta, in aggregatedOutput of item/completed, or in both."
-            )
+            more = "The output is in item/commandExecution/outputDelta, in aggregatedOutput of item/completed, or in both."
             assert "marker" in ended.output, f"The accepted command printed 'marker', but not to the user. {seen} {more}"
         else:
             assert "marker" not in ended.output, f"The command was not accepted, but the user sees its output. {seen}"

@@ -109,7 +109,11 @@ def test_the_oracle_is_independent_of_the_reference_parser() -> None:
         ({"open": "a", "close": "b", "key": "c"}, "has no key 'key'"),
         ({"open": "a", "close": 1}, "close must be a text"),
         ({"open": "a", "close": "b", "content": "xml"}, "content must be json or elements, not 'xml'"),
-        ({"open": "a", "close": "b", "name": ""}, "must be the keys for the tool and its arguments"),
+        ({"open": "a", "close": "b", "name": ""}, "name is empty; it must be the key under which a call has its tool."),
+        (
+            {"open": "a", "close": "b", "arguments": ""},
+            "arguments is empty; it must be the key under which a call has its arguments.",
+        ),
     ],
 )
 def test_a_wrong_dialect_is_a_sentence(given: Any, sentence: str) -> None:

@@ -41,7 +41,7 @@ def command(session: Session, request: Any, params: dict[str, Any]) -> None:
 def git_diff(session: Session, request: Any, params: dict[str, Any]) -> None:
     """gitDiffToRemote: answer with the repository in the script.
 
-    Without a repository in the script, answer that there is none, because the fake does not run git.
+    If the script has no repository, answer that the directory has none, because the fake does not run git.
     """
     from codex_replay.core.wire.json_text import dumps
 

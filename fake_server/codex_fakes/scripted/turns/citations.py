@@ -21,7 +21,10 @@ class Citations:
         self._kept = ""  # what may be the beginning of a tag
 
     def pass_on(self, happenings: list[Happening]) -> list[Happening]:
-        """Return the events without the citations. A text that may be the beginning of a tag is kept until the next event."""
+        """Return the events without the citations.
+
+        If a text may be the beginning of a tag, keep the text until the next event.
+        """
         passed: list[Happening] = []
         for name, values in happenings:
             if name == "agent-message-delta":

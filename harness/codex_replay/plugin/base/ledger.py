@@ -41,7 +41,7 @@ class Request:
 
     @property
     def prompt(self) -> str:
-        """The text of the last message of the user in the input; "" if there is none."""
+        """The text of the user's last message in the input; "" if the input has no message of the user."""
         return last_user(self._mapping)
 
     @property

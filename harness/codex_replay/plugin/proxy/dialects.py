@@ -14,6 +14,8 @@ from typing import Any
 from codex_replay.plugin.base.subjects import BadSubject
 
 CONTENTS = ("json", "elements")
+#: What stands in a call under the keys that `name` and `arguments` give.
+_WHAT = {"name": "tool", "arguments": "arguments"}
 _KEYS = ("open", "close", "content", "name", "arguments")
 
 
@@ -82,7 +84,8 @@ def _one(row: Any, where: str, name: str) -> Dialect:
         raise BadSubject(f"{where}: content must be {' or '.join(CONTENTS)}, not {row['content']!r}.")
     found = Dialect(name, **row)
     if not found.name or (found.content == "json" and not found.arguments):
-        raise BadSubject(f"{where}: name and arguments must be the keys for the tool and its arguments; neither may be empty.")
+        empty_key = "arguments" if found.name else "name"
+        raise BadSubject(f"{where}: {empty_key} is empty; it must be the key under which a call has its {_WHAT[empty_key]}.")
     return found
 
 

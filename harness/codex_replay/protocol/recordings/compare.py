@@ -183,8 +183,8 @@ def _key(value: Any) -> bytes:
 def ruler(version: str, other: str) -> tuple[Any, str]:
     """Return the table for comparing runs of two versions, and a sentence if this table is not the table of both versions.
 
-    Both runs must be normalised with the same table: the table of the first version or, if there is none, the table of the other
-    version.
+    Normalise both runs with the same table: the table of the first version, or the table of the other version if the first has no
+    table.
     """
     if version == other:
         table, note = data_tables.choose("normalise", version)

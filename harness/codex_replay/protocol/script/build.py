@@ -158,7 +158,7 @@ class TurnBuilder:
         return self._add("audio", data=data, transcript=transcript)
 
     def queued(self) -> Self:
-        """Start the response with the status queued; this must be the first item of the turn."""
+        """Start the response with the status `queued`. This item must be the first one of the turn."""
         return self._add("queued")
 
     def item(self, item: Mapping[str, Any]) -> Self:

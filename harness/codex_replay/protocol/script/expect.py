@@ -135,7 +135,7 @@ def captured(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, st
 
 
 def last_user(body: Mapping[str, Any]) -> str:
-    """Return the text of the last message of the user; "" if there is none."""
+    """Return the text of the user's last message; "" if the request has no message of the user."""
     for item in reversed(input_items(body)):
         if item.get("role") == "user":
             return "\n".join(message_texts(item))

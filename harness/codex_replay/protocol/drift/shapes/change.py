@@ -21,9 +21,9 @@ class Change(NamedTuple):
 
     A change has the id of its rule, and the old and the new side: one form for readers, and one form for programs.
 
-    `owner` is the definition in the old schema ("" if there is none), and `local` is the path inside this definition. Equal
-    changes at several places therefore are equal objects. `what` is the changed property, value or variant. `detail` has the data
-    from which a program can decide if a value is affected (see the module `users`).
+    `owner` is the definition in the old schema ("" if the old schema has no such definition), and `local` is the path inside this
+    definition. Equal changes at several places therefore are equal objects. `what` is the changed property, value or variant.
+    `detail` has the data from which a program can decide if a value is affected (see the module `users`).
     """
 
     rule: str
