@@ -93,7 +93,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     "jobs",
     metavar="N",
     callback=_jobs,
-    help="The number of parallel cases; default: 2, or 4 for the suite of a proxy to start.",
+    help="The number of parallel cases. Default: up to 4 for the proxy suite if the run starts the proxy, otherwise 2.",
 )
 @click.option("-k", "chosen", metavar="WORDS", help="Run only the cases whose names match, like pytest's -k.")
 @click.option("--plain", is_flag=True, help="Show pytest's output instead of the live display.")
