@@ -98,7 +98,10 @@ def model_missing(asked: Asked) -> RuleFinding | None:
 
 def input_missing(asked: Asked) -> RuleFinding | None:
     """Nothing to answer."""
-    if any(asked.body.get(key) is not None for key in ("input", "prompt", "conversation", "previous_response_id")):
+    given = asked.body.get
+    if given("input") is not None or given("prompt") is not None:
+        return None
+    if given("conversation") is not None or given("previous_response_id") is not None:
         return None
     return "input", 'The parameter "input" is required: send a string or an array of items.'
 
@@ -107,7 +110,8 @@ def wrong_type(asked: Asked) -> RuleFinding | None:
     """Find a known parameter with a value of a wrong type."""
     for key, value in asked.body.items():
         types = PARAMETERS.get(key)
-        if types is None or (value is None and key not in NOT_NULL) or _is(value, types):
+        # the exact type, because true is not an integer
+        if types is None or type(value) in types or (value is None and key not in NOT_NULL):
             continue
         wanted = " or ".join(TYPE_NAMES[kind] for kind in types)
         return key, f'The parameter "{key}" must be {wanted}, not {_name(value)}.'
@@ -272,6 +276,8 @@ def _unpaired(asked: Asked, partners: Mapping[str, str]) -> tuple[int, str, str,
     """Return the first item (a call or an output) whose partner is not in `input`: the place, call id and type of the item, and
     the type of the partner. `partners` maps each type of item to the type of its partner.
     """
+    if not asked.calls:
+        return None
     ids = _call_ids(asked)
     if all(ids[kind] <= ids[partner] for kind, partner in partners.items()):
         return None
@@ -295,10 +301,6 @@ def _shown(value: object) -> str:
 
 def _reference(item: Mapping[str, object]) -> bool:
     return len(item) == 1 and "id" in item
-
-
-def _is(value: object, types: tuple[type, ...]) -> bool:
-    return type(value) in types  # exact: true is not an integer, and JSON has no subclasses
 
 
 def _name(value: object) -> str:

@@ -233,7 +233,8 @@ def earlier(session: Session, body: Mapping[str, Any]) -> Sequence[Mapping[str, 
 
 def converse(session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:
     """Add the input of a request, and the output of the reply to it, to the conversation that the request names."""
-    conversation = session.conversations.get(_named(body) or "")
+    named = _named(body)
+    conversation = None if named is None else session.conversations.get(named)
     if conversation is None or turn.fault is not None or entry.status != 200:
         return
     last = [

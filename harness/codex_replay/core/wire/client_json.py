@@ -16,7 +16,7 @@ import re
 from itertools import islice
 from typing import Any
 
-from codex_replay.core.wire.json_text import NotJson, OutOfBounds, dumps, loads
+from codex_replay.core.wire.json_text import NotJson, OutOfBounds, OutOfRange, dumps, loads, scan_finite
 
 #: How many arrays and objects may be in each other.
 MAX_DEPTH = 128
@@ -40,8 +40,13 @@ def read(data: bytes) -> Any:
     if len(data) >= _LONG and (value := _fast(data)) is not None:
         check_size(value)
         return value
-    value = loads(data)
-    check_size(value)
+    shallow = data.count(b"[") + data.count(b"{") <= MAX_DEPTH
+    try:
+        value = loads(data, scan_finite)
+    except OutOfRange:  # it counts only if no later value has the same key
+        value, shallow = loads(data), False
+    if not shallow:
+        check_size(value)
     if b"\\u" in data and _HALF_PAIR.search(data) is not None:
         try:
             dumps(value)
