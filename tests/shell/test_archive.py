@@ -12,9 +12,11 @@ import pytest
 
 from codex_replay.cli.main import main
 from codex_replay.plugin.base.naming import cassette_folder, read_only
+from codex_replay.protocol.schema.bundle import BundleError
 from codex_replay.shell import doctor
 from codex_replay.shell.cassettes.file import CassetteError, CassetteReader, cassettes_in, open_file
 from codex_replay.shell.files import archive, version_data
+from codex_replay.shell.files.bundle_files import load_file
 from codex_replay.shell.files.folder import Folder
 from hatch_build import pack
 
@@ -120,6 +122,17 @@ def test_the_schema_files_are_the_same_from_an_archive(tmp_path: Path) -> None:
     assert ("absent.json" in inside, inside.size("absent.json")) == (False, -1)
     assert archive.packed(str(tmp_path / "schema")) == str(tmp_path / "schema.wheel.zip")
     assert doctor.bundle(folder=str(tmp_path / "schema.wheel.zip")).well
+
+
+def test_an_experimental_bundle_in_an_archive_is_a_bundle(tmp_path: Path) -> None:
+    folder = version_data.schema_folder("0.169.0", experimental=True)
+    pack(Path(folder), tmp_path / "schema-experimental.wheel.zip")
+    inside, outside = load_file(tmp_path / "schema-experimental.wheel.zip", "0.169.0"), load_file(folder, "0.169.0")
+    assert inside.sha256 == outside.sha256
+    assert inside.methods("client-request") == outside.methods("client-request") != {}
+    (tmp_path / "text.wheel.zip").write_text("{}")
+    with pytest.raises(BundleError, match="cannot be read"):
+        load_file(tmp_path / "text.wheel.zip")
 
 
 def test_a_schema_file_that_the_archive_lacks_is_found(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_for_people_it_is_a_line_each_and_a_verdict(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "BROKEN plugin      pytest does not load the codex-replay plugin.\n" in done.stdout
     assert "fix: remove `-p no:codex_replay`" in done.stdout
-    assert done.stdout.splitlines()[-1] == "1 of 14 checks failed: plugin."
+    assert done.stdout.splitlines()[-1] == "1 of 15 checks failed: plugin."
     assert "\x1b" not in done.stdout
 
 
@@ -147,6 +147,16 @@ def test_a_bundle_of_which_a_byte_was_changed_or_a_file_is_gone(tmp_path: Path) 
     assert "1 are missing or changed: ClientNotification.json" in doctor.bundle(folder=str(folder)).said
     (folder / "ApplyPatchApprovalParams.json").unlink()
     assert "2 are missing or changed" in doctor.bundle(folder=str(folder)).said
+
+
+def test_an_experimental_bundle_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor.bundle("0.169.0").well
+    (tmp_path / "empty").mkdir()
+    real = version_data.schema_folder
+    monkeypatch.setattr(
+        version_data, "schema_folder", lambda v, experimental=False: str(tmp_path / "empty") if experimental else real(v)
+    )
+    assert "The primary file of bundle 0.169.0 cannot be read" in doctor.bundle("0.169.0").said
 
 
 def test_suites_or_cassettes_that_are_not_there(tmp_path: Path) -> None:

@@ -88,6 +88,15 @@ def test_a_project_of_the_users_own_gives_the_settings(installed: Installed, tmp
     assert (done.returncode, "did you mean 'report'" in done.stderr) == (4, True), done.stdout + done.stderr
 
 
+def test_the_packaged_bundles_are_those_of_the_checkout(installed: Installed, tmp_path: Path) -> None:
+    words = ["drift", "0.92.0", "0.169.0", "--json"]
+    here = run(Path(sys.executable).with_name("codex-replay"), *words, cwd=tmp_path)
+    assert json.loads(installed("codex-replay", *words, cwd=tmp_path).stdout) == json.loads(here.stdout)
+    cassette = sorted((ROOT / "harness/codex_replay/protocol/data/0.169.0/cassettes").rglob("*.ndjson"))[0]
+    good(installed("codex-replay", "cassette", "lint", cassette, cwd=tmp_path))
+    assert "schema files of 0.169.0, all hashes match" in installed("codex-replay", "doctor", cwd=tmp_path).stdout
+
+
 def test_a_gate_is_made_for_a_client_and_run(installed: Installed, tmp_path: Path) -> None:
     client = f"{installed.venv / 'bin' / 'python'} -m codex_replay.reference.lite_client"
     good(installed("codex-replay", "init", "lite", client, cwd=tmp_path))

@@ -24,12 +24,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from codex_replay.protocol.schema.bundle import BundleError
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.cassettes.file import cassettes_in
 from codex_replay.shell.codex.cache import cache_folder, damage, list_installed, this_platform
 from codex_replay.shell.codex.errors import CodexInstallError
 from codex_replay.shell.files import version_data
 from codex_replay.shell.files.archive import packed
+from codex_replay.shell.files.bundle_files import load_file
 from codex_replay.shell.files.folder import Folder
 
 Need = Literal["always", "real", "extra"]
@@ -62,7 +64,8 @@ def examine(suites: Path) -> Iterator[DoctorFinding]:
     yield _python()
     yield packages()
     yield files()
-    yield bundle()
+    for version in version_data.packaged():
+        yield bundle(version)
     yield suites_there(suites)
     yield fake_codex(Path(sys.executable).with_name("fake-codex"))
     yield on_path()
@@ -132,9 +135,9 @@ def _digest(mode: str, data: bytes) -> str:
 
 
 def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:
-    """Check that the hash of each packaged schema file is the recorded hash.
+    """Check that the hash of each packaged schema file is the recorded hash, and that the experimental bundle can be read.
 
-    `folder` is used in place of the version's folder.
+    `folder` is used in place of the version's folder of schema files.
     """
     files = Folder(folder or version_data.schema_folder(version))
     try:
@@ -154,6 +157,12 @@ def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:
     if wrong:
         message = f"of the {len(table)} schema files of {version}, {len(wrong)} are missing or changed: {', '.join(wrong[:3])}."
         return DoctorFinding("bundle", "always", False, message, INSTALL_AGAIN)
+    experimental = version_data.schema_folder(version, experimental=True)
+    try:
+        if os.path.exists(experimental):
+            load_file(experimental, version)
+    except BundleError as error:
+        return DoctorFinding("bundle", "always", False, str(error), INSTALL_AGAIN)
     return DoctorFinding("bundle", "always", True, f"{len(table)} schema files of {version}, all hashes match")
 
 

@@ -1,4 +1,4 @@
-"""Read schema bundles from a user's own files: a generated directory, or only a primary file."""
+"""Read schema bundles from files: a generated directory (in a wheel: an archive), or only a primary file."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import os
 
 from codex_replay.protocol.data_tables import PRIMARY
 from codex_replay.protocol.schema.bundle import Bundle, BundleError, alone
+from codex_replay.shell.files.archive import SUFFIX
 from codex_replay.shell.files.folder import Folder
 
 
 def load_file(path: str | os.PathLike[str], version: str | None = None) -> Bundle:
     """Return the schema bundle at `path`.
 
-    If `path` is the primary file in a generated directory, the whole directory is read. `version` defaults to the name of the
-    directory or file. Raises `BundleError` if `path` cannot be read or has no bundle.
+    `path` is a generated directory, the archive of one, or a primary file. If a primary file is in a generated directory, the
+    whole directory is read. `version` defaults to the name of the directory or file. Raises `BundleError` if `path` cannot be
+    read or has no bundle.
     """
     path = os.fspath(path)
-    root = path if os.path.isdir(path) else os.path.dirname(path) or "."
-    if os.path.isdir(path) or (os.path.basename(path) == PRIMARY and os.path.exists(os.path.join(root, "ClientRequest.json"))):
+    whole = os.path.isdir(path) or path.endswith(SUFFIX)
+    root = path if whole else os.path.dirname(path) or "."
+    if whole or (os.path.basename(path) == PRIMARY and os.path.exists(os.path.join(root, "ClientRequest.json"))):
         bundle = Bundle(version or os.path.basename(os.path.abspath(root)), Folder(root))
     else:
         try:
