@@ -439,6 +439,20 @@ def test_a_capability_that_is_not_claimed_is_told(suite: pytest.Pytester) -> Non
     assert "not verified: small does not declare the capability models" in result.stdout.str()
 
 
+def test_a_case_of_an_endpoint_that_is_not_claimed_does_not_run(suite: pytest.Pytester) -> None:
+    claim(suite, ["chat"])
+    source = """
+        import pytest
+        @pytest.mark.parametrize("endpoint", ["chat", "responses"])
+        def test_it(proxy, endpoint):
+            assert endpoint == "chat" and proxy.process().url
+        """
+    suite.makepyfile(test_it=source)
+    result = run(suite, "-rs")
+    result.assert_outcomes(passed=1, skipped=1)
+    assert "not verified: small does not declare the capability responses" in result.stdout.str()
+
+
 #: The reference without one route.
 WITHOUT = """
 import sys

@@ -30,8 +30,11 @@ def subject_of(config: pytest.Config) -> ProxySubject:
 
 
 def needs_of(item: pytest.Item) -> list[str]:
-    """Return the capabilities that a case needs, each once."""
-    return list(dict.fromkeys(each for mark in item.iter_markers("needs") for each in mark.args))
+    """Return the capabilities that a case needs, each once: those of its marks, and the endpoint if it is a parameter."""
+    marked = [each for mark in item.iter_markers("needs") for each in mark.args]
+    callspec = getattr(item, "callspec", None)
+    endpoint = [] if callspec is None else [each for name, each in callspec.params.items() if name == "endpoint"]
+    return list(dict.fromkeys([*endpoint, *marked]))
 
 
 class Fields:
