@@ -249,7 +249,7 @@ def test_with_cassettes_what_hits_ones_own_cases_is_shown_first(browser: Browser
     assert said.startswith(
         "2 of your 3 cases are affected by 1 breaking change. In all, from 0.92.0 to 0.105.0, 2 changes break clients"
     )
-    assert said.endswith("Not counted: 5 changes (--ignore, --reads).")
+    assert said.endswith("Not counted: 5 changes (--ignore, --reads, --sends).")
     assert browser.texts(".group-head .name > :first-child") == ["used"]
     browser.click(".finding details > summary")
     browser.wait("document.querySelector('.finding li')")

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from codex_replay.cli.drift import pages
 from codex_replay.cli.main import main
-from codex_replay.protocol.drift.reads import matches, read_in
+from codex_replay.protocol.drift.reads import matches, used_in
 
 ROOT = Path(__file__).resolve().parents[3]
 PRIMARY = ROOT / "harness/codex_replay/protocol/data/0.92.0/schema/codex_app_server_protocol.schemas.json"
@@ -91,7 +91,7 @@ def test_a_method_or_a_rule_can_be_ignored(mine: Path) -> None:
     assert not of(left, rule="enum-opened")
     assert left["ignored"] == len(plain["findings"]) - len(left["findings"]) > 1
     said = run("0.92.0", mine, "--ignore", "item/started").stdout.splitlines()[0]
-    assert said.endswith(" Not counted: 1 change (--ignore, --reads).")
+    assert said.endswith(" Not counted: 1 change (--ignore, --reads, --sends).")
 
 
 def test_a_name_that_is_nowhere_is_refused(mine: Path) -> None:
@@ -108,6 +108,22 @@ def test_what_a_client_reads_can_be_listed(mine: Path, tmp_path: Path) -> None:
     assert len(of(left, rule="method-gone", sends="client")) == 8  # what the client sends stays
     (tmp_path / "reads.txt").write_text("# nothing\n")
     assert "the file names no method" in run("0.92.0", mine, "--reads", tmp_path / "reads.txt").stderr
+
+
+def test_what_a_client_sends_can_be_listed(mine: Path, tmp_path: Path) -> None:
+    (tmp_path / "sends.txt").write_text("turn/start\n")
+    whole = json.loads(run("0.92.0", mine, "--json").stdout)
+    left = json.loads(run("0.92.0", mine, "--json", "--sends", tmp_path / "sends.txt").stdout)
+    assert len(of(whole, rule="method-gone", sends="client")) == 8
+    assert not of(left, rule="method-gone", sends="client")
+    assert of(left, rule="method-gone", sends="server")  # what the client reads stays
+    recorded = ROOT / "cassettes/app_server/test_v1"
+    assert of(json.loads(run("0.92.0", mine, "--json", "--sends", recorded).stdout), rule="method-gone", sends="client")
+    (tmp_path / "sends.txt").write_text("turn/strat\n")
+    assert (
+        f"--sends {tmp_path / 'sends.txt'}: turn/strat matches no"
+        in run("0.92.0", mine, "--sends", tmp_path / "sends.txt").stderr
+    )
 
 
 def test_a_mistyped_method_is_reported(mine: Path, tmp_path: Path) -> None:
@@ -151,7 +167,7 @@ def test_recordings_show_what_a_client_reads(mine: Path, tmp_path: Path) -> None
     left = json.loads(run("0.92.0", mine, "--json", "--cassettes", one, "--reads", one, "--ignore", "enum-opened").stdout)
     assert of(left, method="item/started")
     assert plain["counts"]["breaking"] > left["counts"]["breaking"]
-    assert "codex/event/task_started" not in read_in(messages(one))
+    assert "codex/event/task_started" not in used_in(messages(one))
 
 
 def messages(path: Path) -> list[tuple[str, Any]]:
@@ -162,8 +178,8 @@ def messages(path: Path) -> list[tuple[str, Any]]:
 def test_a_client_that_asked_for_events_reads_them() -> None:
     sent = ("client", {"id": 1, "method": "addConversationListener", "params": {}})
     event = ("server", {"method": "codex/event/task_started", "params": {}})
-    assert read_in([sent, event]) == {"addConversationListener", "codex/event/task_started"}
-    assert read_in([event, ("client", {"id": 2, "method": "turn/start"}), ("server", {"id": 2, "result": {}})]) == {"turn/start"}
+    assert used_in([sent, event]) == {"addConversationListener", "codex/event/task_started"}
+    assert used_in([event, ("client", {"id": 2, "method": "turn/start"}), ("server", {"id": 2, "result": {}})]) == {"turn/start"}
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,12 @@ _OTHER_SEAM = "a schema bundle does not describe the Responses backend. `drift -
     help="Count only changes in messages that your client reads. Give cassettes of your client, or a file with one method, "
     "and optional fields, per line.",
 )
+@click.option(
+    "--sends",
+    metavar="FILE|CASSETTES",
+    type=Place(exists=True),
+    help="Count only changes in messages that your client sends. Give the same kind of file or cassettes as for --reads.",
+)
 @click.option("--behaviour", is_flag=True, help="Run the cases of the suite on both real Codex binaries, and compare the frames.")
 @click.option("-k", "chosen", metavar="EXPRESSION", help="With --behaviour: run only the cases that match, like pytest's -k.")
 @sentences
@@ -79,6 +85,7 @@ def command(
     everything: bool,
     ignore: tuple[str, ...],
     reads: str | None,
+    sends: str | None,
     behaviour: bool,
     chosen: str | None,
 ) -> None:
@@ -94,9 +101,9 @@ def command(
         if experimental is not None or experimental_from is not None:
             named = "--experimental" if experimental is not None else "--experimental-from"
             raise Unable(f"{named} names a bundle, but --behaviour does not compare bundles: remove one of the two options.")
-        if everything or ignore or reads is not None:
+        if everything or ignore or reads is not None or sends is not None:
             raise Unable(
-                "--all, --ignore and --reads are only for the comparison of schemas. Remove these options, or remove --behaviour."
+                "--all, --ignore, --reads and --sends are only for the comparison of schemas. Remove them, or remove --behaviour."
             )
         module = importlib.import_module("codex_replay.cli.drift.behaviour")
         more = {"markdown": markdown, "html": html, "cassettes": cassettes}
@@ -104,7 +111,7 @@ def command(
     if chosen is not None:
         raise Unable("-k selects cases, but only --behaviour runs cases. Add --behaviour, or remove -k.")
     from codex_replay.protocol.drift.compare import compare
-    from codex_replay.protocol.drift.reads import BadPattern, only_read, without_ignored
+    from codex_replay.protocol.drift.reads import BadPattern, only_used, without_ignored
     from codex_replay.protocol.drift.report import as_json as data
     from codex_replay.protocol.drift.report import encode
 
@@ -121,10 +128,11 @@ def command(
         drift = compare(old, new, experimental_bundle)
         found = len(drift.findings)
         drift = without_ignored(drift, ignore)
-        if reads is not None:
-            wanted = _read(reads)
-            _warn_of_unknown(reads, wanted, [old, new, *filter(None, experimental_bundles)])
-            drift = only_read(drift, wanted)
+        for option, path, sender in (("--reads", reads, "server"), ("--sends", sends, "client")):
+            if path is not None:
+                wanted = _used_methods(option, path)
+                _warn_of_unknown(option, path, wanted, [old, new, *filter(None, experimental_bundles)])
+                drift = only_used(drift, sender, wanted)
     except BadPattern as error:
         raise Unable(str(error)) from None
     except BundleError as error:
@@ -132,7 +140,7 @@ def command(
     except RecursionError:
         raise Unable(f"The schemas of {from_} or {to} are nested too deeply to be compared.") from None
     report = data(drift) if cassettes is None else data(drift, _used(drift, cassettes), cassettes)
-    if ignore or reads is not None:
+    if ignore or reads is not None or sends is not None:
         report["ignored"] = found - len(drift.findings)
     write(markdown, pages.markdown, report)
     write(html, html_page, report)
@@ -179,13 +187,13 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
 
 def _is_list(path: str) -> bool:
-    """Return True if `--reads` names a list of methods, False if it names cassettes."""
+    """Return True if `--reads` or `--sends` names a list of methods, False if it names cassettes."""
     return os.path.isfile(path) and not path.endswith(".ndjson")
 
 
-def _read(path: str) -> list[str]:
-    """Return the methods and fields that a client reads: the lines of a file, or the methods in its recordings."""
-    from codex_replay.protocol.drift.reads import read_in
+def _used_methods(option: str, path: str) -> list[str]:
+    """Return the methods and fields that a client reads or sends: the lines of a file, or the methods in its recordings."""
+    from codex_replay.protocol.drift.reads import used_in
     from codex_replay.shell.cassettes.file import CassetteReader
 
     if _is_list(path):
@@ -193,23 +201,23 @@ def _read(path: str) -> list[str]:
             with open(path, encoding="utf-8") as file:
                 names = [name for line in file if (name := line.partition("#")[0].strip())]
         except UnicodeDecodeError:
-            raise Unable(f"--reads {path}: the file is not UTF-8; give a text file with one method per line.") from None
+            raise Unable(f"{option} {path}: the file is not UTF-8; give a text file with one method per line.") from None
         if not names:
-            raise Unable(f"--reads {path}: the file names no method; write one per line, such as turn/completed or item/*.")
+            raise Unable(f"{option} {path}: the file names no method; write one per line, such as turn/completed or item/*.")
         return names
     found: set[str] = set()
     for name in _cassettes(path):
         with contextlib.closing(CassetteReader(os.path.join(path, name) if name else path)) as cassette:
-            found |= read_in((frame.sender, frame.value) for frame in cassette if frame.seam == "rpc" and frame.whole)
+            found |= used_in((frame.sender, frame.value) for frame in cassette if frame.seam == "rpc" and frame.whole)
     if not found:
         raise Unable(
-            f"--reads {path}: its cassettes have no messages of an app-server, so they do not show which messages a client reads."
+            f"{option} {path}: its cassettes have no messages of an app-server, so they do not show which messages a client uses."
         )
     return sorted(found)
 
 
-def _warn_of_unknown(path: str, wanted: list[str], bundles: list[Bundle]) -> None:
-    """Report on stderr each line of `--reads FILE` that matches no method.
+def _warn_of_unknown(option: str, path: str, wanted: list[str], bundles: list[Bundle]) -> None:
+    """Report on stderr each line of `--reads FILE` or `--sends FILE` that matches no method.
 
     A line that matches no method is not an error, because one list may serve several versions.
     """
@@ -219,12 +227,12 @@ def _warn_of_unknown(path: str, wanted: list[str], bundles: list[Bundle]) -> Non
         return
     for name, near in near_misses(wanted, methods_of(bundles)):
         aside(
-            f"--reads {path}: {name} matches no method of the compared bundles, so it has no effect."
+            f"{option} {path}: {name} matches no method of the compared bundles, so it has no effect."
             + (f" Did you mean {near}?" if near else "")
         )
     for field in misspelt(wanted, bundles):
         aside(
-            f"--reads {path}: {field} is not the path of a field of the compared bundles, so it has no effect. "
+            f"{option} {path}: {field} is not the path of a field of the compared bundles, so it has no effect. "
             "The path of a field begins with $.params or $.result."
         )
 

@@ -204,8 +204,12 @@ def _affected(hit: int, cases: int, lower: bool = False) -> str:
 
 
 def _ignored(report: Report) -> str:
-    """Return a sentence with the number of changes that the options --ignore and --reads have left out."""
-    return f" Not counted: {_some(report['ignored'], 'change', 'changes')} (--ignore, --reads)." if report.get("ignored") else ""
+    """Return a sentence with the number of changes that the options --ignore, --reads and --sends have left out."""
+    return (
+        f" Not counted: {_some(report['ignored'], 'change', 'changes')} (--ignore, --reads, --sends)."
+        if report.get("ignored")
+        else ""
+    )
 
 
 def _noticed(report: Report, cls: str) -> str:

@@ -1,4 +1,4 @@
-"""Remove changes from a drift: changes that the user names, and changes in parts that a client does not read."""
+"""Remove changes from a drift: changes that the user names, and changes in parts that a client does not send or read."""
 
 from __future__ import annotations
 
@@ -44,15 +44,16 @@ def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
     )
 
 
-def only_read(drift: Drift, read: Sequence[str]) -> Drift:
-    """Return the drift without changes in messages of the server that the client does not read.
+def only_used(drift: Drift, sender: str, used: Sequence[str]) -> Drift:
+    """Return the drift without changes in messages of `sender` ("client" or "server") that the client does not use.
 
-    All changes in messages of the client stay in the drift.
+    The client uses its own messages by sending them, and those of the server by reading them. All changes in messages of the
+    other side stay in the drift.
 
-    A line of `read` is a method, or a method and paths of the fields that the client reads ("thread/start $.result.thread.id").
+    A line of `used` is a method, or a method and paths of the fields that the client uses ("thread/start $.result.thread.id").
     A change matches a path if it concerns the field, a part of the field, or an object that contains the field.
     """
-    lines = [(method, [_steps(path) for path in paths]) for method, *paths in map(str.split, read)]
+    lines = [(method, [_steps(path) for path in paths]) for method, *paths in map(str.split, used)]
 
     def wanted(place: Place) -> bool:
         at = _steps(place.shown)
@@ -61,7 +62,7 @@ def only_read(drift: Drift, read: Sequence[str]) -> Drift:
             for method, paths in lines
         )
 
-    return _keep(drift, lambda finding: finding.rule.sender == "client" or any(map(wanted, finding.places)))
+    return _keep(drift, lambda finding: finding.rule.sender != sender or any(map(wanted, finding.places)))
 
 
 def _steps(path: str) -> list[str]:
@@ -74,13 +75,13 @@ def _on_one_line(one: Sequence[str], other: Sequence[str]) -> bool:
     return all(a == b or "*" in (a, b) for a, b in zip(one, other, strict=False))
 
 
-def misspelt(read: Iterable[str], bundles: Iterable[Bundle]) -> list[str]:
-    """Return each invalid path of `read`: it does not begin with $.params or $.result, or has a field that no bundle has."""
+def misspelt(used: Iterable[str], bundles: Iterable[Bundle]) -> list[str]:
+    """Return each invalid path of `used`: it does not begin with $.params or $.result, or has a field that no bundle has."""
     names: set[str] = set()
     for bundle in bundles:
         _collect(bundle.primary, names)
     found = []
-    for line in read:
+    for line in used:
         for path in line.split()[1:]:
             first, *rest = [*_steps(path), ""]
             known = all(step in names or step in ("", "*", "[*]") for step in rest[1:])
@@ -108,17 +109,17 @@ def methods_of(bundles: Iterable[Bundle]) -> set[str]:
     return found
 
 
-def near_misses(read: Iterable[str], methods: set[str]) -> list[tuple[str, str]]:
+def near_misses(used: Iterable[str], methods: set[str]) -> list[tuple[str, str]]:
     """Return the patterns that match no method, each with the most similar method or an empty text."""
-    missing = [name for name in (line.split()[0] for line in read) if not any(matches(method, [name]) for method in methods)]
+    missing = [name for name in (line.split()[0] for line in used) if not any(matches(method, [name]) for method in methods)]
     return [(name, next(iter(difflib.get_close_matches(name, sorted(methods), 1)), "")) for name in missing]
 
 
-def read_in(messages: Iterable[tuple[str, Any]]) -> set[str]:
-    """Return the methods whose messages the client of a recording reads; the frames are given as (sender, message).
+def used_in(messages: Iterable[tuple[str, Any]]) -> set[str]:
+    """Return the methods that the client of a recording uses; the frames are given as (sender, message).
 
-    The client reads the replies to its requests, and all messages of the server. Events of v1 count only if the client requested
-    them.
+    The client sends its requests and reads the replies; it reads all messages of the server and replies to the requests among
+    them. Events of v1 count only if the client requested them.
     """
     sent: set[str] = set()
     got: set[str] = set()
