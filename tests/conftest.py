@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,8 +28,20 @@ os.environ["CODEX_REPLAY_DATA"] = str(HERE / "data" / "no-added-versions")
 LONG = ("mutants", "plugin", "project", "strength")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let each worker begin in another folder: in a new checkout it compiles a share of the modules, and loads the others'."""
+    report = yield
+    worker = getattr(collector.config, "workerinput", None)
+    if worker is not None and isinstance(collector, pytest.Directory):
+        first = len(report.result) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        report.result = [*report.result[first:], *report.result[:first]]
+    return report
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the tests of the long folders before all others, in each of the equal parts that xdist gives to its workers."""
+    items.sort(key=lambda item: str(item.path))  # every worker must list the same, wherever it began
     folders = [HERE / name for name in LONG]
     assert all(folder.is_dir() for folder in folders), "a folder of LONG has another name"
     within = tuple(f"{folder}{os.sep}" for folder in folders)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Container, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,8 @@ def graph(modules: Mapping[str, str], known: Container[str] | None = None) -> di
     return {name: {found for found in _imported(source, known) if found in known} - {name} for name, source in modules.items()}
 
 
-def runtime_imports(source: str) -> set[str]:
+@cache
+def runtime_imports(source: str) -> frozenset[str]:
     """Return all that a module imports, wherever the import stands; `if TYPE_CHECKING` blocks load nothing and are left out."""
     tree = ast.parse(source)
     skipped = {
@@ -45,7 +47,7 @@ def runtime_imports(source: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return found
+    return frozenset(found)
 
 
 def _imported(source: str, known: Container[str]) -> set[str]:

@@ -186,3 +186,18 @@ def test_our_programs_are_those_of_this_installation(tmp_path: Path) -> None:
     done = subprocess.run(argv, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("it is we\n", "", 0)
     assert json.loads((tmp_path / "wire").read_text().splitlines()[0])["run"] == 0
+
+
+#: Each of these takes longer to load than all of the command line: `run` loads pytest in a process of its own.
+SLOW_FOR_COMMANDS = {"pytest", "_pytest", "deepdiff", "jsonschema", "asyncio"}
+
+
+@pytest.mark.parametrize("more", ["", "asyncio"], ids=["as they are", "broken by asyncio"])
+def test_no_command_loads_a_slow_package_before_it_starts(more: str) -> None:
+    code = (
+        f"import {more or 'sys'}, sys; from codex_replay.cli.main import VERBS, main; [main.get_command(None, v) for v in VERBS]"
+    )
+    done = subprocess.run([sys.executable, "-c", f"{code}; print(*sys.modules)"], capture_output=True, text=True, check=True)
+    found = set(done.stdout.split())
+    assert "codex_replay.cli.run.command" in found
+    assert sorted(found & SLOW_FOR_COMMANDS) == more.split()

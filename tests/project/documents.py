@@ -188,10 +188,10 @@ def sandbox(folder: Path, empty: bool, script: str = "") -> Path:
     return place
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path, snapshots: bool = False) -> dict[str, str]:
     """Return the environment of the commands: the venv's programs first, a home of their own, the cache of real binaries."""
     from codex_replay.shell.codex.cache import cache_folder
-    from tests.support.suite_run import QUICK  # not there for `make docs`, which runs this file as a program
+    from tests.support.suite_run import ONE_WORKER  # not there for `make docs`, which runs this file as a program
 
     programs = folder / "bin"
     programs.mkdir()
@@ -203,7 +203,7 @@ def environment(folder: Path) -> dict[str, str]:
         "CODEX_REPLAY_CACHE": str(cache_folder()),
         "LANG": "C.UTF-8",
         "TERM": "dumb",
-        "PYTEST_ADDOPTS": f"{QUICK} -p no:asyncio",
+        "PYTEST_ADDOPTS": ONE_WORKER.replace("-p no:syrupy", "") if snapshots else ONE_WORKER,
     }
 
 
@@ -227,7 +227,7 @@ def run(document: Document, folder: Path, *how: str, linger: int = LINGER) -> li
     script.append(f'for _ in {{1..{linger}}}; do [ -z "$(jobs -pr)" ] && break; sleep 0.1; done')
     script.append(f"printf '{MARK}left %s\\n' \"$(jobs -pr | wc -w)\"")
     text = "\n".join(script)
-    printed, ended = _bash(text, sandbox(folder, document.empty_folder, text), environment(folder))
+    printed, ended = _bash(text, sandbox(folder, document.empty_folder, text), environment(folder, "snapshot" in document.text))
     return _compare(document, steps, printed, ended)
 
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from codex_replay.cli.main import VERBS, main
-from codex_replay.plugin.base.options import FLAGS, KEYS
+from codex_replay.plugin.base.option_table import FLAGS, KEYS
 from tests.project.documents import ROOT, Block, Command, Document, fits, foreign, run
 
 PATHS = [

@@ -20,11 +20,14 @@ def wrong_origins(origin: dict[str, str], seams: set[str]) -> list[str]:
     return sorted(name for name, kind in expected.items() if origin.get(name) != kind)
 
 
-@pytest.mark.parametrize("path", CASSETTES, ids=lambda path: str(path.relative_to(ROOT / "cassettes")))
-def test_a_cassette_claims_no_recording_of_the_service(path: Path) -> None:
-    with CassetteReader(path) as reader:
-        seams = {frame.seam for frame in reader}
-    assert wrong_origins(dict(reader.header.origin), seams) == []
+def test_no_cassette_claims_a_recording_of_the_service() -> None:
+    found = {}
+    for path in CASSETTES:
+        with CassetteReader(path) as reader:
+            seams = {frame.seam for frame in reader}
+        found[path.relative_to(ROOT / "cassettes").as_posix()] = wrong_origins(dict(reader.header.origin), seams)
+    assert len(found) > 300
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
 def test_a_wrong_claim_is_found() -> None:

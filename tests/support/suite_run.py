@@ -26,6 +26,8 @@ PYTEST = [
 QUICK = "-p no:hypothesispytest"
 #: The suites use none of these either, which together take as long to load as pytest.
 LEAN = f"{QUICK} -p no:syrupy -p no:asyncio"
+#: Each further worker collects the whole suite, which takes longer than the few cases that such a run chooses.
+ONE_WORKER = f"{LEAN} --maxprocesses 1"
 
 
 def run_suite(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

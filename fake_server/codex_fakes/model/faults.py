@@ -10,8 +10,7 @@ client.
 from __future__ import annotations
 
 from codex_replay.core.value import Value
-from codex_replay.protocol.responses.items import FAILURES
-from codex_replay.protocol.responses.steps import Raw, Send, Step, Wait, event_bytes
+from codex_replay.protocol.responses.steps import FAILURES, Raw, Send, Step, Wait, event_bytes
 from codex_replay.protocol.script.hints import near
 
 TYPE_CHECKING = False

@@ -7,8 +7,7 @@ functions in this module are pure.
 from __future__ import annotations
 
 from codex_fakes.model.faults import STREAM_FAULTS, Act, Cut, Idle, Reset, place_in
-from codex_replay.protocol.responses.items import FAILURES
-from codex_replay.protocol.responses.steps import Gate, Raw, Send, Step, Wait
+from codex_replay.protocol.responses.steps import FAILURES, Gate, Raw, Send, Step, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

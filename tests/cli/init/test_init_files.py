@@ -18,7 +18,7 @@ from codex_replay.cli.init.found import Found
 from codex_replay.cli.init.workflow import PLACEHOLDER, repository, requirement, workflow
 from codex_replay.cli.io.console import Unable
 from codex_replay.plugin.base.configuration import Configuration, read
-from codex_replay.plugin.base.options import KEYS
+from codex_replay.plugin.base.option_table import KEYS
 
 TABLE = '[tool.codex-replay.proxy.mine]\ncommand = "node server.js"\n'
 

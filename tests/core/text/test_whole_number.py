@@ -16,8 +16,8 @@ from codex_fakes.backend.server import read_options
 from codex_fakes.scripted.race import Race
 from codex_fakes.scripted.state.plain_toml import plain
 from codex_fakes.stdio.faults import FAULTS, fault_of
-from codex_replay.core.replay.causality import _is_number
 from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.wire.jsonrpc import is_number
 from codex_replay.protocol.versions import is_version
 
 LONG = "1" * 5000
@@ -57,7 +57,7 @@ def test_the_backend_refuses_what_is_no_number(option: str, text: str) -> None:
 
 def test_other_readers() -> None:
     assert not is_version(f"0.{LONG}.0")
-    assert [_is_number(each) for each in ("7", LONG, "²", "")] == [True, False, False, False]
+    assert [is_number(each) for each in ("7", LONG, "²", "")] == [True, False, False, False]
     assert plain(f"a = {LONG}") is None
     for read in (lambda: Race(LONG, "0.92.0"), lambda: fault_of(f"{NAME}:{LONG}")):
         with pytest.raises(ValueError, match="must be a whole number"):

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from codex_replay.plugin.base.options import PROFILES
+from codex_replay.plugin.base.option_table import PROFILES
 from tests.support.processes import left_over
 
 pytest_plugins = ["pytester"]

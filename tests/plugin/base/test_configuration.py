@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codex_replay.plugin.base.configuration import BadConfiguration, Configuration, find_root, read
-from codex_replay.plugin.base.options import KEYS
+from codex_replay.plugin.base.option_table import KEYS
 from codex_replay.plugin.base.subjects import BadSubject
 from codex_replay.plugin.proxy.subject import CAPABILITIES, CLIENTS, parse_proxy
 

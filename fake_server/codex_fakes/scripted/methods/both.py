@@ -6,7 +6,7 @@ from time import gmtime, strftime, strptime
 
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
-from codex_fakes.scripted.state.thread import beginning
+from codex_fakes.scripted.state.settings import beginning
 from codex_fakes.scripted.turns.request import given, is_prompt
 from codex_fakes.scripted.turns.turn import Turn
 from codex_replay.protocol.turn.frames import fill

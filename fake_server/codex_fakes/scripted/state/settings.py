@@ -332,3 +332,18 @@ def rfc3339(moment: float, milliseconds: bool = False) -> str:
     """Return a time in UTC in the form of the v1 API."""
     text = strftime("%Y-%m-%dT%H:%M:%S", gmtime(moment))
     return f"{text}.{int(moment * 1000) % 1000:03d}Z" if milliseconds else f"{text}Z"
+
+
+def beginning(settings: Settings) -> list[dict[str, Any]]:
+    """Return the first items of a request to the model, without the texts that only the real binary contains."""
+    place = f"<environment_context>\n  <cwd>{settings.cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>"
+    report = (("developer", settings.developer_instructions), ("developer", settings.mode_text()), ("user", place))
+    shown = [{"type": "message", "role": r, "content": [{"type": "input_text", "text": text}]} for r, text in report if text]
+    return [unsent(settings, opens=True), *shown]
+
+
+def unsent(settings: Settings, opens: bool = False) -> dict[str, Any]:
+    """Return an item in place of texts that only the real binary contains: the permissions and, if the item `opens` a thread, the
+    user's instructions. Estimates of tokens use the size of these texts.
+    """
+    return {"type": "unsent", "opens": opens, "cwd": settings.cwd, "policy": settings.policy, "sandbox": settings.sandbox}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from time import time
 
 from codex_fakes.scripted.state.ids import uuid4, uuid7
+from codex_fakes.scripted.state.settings import beginning, unsent
 from codex_fakes.scripted.state.waits import Pause, Quiet
 from codex_replay.core.wire.json_text import dumps, loads
 from codex_replay.protocol.turn.frames import NOTHING, frames
@@ -25,36 +26,15 @@ if TYPE_CHECKING:
 _KEPT = 10_000  # events kept without a listener
 #: The events that v1 sends again after a resume: the kind, and its events.
 _KEPT_SAYINGS = {
-    "user-message": "user_message",
-    "agent-message-completed": "agent_message",
-    "reasoning-completed": "agent_reasoning",
-    "usage": "token_count",
-    "turn-aborted": "turn_aborted",
-    "thread-rolled-back": "thread_rolled_back",
-    "context-compacted": "context_compacted",
-    "review-entered": "entered_review_mode",
-    "review-exited": "exited_review_mode",
-    "review-said": "agent_message",
-    "agent-message-plain": "agent_message",
-    "user-message-again": "user_message",
+    "user-message": "user_message", "agent-message-completed": "agent_message",
+    "reasoning-completed": "agent_reasoning", "usage": "token_count",
+    "turn-aborted": "turn_aborted", "thread-rolled-back": "thread_rolled_back",
+    "context-compacted": "context_compacted", "review-entered": "entered_review_mode",
+    "review-exited": "exited_review_mode", "review-said": "agent_message",
+    "agent-message-plain": "agent_message", "user-message-again": "user_message",
     "reasoning-completed-again": "agent_reasoning",
-}
+}  # fmt: skip
 _SLICE = 200  # events between two checks of the client
-
-
-def beginning(settings: Settings) -> list[dict[str, Any]]:
-    """Return the first items of a request to the model, without the texts that only the real binary contains."""
-    place = f"<environment_context>\n  <cwd>{settings.cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>"
-    report = (("developer", settings.developer_instructions), ("developer", settings.mode_text()), ("user", place))
-    shown = [{"type": "message", "role": r, "content": [{"type": "input_text", "text": text}]} for r, text in report if text]
-    return [unsent(settings, opens=True), *shown]
-
-
-def unsent(settings: Settings, opens: bool = False) -> dict[str, Any]:
-    """Return an item in place of texts that only the real binary contains: the permissions and, if the item `opens` a thread, the
-    user's instructions. Estimates of tokens use the size of these texts.
-    """
-    return {"type": "unsent", "opens": opens, "cwd": settings.cwd, "policy": settings.policy, "sandbox": settings.sandbox}
 
 
 class Thread:

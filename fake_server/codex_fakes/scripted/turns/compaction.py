@@ -5,7 +5,7 @@ only the token counts, `context_compacted` and a warning. The order and the text
 
 from __future__ import annotations
 
-from codex_fakes.scripted.state.thread import beginning
+from codex_fakes.scripted.state.settings import beginning
 from codex_fakes.scripted.state.waits import Gate, Pause, Sleep
 from codex_fakes.scripted.turns.estimate import context_tokens, used_tokens
 from codex_fakes.scripted.turns.input import joined_text

@@ -10,7 +10,7 @@ from __future__ import annotations
 from time import time
 
 from codex_fakes.scripted.state.ids import uuid4, uuid7
-from codex_fakes.scripted.state.thread import beginning
+from codex_fakes.scripted.state.settings import beginning
 from codex_fakes.scripted.state.waits import Pause
 from codex_fakes.scripted.turns.input import user_history, user_values
 from codex_fakes.scripted.turns.request import message

@@ -148,7 +148,7 @@ def _report_folder(folder: Path, role: str, name: str) -> Path:
 
 
 def _configuration(folder: Path) -> Configuration:
-    from codex_replay.plugin.base.options import KEYS
+    from codex_replay.plugin.base.option_table import KEYS
 
     try:
         return read(find_root(folder), KEYS)

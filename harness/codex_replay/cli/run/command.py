@@ -20,7 +20,7 @@ from codex_replay.cli.run.display import run_live
 from codex_replay.cli.run.parts import default_jobs, parts
 from codex_replay.core.text.whole_number import whole_number
 from codex_replay.plugin.base.configuration import BadConfiguration, find_root, read
-from codex_replay.plugin.base.options import KEYS
+from codex_replay.plugin.base.option_table import KEYS
 from codex_replay.plugin.base.places import PACKAGED, SUITES_PLUGIN, installed_suites
 from codex_replay.plugin.base.progress import LAST_WORDS, VARIABLE
 

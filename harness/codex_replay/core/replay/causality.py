@@ -70,7 +70,7 @@ first answer.
 from __future__ import annotations
 
 from codex_replay.core.cassette.frames import Frame
-from codex_replay.core.wire.jsonrpc import kind
+from codex_replay.core.wire.jsonrpc import is_number, kind, object_in, reason_of, request_key, thread_of, turn_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,8 +82,6 @@ if TYPE_CHECKING:
 NO_LANE: Lane = ("", None)
 # Waits for the request that opened the thread, which is not known yet (its response comes later): ask `opener` again.
 UNKNOWN = 0
-# What a client calls the processes, watches and searches that it starts.
-_NAMES = ("processId", "processHandle", "watchId", "sessionId", "subscriptionId")
 
 
 class _Thread:
@@ -186,7 +184,7 @@ class Causality:
             self._requests.setdefault(request_key(value["id"]), []).append((frame.n, value))
             self._last_request = frame.n
             self._open += 1
-            if (named := _named_in(value.get("params"))) is not None:
+            if (named := object_in(value.get("params"))) is not None:
                 self._named.setdefault(named, []).append(frame.n)
             self._submission(frame.n, value)
         elif sort in ("response", "error"):
@@ -254,7 +252,7 @@ class Causality:
             elif not asked.running:
                 asked.answered = n
         self._learn_from_result(n, request, value.get("result"))
-        named = self._named.get(_named_in(params) or ("", ""), [n])
+        named = self._named.get(object_in(params) or ("", ""), [n])
         return ("response", n), ((n, named[-1]) if named[0] == n != named[-1] else (n,))
 
     def _learn_from_result(self, n: int, request: dict[str, Any], result: Any) -> None:
@@ -279,7 +277,7 @@ class Causality:
 
         The server numbers all submissions (overrides, too), and the turn id is the number of the current submission.
         """
-        if _is_number(turn) and (n, True) in thread.submissions:
+        if is_number(turn) and (n, True) in thread.submissions:
             at, place = thread.submissions.index((n, True)), int(turn)
             if at < place < at + 8:
                 thread.submissions[at:at] = [(n, False)] * (place - at)
@@ -292,7 +290,7 @@ class Causality:
         if name is None:
             return self._of_no_thread(value["method"], params)
         thread = self._threads.setdefault(name, _Thread(self._opener_by_server()))
-        turn = _turn_of(value["method"], params)
+        turn = turn_of(value["method"], params)
         opener = self._opener_of_turn(thread, turn)
         waits = [UNKNOWN if opener is None else opener]
         if not turn and self._does("follows_request", value["method"]):
@@ -303,7 +301,7 @@ class Causality:
         waits += thread.new_replies
         thread.new_replies = []
         interrupted = self._does("interrupted_by_request", value["method"])
-        if interrupted and self._does("replaced_by_turn", _reason_of(params)):
+        if interrupted and self._does("replaced_by_turn", reason_of(params)):
             waits += [n for n, opens in thread.submissions if opens][-1:]
         elif interrupted and thread.interrupts:
             waits.append(thread.interrupts.pop(0))
@@ -338,7 +336,7 @@ class Causality:
         return [n for n in (answered, min(thread.open, default=None)) if n is not None]
 
     def _of_no_thread(self, method: str, params: Any) -> tuple[Lane, tuple[int, ...]]:
-        named = _named_in(params)
+        named = object_in(params)
         follows = [self._last_request] if self._last_request is not None and self._does("follows_request", method) else []
         if named is not None and named in self._named:
             return ("named", named), (self._named[named][-1], *follows)
@@ -354,7 +352,7 @@ class Causality:
         if turn in thread.turns:
             return thread.turns[turn]
         opener = thread.opener
-        place = int(turn) if _is_number(turn) else -1
+        place = int(turn) if is_number(turn) else -1
         if 0 <= place < len(thread.submissions) and thread.submissions[place][1]:
             opener = thread.submissions[place][0]
             # Requests before it whose turn never showed were merged into an earlier one (steered).
@@ -366,55 +364,3 @@ class Causality:
         if opener is not None:
             thread.begin(turn, opener)
         return opener
-
-
-def _named_in(params: Any) -> tuple[str, str] | None:
-    """Return the kind and the name of an object that the client created and that the params mention."""
-    if type(params) is dict:
-        for key in _NAMES:
-            if type(params.get(key)) is str:
-                return key, params[key]
-    return None
-
-
-def request_key(request_id: Any) -> Any:
-    """Return a dictionary key that keeps 1, 1.0, true and "1" apart."""
-    return (type(request_id), request_id) if type(request_id) in (int, str, float, bool) else repr(request_id)
-
-
-def thread_of(params: Any) -> str | None:
-    """Return the id of the thread (or v1 conversation) that the params or the result of a message contain."""
-    if type(params) is not dict:
-        return None
-    for key in ("threadId", "conversationId", "reviewThreadId"):
-        if type(params.get(key)) is str:
-            name: str = params[key]
-            return name
-    thread = params.get("thread")
-    if type(thread) is dict and type(thread.get("id")) is str:
-        inner: str = thread["id"]
-        return inner
-    return None
-
-
-def _reason_of(params: Any) -> str | None:
-    msg = params.get("msg") if type(params) is dict else None
-    reason = msg.get("reason") if type(msg) is dict else None
-    return reason if type(reason) is str else None
-
-
-def _turn_of(method: Any, params: Any) -> str | None:
-    turn = params.get("turnId")
-    if turn is None and type(params.get("turn")) is dict:
-        turn = params["turn"].get("id")
-    if turn is None and type(method) is str and method.startswith("codex/event/"):
-        turn = params.get("id")
-    return turn if type(turn) is str else None
-
-
-def _is_number(turn: str) -> bool:
-    """Return True if a turn id is the number of a submission.
-
-    This function does not import `whole_number`, because the import would delay the first answer.
-    """
-    return turn.isascii() and turn.isdecimal() and len(turn) < 20

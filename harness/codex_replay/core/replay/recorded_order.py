@@ -5,8 +5,8 @@ fake-codex loads this module only for a recording of such a version."""
 from __future__ import annotations
 
 from codex_replay.core.cassette.frames import Frame
-from codex_replay.core.replay.causality import NO_LANE, request_key
-from codex_replay.core.wire.jsonrpc import kind
+from codex_replay.core.replay.causality import NO_LANE
+from codex_replay.core.wire.jsonrpc import kind, request_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

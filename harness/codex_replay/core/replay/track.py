@@ -11,10 +11,10 @@ fake-codex loads this module at start-up.
 from __future__ import annotations
 
 from codex_replay.core.cassette.frames import Frame
-from codex_replay.core.replay.causality import NO_LANE, UNKNOWN, Causality, thread_of
+from codex_replay.core.replay.causality import NO_LANE, UNKNOWN, Causality
 from codex_replay.core.replay.match import Matcher, splice_id
 from codex_replay.core.wire.json_text import dumps
-from codex_replay.core.wire.jsonrpc import is_reply, kind
+from codex_replay.core.wire.jsonrpc import is_reply, kind, thread_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Determine the kind of a JSON-RPC message of either direction by its keys.
+"""Read from a JSON-RPC message of either direction its kind, and the ids of its request, thread and turn.
 
 Frames of the real app-server have no `jsonrpc` key and clients may leave it out (REAL-35, REAL-37), so this key is ignored."""
 
@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Kind = Literal["request", "notification", "response", "error", "other"]
+
+# What a client calls the processes, watches and searches that it starts.
+_NAMES = ("processId", "processHandle", "watchId", "sessionId", "subscriptionId")
 
 
 def kind(value: Any) -> Kind:
@@ -46,3 +49,57 @@ def label(value: Any) -> str:
     if sort == "error":
         return f"error for request {value['id']}"
     return "no message"
+
+
+def object_in(params: Any) -> tuple[str, str] | None:
+    """Return the kind and the name of an object that the client created and that the params mention."""
+    if type(params) is dict:
+        for key in _NAMES:
+            if type(params.get(key)) is str:
+                return key, params[key]
+    return None
+
+
+def request_key(request_id: Any) -> Any:
+    """Return a dictionary key that keeps 1, 1.0, true and "1" apart."""
+    return (type(request_id), request_id) if type(request_id) in (int, str, float, bool) else repr(request_id)
+
+
+def thread_of(params: Any) -> str | None:
+    """Return the id of the thread (or v1 conversation) that the params or the result of a message contain."""
+    if type(params) is not dict:
+        return None
+    for key in ("threadId", "conversationId", "reviewThreadId"):
+        if type(params.get(key)) is str:
+            name: str = params[key]
+            return name
+    thread = params.get("thread")
+    if type(thread) is dict and type(thread.get("id")) is str:
+        inner: str = thread["id"]
+        return inner
+    return None
+
+
+def reason_of(params: Any) -> str | None:
+    """Return the reason of a v1 event, which tells why a turn was aborted."""
+    msg = params.get("msg") if type(params) is dict else None
+    reason = msg.get("reason") if type(msg) is dict else None
+    return reason if type(reason) is str else None
+
+
+def turn_of(method: Any, params: Any) -> str | None:
+    """Return the id of the turn that the params of a message contain."""
+    turn = params.get("turnId")
+    if turn is None and type(params.get("turn")) is dict:
+        turn = params["turn"].get("id")
+    if turn is None and type(method) is str and method.startswith("codex/event/"):
+        turn = params.get("id")
+    return turn if type(turn) is str else None
+
+
+def is_number(turn: str) -> bool:
+    """Return True if a turn id is the number of a submission.
+
+    This function does not import `whole_number`, because the import would delay the first answer.
+    """
+    return turn.isascii() and turn.isdecimal() and len(turn) < 20

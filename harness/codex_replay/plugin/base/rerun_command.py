@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codex_replay.core.text.substitute import substitute
-from codex_replay.plugin.base.options import KEYS
+from codex_replay.plugin.base.option_table import KEYS
 from codex_replay.plugin.base.places import PACKAGED, SUITES_PLUGIN, installed_suites, place_of
 
 if TYPE_CHECKING:

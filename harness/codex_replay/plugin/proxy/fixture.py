@@ -30,7 +30,7 @@ from codex_replay.plugin.proxy.fields import fields, unknown_members
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
 from codex_replay.plugin.proxy.no_end import Watch, no_end
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
-from codex_replay.plugin.proxy.script import marker_of, profile_of, script_of, with_latency
+from codex_replay.plugin.proxy.script import marker_of, profile_of, script_of, silence, with_latency
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
 from codex_replay.plugin.proxy.timeline import proxy_frames, report_on
 from codex_replay.plugin.proxy.violations import Kind, violations
@@ -291,9 +291,7 @@ class Proxy:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the option `--proxy` before pytest collects cases."""
-    config.addinivalue_line(
-        "markers", "model(*items, turns=None): the reply of the model to this case's marker (docs/scripts.md)"
-    )
+    config.addinivalue_line("markers", "model(*items, turns=None): the model's reply to this case's marker (docs/scripts.md)")
     config.addinivalue_line("markers", "proxy_profile(*names): the case runs in these profiles only")
     config.addinivalue_line("markers", "needs(*names): the case is for proxies with these capabilities and dialects of calls")
     subject_of(config)
@@ -377,16 +375,6 @@ def proxy_patience(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPat
     """The time limit of one answer; the limit becomes shorter if the proxy hangs in several cases."""
     shared = shared_file(pytestconfig, tmp_path_factory, "proxy-waits")
     return Patience(settings_of(pytestconfig).wait, alone=is_alone(), shared=shared)
-
-
-def silence(node: pytest.Item) -> float:
-    """Return for how many seconds the model of a case is silent before its first word.
-
-    The time limit of an answer is longer by the time in which the model is silent.
-    """
-    marker = node.get_closest_marker("model")
-    turns = marker.kwargs.get("turns", ()) if marker is not None else ()
-    return sum(float(turn.get("first_delay_ms", 0)) for turn in turns if isinstance(turn, dict)) / 1000
 
 
 @pytest.fixture

@@ -62,3 +62,13 @@ def with_latency(script: Any, ms: float) -> dict[str, Any]:
     """
     whole = script if isinstance(script, dict) else {"turns": script}
     return {**whole, "defaults": {"first_delay_ms": ms, **whole.get("defaults", {})}}
+
+
+def silence(node: pytest.Item) -> float:
+    """Return for how many seconds the model of a case is silent before its first word.
+
+    The time limit of an answer is longer by the time in which the model is silent.
+    """
+    marker = node.get_closest_marker("model")
+    turns = marker.kwargs.get("turns", ()) if marker is not None else ()
+    return sum(float(turn.get("first_delay_ms", 0)) for turn in turns if isinstance(turn, dict)) / 1000

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from deepdiff import DeepDiff
-
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.normalise.deltas import Event, events
 from codex_replay.core.normalise.normaliser import Normaliser, is_headers
@@ -267,6 +265,8 @@ def _inside(one: NormalEvent, other: NormalEvent) -> Iterator[Difference]:
     named, common = _by_name(*values), COMMON
     if named != values and named[0] != named[1]:  # otherwise only the order differs, which only their places show
         values, common = named, 0.0  # each differing header is reported
+    from deepdiff import DeepDiff  # loading it takes as long as comparing most recordings
+
     found = DeepDiff(*values, view="tree", ignore_type_in_groups=[], verbose_level=2, threshold_to_diff_deeper=common)
     inner = [level for levels in found.values() for level in levels]
     for level in inner:

@@ -9,7 +9,7 @@ label and the place of an item, so that two runs of one script send the same byt
 from __future__ import annotations
 
 from codex_replay.core.wire.json_text import compact
-from codex_replay.protocol.responses.steps import Gate, Raw, Send, Wait
+from codex_replay.protocol.responses.steps import FAILURES, Gate, Raw, Send, Wait
 from codex_replay.protocol.script.keys import FINAL_KINDS, OUTPUT_KINDS
 
 TYPE_CHECKING = False
@@ -376,15 +376,6 @@ def _error(reply: _Reply, item: Mapping[str, Any]) -> Send:
 def _event(reply: _Reply, item: Mapping[str, Any]) -> Send:
     return reply.event(item["event"])
 
-
-#: Messages for the codes that the faults REAL-99 to REAL-109 name; authored, for no spec gives their words.
-FAILURES = {
-    "server_error": "The server had an error while processing your request.",
-    "rate_limit_exceeded": "Rate limit reached. Please try again in 0.05s.",
-    "context_length_exceeded": "Your input exceeds the context window of this model.",
-    "insufficient_quota": "You exceeded your current quota, please check your plan and billing details.",
-    "invalid_prompt": "The prompt was not accepted.",
-}
 
 #: Items whose types know no such status.
 _NEVER_INCOMPLETE = ("image_generation_call", "apply_patch_call")

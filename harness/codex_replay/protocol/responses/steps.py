@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+#: Messages for the codes that the faults REAL-99 to REAL-109 name; authored, for no spec gives their words.
+FAILURES = {
+    "server_error": "The server had an error while processing your request.",
+    "rate_limit_exceeded": "Rate limit reached. Please try again in 0.05s.",
+    "context_length_exceeded": "Your input exceeds the context window of this model.",
+    "insufficient_quota": "You exceeded your current quota, please check your plan and billing details.",
+    "invalid_prompt": "The prompt was not accepted.",
+}
+
 
 class Send(Value):
     """Send one event; the name of the event is the value of its `type`."""
