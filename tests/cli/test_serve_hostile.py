@@ -145,3 +145,13 @@ def test_a_script_in_yaml_that_grows_without_end_is_refused(tmp_path: Path) -> N
     done = subprocess.run([*COMMAND, "--script", str(deep)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "nested deeper" in done.stderr
+
+
+def test_a_signal_ends_it_although_nobody_reads_its_output() -> None:
+    with serving() as (process, ready):
+        for _ in range(8):
+            send(ready["url"], "/v1/responses", json.dumps({"input": "x" * 40_000}).encode())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert b"nobody reads stdout" in process.stderr.read()

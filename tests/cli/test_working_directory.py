@@ -48,3 +48,16 @@ def test_a_command_is_the_same_in_any_folder(project: Path, command: list[str], 
     )
     assert "shadowed" not in done.stdout + done.stderr
     assert done.returncode == status, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [["run", "proxy"], ["init", "ci"], ["record", "--out", "x", "--", "true"], ["cassette", "diff", "a", "b"]]
+)
+def test_a_working_directory_that_was_deleted_is_a_sentence(tmp_path: Path, command: list[str]) -> None:
+    words = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"'
+    done = subprocess.run(
+        ["sh", "-c", words, str(BIN / "codex-replay"), *command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -37,6 +38,14 @@ VERBS: dict[str, tuple[str, str, str]] = {
 }
 
 
+def _has_working_directory() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported at first use, so that `codex-replay record` starts immediately."""
 
@@ -67,6 +76,11 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             click.echo(SENTENCE, err=True)
             raise SystemExit(STATUS) from None
+        except FileNotFoundError:
+            if _has_working_directory():
+                raise
+            click.echo("codex-replay: the working directory no longer exists; change to another directory.", err=True)
+            raise SystemExit(2) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the verb.

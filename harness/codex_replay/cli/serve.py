@@ -26,6 +26,8 @@ from codex_replay.shell.process.wakeful import answer_signals_at_once
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: How long after a signal stdout may block, in seconds.
+READ_WITHIN = 5
 #: How long one question for news waits, in seconds; a signal interrupts it.
 PATIENCE = 30.0
 #: How long a failed question is followed by none, in seconds.
@@ -171,6 +173,8 @@ def command(
         raise Unable(str(error)) from None
     except KeyboardInterrupt:
         pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _session(process: BackendProcess, path: Path | None, script: object) -> BackendSession:
@@ -188,7 +192,8 @@ def _session(process: BackendProcess, path: Path | None, script: object) -> Back
 class _Stop:
     """A signal handler: SIGINT or SIGTERM ends the command, but only between two printed lines.
 
-    A second signal ends the command even during a line, because printing the line may block.
+    A second signal ends the command even during a line, because printing the line may block. If stdout still blocks `READ_WITHIN`
+    seconds after the first signal, the remaining lines are dropped.
     """
 
     def __init__(self) -> None:
@@ -200,14 +205,23 @@ class _Stop:
         SIGINT stays ignored if it was ignored before, as in a background job of a shell.
         """
         signal.signal(signal.SIGTERM, self)
+        signal.signal(signal.SIGALRM, self._drop)
         if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
             signal.signal(signal.SIGINT, self)
 
     def __call__(self, number: int, frame: object) -> None:
         """Raise `KeyboardInterrupt` now, or, while a line is being printed, after this line."""
+        signal.setitimer(signal.ITIMER_REAL, READ_WITHIN)
         if not self._prints or self._came:
             raise KeyboardInterrupt
         self._came = True
+
+    @staticmethod
+    def _drop(number: int, frame: object) -> None:
+        """Let stdout lead nowhere, so that a blocked line ends."""
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+        aside(f"serve ends, but nobody reads stdout: the lines of the last {READ_WITHIN} seconds are not printed.")
 
     @contextlib.contextmanager
     def printing(self) -> Iterator[None]:

@@ -45,6 +45,7 @@ KEYS = {
     "databricks": "da" + "pi" + made(32, HEX), "docker": "dckr_" + "pat_" + made(27), "docker-org": "dckr_" + "oat_" + made(27),
     "pypi": "pypi-" + "AgEIcHlwaS5vcmc" + made(60), "linear": "lin_" + "api_" + made(40), "xai": "xai-" + made(80),
     "groq": "gsk_" + made(52), "perplexity": "pplx-" + made(48), "age": "AGE-SECRET-" + "KEY-1" + made(58, UPPER),
+    "cursor": "crsr_" + made(64, HEX), "elastic": "essu_" + made(80), "azure-devops": made(76) + "AZDO" + made(4), "bedrock-short": "bedrock-api-key-" + made(90),
     "doppler": "dp.pt." + made(43), "doppler-service": "dp.st.prd." + made(43), "atlassian": "ATA" + "TT3" + made(180),
     "bitbucket": "AT" + "BB" + made(32), "telegram": "123456789:AA" + made(33), "discord": "M" + made(23) + ".G" + made(5) + "." + made(38),
     "twilio": "SK" + made(32, HEX), "mailgun": "key-" + made(32, HEX), "mailchimp": made(32, HEX) + "-us12",

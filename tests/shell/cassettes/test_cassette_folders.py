@@ -129,3 +129,15 @@ def test_the_suite_over_cassettes_takes_the_cassette(folder: Path) -> None:
     )
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout
+
+
+def test_pipes_and_devices_in_a_folder_are_skipped_and_reported(tmp_path: Path) -> None:
+    shutil.copy(HANDSHAKE, tmp_path / "a.ndjson")
+    os.mkfifo(tmp_path / "b.ndjson")  # without a writer: a program that opened the pipe would wait
+    os.mkfifo(tmp_path / "stories.ndjson")
+    (tmp_path / "zero.ndjson").symlink_to("/dev/zero")
+    (tmp_path / "broken.ndjson").symlink_to("nowhere")  # the reader complains of it
+    found, notes = cassettes_in(str(tmp_path))
+    assert found == [str(tmp_path / "a.ndjson"), str(tmp_path / "broken.ndjson")]
+    names = ("b.ndjson", "stories.ndjson", "zero.ndjson")
+    assert notes == [f"{tmp_path / name}: skipped; it is a pipe or a device and not a file." for name in names]

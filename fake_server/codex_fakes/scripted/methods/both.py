@@ -245,6 +245,17 @@ def page(
     return shown, named(shown[-1]) if more else None
 
 
+def place(cursor: str | None, total: int, things: str) -> int:
+    """Return the place in a list that a cursor names. The real server reads it as a whole number of 64 bits, also after a `+`."""
+    digits = "0" if cursor is None else cursor.removeprefix("+")
+    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits.lstrip("0")) <= 20 else 1 << 64
+    if number >= 1 << 64:
+        raise Refused(f"invalid cursor: {cursor}")
+    if number > total:
+        raise Refused(f"cursor {number} exceeds total {things} {total}")
+    return number
+
+
 def is_stamp(cursor: str) -> bool:
     """Return True if a cursor has the form of `stamp`. The thread that it names need not exist any more."""
     time, _, thread = cursor.partition("|")

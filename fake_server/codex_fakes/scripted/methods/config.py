@@ -36,6 +36,8 @@ _TOOLS: dict[str, Any] = {"web_search": None, "view_image": None}
 _WRITABLE: dict[str, Any] = {
     "writable_roots": [], "network_access": False, "exclude_tmpdir_env_var": False, "exclude_slash_tmp": False,
 }  # fmt: skip
+_READ_DEPTH = 80  # tables in each other: the real server writes more, but then cannot read its file
+_MOST_NAMES = 100  # of a key path; the real server writes 2,000, and crashes at 50,000
 _SYSTEM = "/etc/codex/config.toml"
 
 
@@ -123,6 +125,8 @@ def _write(session: Session, request: Any, params: dict[str, Any], edits: list[d
         raise _refused("configValidationError", f"Invalid configuration: {wrong.text}")
     session.file.corrected()
     session.write_config(config)
+    if _depth(config) > _READ_DEPTH:
+        session.file.too_deep(file)
     over = next((found for edit in edits if (found := _overridden(session, edit["keyPath"])) is not None), None)
     status = "ok" if over is None else "okOverridden"
     session.answer(request, {"status": status, "version": version(config), "filePath": file, "overriddenMetadata": over})
@@ -145,11 +149,14 @@ def _refused(code: str, message: str) -> Refused:
 
 def _edit(config: dict[str, Any], path: str, value: Any, strategy: str) -> None:
     """Set one key of the configuration, merge a value into it, or (if the value is null) delete it."""
-    if not path:
+    if all(sign.isspace() and sign not in "\x1c\x1d\x1e\x1f" for sign in path):
         raise _refused("configValidationError", "keyPath must not be empty")
     *tables, last = path.split(".")
-    if value is not None and _has_null(value):
-        raise _refused("configValidationError", "invalid value: invalid type: null, expected any valid TOML value")
+    if len(tables) >= _MOST_NAMES:
+        text = f"fake-codex keeps no setting under more than {_MOST_NAMES} names, and keyPath has {len(tables) + 1}"
+        raise _refused("configValidationError", text)
+    if value is not None and (wrong := _wrong_in_toml(value)) is not None:
+        raise _refused("configValidationError", f"invalid value: {wrong}")
     parent: Any = config
     for name in tables:
         parent = parent.get(name) if isinstance(parent, dict) else None
@@ -166,10 +173,21 @@ def _edit(config: dict[str, Any], path: str, value: Any, strategy: str) -> None:
     put(config, path, value)
 
 
-def _has_null(value: Any) -> bool:
+def _wrong_in_toml(value: Any) -> str | None:
+    """Return why TOML cannot hold a value, or None if it can."""
     if isinstance(value, dict | list):
-        return any(map(_has_null, value.values() if isinstance(value, dict) else value))
-    return value is None
+        return next(filter(None, map(_wrong_in_toml, value.values() if isinstance(value, dict) else value)), None)
+    if value is None:
+        return "invalid type: null, expected any valid TOML value"
+    return "u64 value was too large" if isinstance(value, int) and value >= 1 << 63 else None
+
+
+def _depth(value: Any) -> int:
+    """Return the number of tables in each other, the outermost one not counted."""
+    depth, tables = -1, [value]
+    while tables:
+        depth, tables = depth + 1, [inner for table in tables for inner in table.values() if isinstance(inner, dict)]
+    return depth
 
 
 def saved(session: Session, request: Any, params: dict[str, Any]) -> None:

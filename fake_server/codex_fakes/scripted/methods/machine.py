@@ -8,6 +8,7 @@ repository.
 
 from __future__ import annotations
 
+from codex_fakes.scripted.methods.both import place
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import Settings, sandbox_v2
 from codex_replay.protocol.turn.frames import fill
@@ -74,16 +75,7 @@ def mcp_status(session: Session, request: Any, params: dict[str, Any]) -> None:
     _reload(session)
     names = sorted(session.config.get("mcp_servers") or {})
     cursor, limit = params.get("cursor"), params.get("limit")
-    start = 0
-    if cursor is not None:
-        from codex_replay.core.text.whole_number import whole_number
-
-        number = whole_number(cursor)
-        if number is None:
-            raise Refused(f"invalid cursor: {cursor}")
-        if number > len(names):
-            raise Refused(f"cursor {number} exceeds total MCP servers {len(names)}")
-        start = number
+    start = place(cursor, len(names), "MCP servers")
     end = min(start + max(limit, 1), len(names)) if limit is not None else len(names)
     offers: dict[str, Any] = {"tools": {}, "resources": [], "resourceTemplates": [], "authStatus": "unsupported"}
     data = [{"name": name, **offers} for name in names[start:end]]

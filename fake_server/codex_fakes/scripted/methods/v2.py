@@ -18,6 +18,7 @@ from codex_fakes.scripted.methods.both import (
     loaded,
     notices,
     page,
+    place,
     remember,
     settings_again,
     stored,
@@ -150,9 +151,10 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Remove the last turns from the list of turns and from the model's input. Estimate the number of remaining tokens."""
-    thread, count = session.thread(params["threadId"]), params["numTurns"]
+    count = params["numTurns"]
     if type(count) is not int or count < 1:
         raise Refused("numTurns must be >= 1")
+    thread = session.thread(params["threadId"])
     number = thread.submit()
     if thread.turn is not None:
         message = "Cannot rollback while a turn is in progress."
@@ -189,16 +191,7 @@ def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
     """List the built-in models of 0.92. The cursor is the number of models before the page."""
     data = session.answers["results"]["model/list"]["result"]["data"]
     cursor, limit = params.get("cursor"), params.get("limit")
-    start = 0
-    if cursor is not None:
-        from codex_replay.core.text.whole_number import whole_number
-
-        number = whole_number(cursor)
-        if number is None:
-            raise Refused(f"invalid cursor: {cursor}")
-        start = number
-    if start > len(data):
-        raise Refused(f"cursor {start} exceeds total models {len(data)}")
+    start = place(cursor, len(data), "models")
     end = min(start + max(limit, 1), len(data)) if isinstance(limit, int) else len(data)
     session.answer(request, {"data": data[start:end], "nextCursor": str(end) if end < len(data) else None})
 

@@ -67,6 +67,13 @@ class ConfigFile:
         self.refusal = message if place is None else f"{path}:{place[0]}:{place[1]}: {message}"
         self.warning = warning(self.refusal, path, place)
 
+    def too_deep(self, path: str) -> None:
+        """Refuse the file, because its tables are deeper than the real server reads."""
+        self.edit_error = "recursion limit\n"
+        self.refusal = f"{path}:1:1: recursion limit"
+        self.read_error = f"failed to read configuration layers: {self.refusal}"
+        self.load_error = f"failed to load configuration: {self.refusal}"
+
     def corrected(self) -> None:
         """Forget the errors of the file, because the client has written a valid configuration."""
         self.refusal = self.read_error = self.load_error = None

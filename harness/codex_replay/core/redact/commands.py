@@ -62,11 +62,30 @@ def find_jwks(data: bytes, low: bytes) -> Iterator[Span]:
         at = low.find(b"kty", max(at + 3, end))  # an object is looked through once
 
 
+_COOKIE_VALUE = re.compile(rb"\\{0,63}\"value\\{0,63}\"\s{0,8}:\s{0,8}\\{0,63}\"([^\s\"\\]{16,})")
+
+
+def find_cookie_objects(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the value of each cookie that is a JSON object (with `httpOnly`), as browsers and HAR files store it."""
+    at = low.find(b"httponly")
+    while at >= 0:
+        start, end = data.rfind(b"{", max(0, at - 4096), at), data.find(b"}", at, at + 4096)
+        found = _COOKIE_VALUE.search(data, start, end) if start >= 0 and end >= 0 else None
+        if found is not None and not is_placeholder(found[1]):
+            yield Span(*found.span(1), "cookie")
+        at = low.find(b"httponly", at + 8)
+
+
+_BLANK = rb"(?:\s|\\{1,64}[nrt]){0,32}+"
 _SECRET_ELEMENT = rb"(?:(?:client|app|access|refresh|auth|api|shared)[_-]?)?(?:token|secret|api_?key)"
 _ELEMENT = re.compile(
     rb"(?i)<(?:[\w-]{1,32}:)?(?:(?:password|passwd|passphrase)(?: [^<>]{0,128})?>|"
     + _SECRET_ELEMENT
-    + rb"(?: [^<>]{0,128})?>(?=[^\s<>]{0,256}[0-9]))(?![-$<{(])([^\s\"'\\<>]{1,256}+)</"
+    + rb"(?: [^<>]{0,128})?>(?=[^\s<>]{0,256}[0-9]))"
+    + _BLANK
+    + rb"(?![-$<{(])([^\s\"'\\<>]{1,256}+)"
+    + _BLANK
+    + rb"</"
 )
 
 
@@ -112,6 +131,7 @@ COMMANDS: tuple[Finder, ...] = (
     ),
     Finder("</", find_elements),
     Finder("kty", find_jwks),
+    Finder("httponly", find_cookie_objects),
     *(Finder(sign, partial(find_fallbacks, sign.encode())) for sign in ("||", "??")),
     *(Finder(sign, partial(find_dsns, sign.encode())) for sign in ("@tcp(", "@unix(")),
 )

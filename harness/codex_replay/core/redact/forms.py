@@ -15,8 +15,9 @@ PARTS: dict[str, str] = {
     "dquote": r"\\{0,63}\"",
     "blanks": r"[ \t]{1,8}",
     "eol": r"(?:\r?\n|\\{1,64}r\\{1,64}n|\\{1,64}n)",
-    # the next line, also of a difference that pytest shows
-    "line": r"{eol}[ \t]{0,24}(?:E[ ]{3,12})?(?:[-+][ ])?[ \t]{0,24}",
+    # the next line, also of a difference that pytest shows, of a comment, and with its number (cat -n, grep -n)
+    "number": r"(?:[\w./-]{1,128}[:-])?[0-9]{1,6}(?:[:|\t-]|\\{1,64}t)",
+    "line": r"{eol}[ \t]{0,24}(?:E[ ]{3,12})?(?:[-+#>]|//)?(?:{number})?[ \t]{0,24}",
     # from one argument to the next: blanks, or a comma in a list
     "next": r"(?:{blanks}+|{quote},[ \t]{0,4}+){quoted}",
     "either": "(?:=|{next})",
@@ -28,6 +29,7 @@ PARTS: dict[str, str] = {
     "flags": "(?:{next}-[A-OQ-Za-z]{1,4}){0,4}",
     "alone": r"(?<![\w-])",
     "option": "{alone}-",
+    "user_option": r"(?:-u{quoted}(?=\w)|(?:-u|--user|--proxy-user|-U)(?:={quoted}|{next}))",
     "password_option": "--(?:http-|ftp-|proxy-)?password",
     "argument": r"[^\s\"'\\]{1,128}",
     # values: any; with a digit or a sign, after what is often something else; long. What follows a quote that ends a string
@@ -66,7 +68,7 @@ PARTS: dict[str, str] = {
 
 FORMS: tuple[tuple[str, str, str], ...] = (
     # --- Commands: what follows an option, or a word of the command ---
-    ("password", "curl", r"{within}{alone}(?:-u|--user|--proxy-user|-U)(?:={quoted}|{next})[^\s\"':\\]{0,128}:{value}"),
+    ("password", "curl", r"{within}{alone}{user_option}[^\s\"':\\]{0,128}:{value}"),
     ("password", "wget", r"{within}{alone}{password_option}{either}{value}"),
     ("password", "sshpass", "{next}-p(?:{next})?{value}"),
     ("password", "mysql", r"(?:dump|admin|import|show)?\b{within}{option}p{value}"),
@@ -83,7 +85,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
         r"|(?<=\", \"login)){options}{option}p{either}{like}",
     ),
     ("password", "--service-principal", "{options}{option}p{either}{like}"),
-    ("password", "mongo", r"(?:sh|dump|restore|export|import)\b{options}{option}p{either}{like}"),
+    ("password", "mongo", r"(?:sh|dump|restore|export|import)?\b{options}{option}p{either}{like}"),
     ("password", "sqlcmd", "{options}{option}P(?:{next})?{like}"),
     ("password", "zip", "{flags}{next}-P{next}{like}"),
     ("password", "7z", r"[ar]?{next}[adelrtux]\b{options}{option}p{like}"),
@@ -192,6 +194,8 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "identified by ", "{string}"),
     ("password", "auth=(|auth = (|basicauth(", "{login_strings}"),
     ("password", "set_password(", r"{quote}(?!\)){value}"),
+    ("password", ".password(|.passphrase(|.secret(|.token(|.api_key(|.apikey(", "{quote}{mixed}(?={sign}{6}){value}"),
+    ("password", "pragma key|pragma rekey", r"[ ]?=[ ]?{string}"),  # SQLCipher
     ("password", "type=", r"{quote}password{quote}[^<>]{0,256}?[ \t]value={quote}{value}"),
     ("password", "variable ", r"{quote}{name}{quote}[ ]?\{[^{}]{0,256}?default[ ]{1,16}=[ ]?{string}"),  # Terraform
     ("token", "csrf-token", "{quote}{blanks}content={quote}(?P<secret>[A-Za-z0-9+/=_-]{16,}+)"),
@@ -254,10 +258,15 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "mot de passe", "[ ]{0,2}:[ ]{0,2}{like}"),
     ("password", "contrase", r"(?:\xc3\xb1|\\{1,64}u00f1)a[ ]{0,2}:[ ]{0,2}{like}"),
     ("password", "*:*:*:", r"[A-Za-z_][\w.-]{0,63}:{like}"),  # pgpass
+    ("password", "password</t", r"[dh]>(?:{line}|[ ]{0,8})<td[^<>]{0,64}>{like}"),
+    ("token", "token</t|secret</t|key</t", r"[dh]>(?:{line}|[ ]{0,8})<td[^<>]{0,64}>(?={sign}{8}){mixed}{like}"),
+    ("api-key", "unseal key ", r"[0-9]{1,2}:[ ](?P<secret>[A-Za-z0-9+/]{40,}+={0,2})"),  # Vault
+    ("password", "password ", r"(?:(?<=\spassword[ ])|(?<=\\npassword[ ])){mixed}(?={sign}{6}){value}(?={eol}|\Z)"),  # a line
     ("password", "password  ", r"[ \t]{0,30}{quoted}{like}"),  # a line of a configuration
     ("password", "password is |passphrase is ", r"\\{0,63}[\"'`]?{mixed}(?=[^\s]{8}){value}"),
+    ("token", "token ", r"\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{32,}+)"),
     ("token", "token is ", r"\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{20,}+)"),
-    ("api-key", "api key ", r"(?:is[ ])?\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{20,}+)"),
+    ("api-key", "api key", r"(?:\*\*)?[ ]?(?:is[ ]|[:=][ ]?)?(?:\*\*[ ])?\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{20,}+)"),
     ("password", "dockerconfigjson", "{assigned}(?P<secret>[A-Za-z0-9+/]{40,}+={0,2})"),
     ("token", "token-", "[a-z0-9]{5}:(?P<secret>[a-z0-9]{54})(?![a-z0-9])"),  # Rancher
     ("token", "routing_key", "{assigned}(?P<secret>[0-9a-f]{32})(?![0-9a-f])"),  # PagerDuty

@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from codex_replay.core.redact.forms import PARTS
 from codex_replay.core.redact.placeholders import is_placeholder
 from codex_replay.core.redact.rules import (
+    is_description,
     is_like_password,
     is_same_name,
     is_short_name,
@@ -27,19 +29,30 @@ _SPACE = r"(?:[ \t\r\n]|\\{1,64}[nrt]){0,16}+"
 _QUOTE = r"\\{0,63}[\"']"
 #: The type of a variable: `password: str = "X"`, `var password string = "X"`.
 _TYPE = rf"(?:(?::[ ]?[a-z&*?(][\w.:&*<>\[\]?'\\| ]{{0,40}}?|\*?string|\[\]byte)[ ](?==[ ]?[^=\s]{{0,40}}{_QUOTE}))?"
+#: The end of a name in bold or in backticks, before or after the separator: `**Password:** X`.
+_MARK = r"(?:[*_]{2}|`)?"
+#: The first line of a block of YAML, such as `password: >-`, up to the block's text.
+_LINE = PARTS["line"].replace("{eol}", PARTS["eol"]).replace("{number}", PARTS["number"])
+_BLOCK = rf"(?:(?P<block>[|>][0-9+-]{{0,2}})(?:[ ]{{1,8}}#[^\r\n\"\\]{{0,80}})?(?:{_LINE}){{1,3}})?"
+#: Three quotes of a string, of which the last begins the value.
+_TRIPLE = rf"(?:(?P<triple>{_QUOTE})(?P=triple)(?=(?P=triple)))?"
+#: The value of a parameter of Azure: `{"adminPassword": {"value": "X"}}`.
+_IN_OBJECT = rf"\{{{_SPACE}{_QUOTE}value{_QUOTE}{_SPACE}:{_SPACE}"
 #: A string's prefix in code, or the calls that make a value of a string: `Some(String::from("X"))`, `SecretStr("X")`.
 _BEFORE_VALUE = (
-    rf"(?:[bfru@]{{1,2}}(?={_QUOTE})|(?:some\(|string::from\(){{1,2}}"
+    rf"(?:[bfru@]{{1,2}}(?={_QUOTE})|!![a-z]{{1,16}}[ ]|<code>|(?:some\(|string::from\(){{1,2}}"
     r"|(?P<call>(?:new )?[a-z_]{0,24}(?:secret|credential|password|key)[a-z]{0,16}(?:::(?:new|from))?\())?"
 )
 _AFTER_WORD = (
     r"[a-z0-9_-]{0,48}+(?:"
     # a name in quotes: only a string or a list of strings under it can be secret, counts of tokens are not
-    + rf"(?P<quote>{_QUOTE})(?:\](?=[ ]?=[^=]))?{_SPACE}(?P<sep>=>|[:=,]){_SPACE}(?:@|default=)?(?:(?P<open>{_QUOTE})|(?=\[))"
-    + rf"|(?:\[\])?{_SPACE}{_TYPE}(?P<bare_sep>=>|[:?]=|[:=]|%3d|(?<=[ ])(?={_QUOTE})){_SPACE}(?:[|>][+-]?{_SPACE})?"
-    + rf"{_BEFORE_VALUE}(?P<bare_open>{_QUOTE})?)"
+    + rf"(?P<quote>{_QUOTE})(?:\](?=[ ]?=[^=]))?{_SPACE}(?P<sep>=>|[:=,]){_SPACE}"
+    + rf"(?:@|b(?=')|default=|{_IN_OBJECT})?(?:(?P<open>{_QUOTE})|(?=\[))"
+    + rf"|(?:\[\])?{_MARK}{_SPACE}{_TYPE}"
+    + rf"(?P<bare_sep>=>|===?(?={_SPACE}{_QUOTE})|[:?]=|[:=]|%3d|(?<=[ ])(?:\|[ ]|(?={_QUOTE})))"
+    + rf"{_MARK}{_SPACE}{_BLOCK}{_BEFORE_VALUE}{_TRIPLE}(?P<bare_open>{_QUOTE})?)"
 )
-_BARE = re.compile(rb"(?:(?!%26)[^\s\"'&\\;|<>(){}\[\]`])++")
+_BARE = re.compile(rb"(?:(?!%26)[^\x00-\x20\"'&\\;|<>(){}\[\]`])++")
 # A closed single-quoted string may contain escaped double quotes; an unclosed one must not run past the string around it.
 _SINGLE = re.compile(rb"(?:[^'\"\\\r\n]|\\++[^\r\n])*+(?=')|(?:[^'\"\\\r\n]|\\++[^\"'\\\r\n])*+")
 # What is around a string in JSON at any depth.
@@ -47,6 +60,12 @@ _AFTER_STRING = re.compile(rb"(?:\s|\\{1,64}[nrt]){0,64}+(?:[,:}\])]|\Z)")
 _BEFORE_STRING = re.compile(rb"(?:[:,\[{(]|\A)(?:\s|\\{1,64}[nrt]){0,32}\Z")
 _PROMPT = re.compile(rb"\([ ]?[fFrRbBuU]?'[^'\r\n]{0,200}\Z")  # input('Password: ')
 _HEADER_LINE = re.compile(rb"[^\r\n\"'\\]++")
+_COOKIE_LINE = re.compile(rb"[ ]*[^\s=;,\[({]++=[^\s=]")
+_CALL = re.compile(rb"[A-Za-z_]\w*+(?:(?:\.|::)[A-Za-z_]\w*+)*+")
+#: A value in a cell of a table, or in backticks: a digit and letters of both cases (or signs).
+_MIXED = rb"(?=[^\s|`]*[0-9])(?=[^\s|`]*[a-z])(?=[^\s|`]*[A-Z!#@^*+?])(?P<value>[^\s|`\"'\\<>${}]{8,256}+)"
+_CELL = re.compile(_MIXED + rb"`?[ ]*\|")
+_TICKED = re.compile(b"`" + _MIXED + b"`")
 _SCHEME = re.compile(
     rb"(?i)[ ]*(?:bearer|basic|token|digest|negotiate|api-?key|key|bot|oauth|dpop|ssws|geniekey|splunk)(?:[ \t+]|%20)++"
 )
@@ -94,7 +113,11 @@ def find_named(word: str, data: bytes, low: bytes) -> Iterator[Span]:
         kind = kind or "password"
         for first, last in _values(data, found, start, name, kind):
             text = data[first:last]
-            if is_like_password(text) if short else not weak or looks_random(text, 12):
+            if len(text) == 1 and name == "accesskey":  # an attribute of HTML: the key of a shortcut
+                continue
+            if is_stand_in(text) or (kind != "bearer" and is_description(name, text)):
+                continue
+            if is_like_password(text) if short else not weak or looks_random(text, 8 if name[-1:] in "sS" else 12):
                 at = max(at, last)  # looked through as a whole: what is nested in it is not asked again
                 yield from secret_parts(data, kind, first, last)
 
@@ -113,8 +136,8 @@ def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: st
     if found["quote"] is None:
         if found["bare_open"] and data.endswith(found["bare_open"], 0, start):
             return  # the string ends where it began: `expect "password:"`
-        if not found["bare_sep"] and data[start - 1 : start] != b":":
-            return  # only Clojure writes `:password "X"`
+        if not found["bare_sep"] and not _is_before_string(data, start, name):
+            return
         if found["call"] and not (found["bare_open"] and _is_password(data, *_quoted(data, found.end(), found["bare_open"]))):
             return  # a question: `password = ask_password("Your password")`
         if found["bare_open"] and not _closes(data, start, b"", found["bare_open"], found.end()):
@@ -132,6 +155,15 @@ def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: st
             first, last = _quoted(data, item.end(), item["open"])
             yield first, last
             item = _NEXT_ITEM.match(data, last + len(item["open"]))
+
+
+def _is_before_string(data: bytes, start: int, name: str) -> bool:
+    """Return True if a string after a name and a blank is its value.
+
+    Examples: `:password "X"` (Clojure), `#define PASSWORD "X"`, `set X-Api-Key "X"`.
+    """
+    before = data[max(0, start - 8) : start]
+    return before.endswith((b":", b"#define ")) or (name[:2] in ("X-", "x-") and before.endswith((b"set ", b"add ", b"_header ")))
 
 
 def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bool:
@@ -177,13 +209,23 @@ def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: 
     secret.
     """
     sep, first = found["bare_sep"], found.end()
+    if found["block"]:
+        line = _HEADER_LINE.match(data, first)
+        if line is not None:
+            yield first, first + len(line[0].rstrip())
+        return
+    ticked = (_CELL if sep == b"| " else _TICKED).match(data, first)
+    if ticked is not None or sep == b"| ":
+        if ticked is not None:
+            yield ticked.span("value")
+        return
     if sep == b":" and data[max(0, start - 2) : start] == b"//":
         return  # the user of a URL; its password is another finder's
     if data[max(0, start - 4) : start] == b"--- ":
         return  # the result of a test of Go (`--- PASS: TestLogin2`)
     if sep == b":" and kind in ("bearer", "cookie"):
         line = _HEADER_LINE.match(data, first)
-        if line is not None and (_SCHEME.match(line[0]) if kind == "bearer" else b"=" in line[0]):
+        if line is not None and (_SCHEME.match(line[0]) if kind == "bearer" else _COOKIE_LINE.match(line[0])):
             end = line.end() if kind == "cookie" else _bare_end(data, first)
             if not _is_reference(data, end):
                 yield first, end
@@ -194,7 +236,8 @@ def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: 
     argument = data[max(0, start - 2) : start].rstrip(b" ").endswith((b"(", b",")) and not name.isupper()
     call = data[end : end + 1] in (b"(", b"[")
     code = sep in (b":", b"=>") or spaced or argument or call
-    reference = _is_reference(data, end) or is_same_name(name, value)
+    path = _CALL.fullmatch(value) is not None and data[end : end + 1] == b"(" and (b"." in value or spaced)
+    reference = _is_reference(data, end) or is_same_name(name, value) or path
     if value and not reference and (not code or looks_random(value)):
         yield first, end
 

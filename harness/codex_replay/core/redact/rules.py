@@ -48,6 +48,8 @@ _SQUASHED = {name.replace("_", ""): kind for name, kind in NAMES.items()}  # hum
 WEAK_NAMES: dict[str, str] = {"token": "token", "auth": "token", "credential": "password"}
 # Before `_token`: names of places in a list, and of the signs of a language model.
 _NO_TOKENS = frozenset({"page", "next", "continuation", "sync", "cursor", "eos", "bos", "pad", "unk", "sep", "mask", "cls"})
+# Before `_key` of a header: what the key only groups or finds.
+_NO_KEYS = frozenset({"partition", "shard", "cache", "idempotency", "routing", "sort", "dedup"})
 #: Names of passwords, of directories and of counts: the value must be no path, no number and no plain word.
 SHORT_NAMES = ("pass", "pwd")
 
@@ -86,7 +88,8 @@ NAME_WORDS = (
 #: Values that stand for a secret: references to a variable, templates (also cut off by the end of a chunk), words of an example.
 _STAND_INS = re.compile(
     rb"\$\{[A-Za-z_]\w*(?::?[?+][^{}]*|:?[-=])?\}|\$(?:\{\w*)?|\$\([^\r\n]*|`[^`\r\n]*`|\$?\{\{[^{}]*+(?:\}\}?)?"
-    rb"|<[\w .-]+>|\.+|\*+|\.[*+].*"
+    rb"|<[\w .-]+>|\.+|\*+|\.[*+].*|(?:\xe2\x80\xa2|\\{1,64}u2022)+|%(?:\(\w+\))?s|:[a-z_]+|\{[\w.]+\}|[0-9]+(?:\.[0-9]+)+"
+    rb"|(?:projects/|arn:aws|op://|vault:)[^\s]+"
     rb"|(?i:none|null|true|false|undefined|nil|yes|no|ok|dummy|placeholder|change-?me|x{3,40}|password|passwd|pass|pw|secret)"
     rb"|(?i:your[-_ ][a-z_ -]{2,40})|\[?(?i:redacted|filtered)\]?/?|\$[0-9@*]|(?:sk|pk|rk|ghp|hf)[-_](?:\.{3})?"
 )
@@ -107,10 +110,32 @@ def is_stand_in(value: bytes) -> bool:
 
 
 def is_same_name(name: str, value: bytes) -> bool:
-    """Return True if a value repeats its name and therefore is code, as in `api_key=api_key` and `api_key=settings.API_KEY`."""
+    """Return True if a value repeats its name and therefore is code, as in `api_key=api_key` and `api_key=settings.API_KEY`.
+
+    A path that ends in the name of any secret is code, too (`client_secret=self.consumer.secret`).
+    """
     path = value.decode("ascii", "replace")
-    last = path.rsplit(".", 1)[-1].strip("_")
-    return last.lower() == name.rsplit(".", 1)[-1].strip("-_").lower() and path.replace(".", "_").isidentifier()
+    if not path.replace(".", "_").isidentifier():
+        return False
+    last = path.rsplit(".", 1)[-1]
+    telling = "." in path and (kind_of_name(last) or weak_kind_of_name(last) or is_short_name(last))
+    return bool(telling) or last.strip("_").lower() == name.rsplit(".", 1)[-1].strip("-_").lower()
+
+
+_NO_LETTERS = re.compile(r"[^a-z0-9]")
+_SENTENCE = re.compile(rb"(?i).*\b(?:passwords?|passphrase|secrets?|tokens?|keys?)\b")
+
+
+def is_description(name: str, value: bytes) -> bool:
+    """Return True if a string only repeats its name (`DELETE_COOKIE = "deleteCookie"`), or is a sentence about a secret.
+
+    No word of such a sentence looks like a secret: `"password": "The password of the user, 8-64 characters"`.
+    """
+    last = _NO_LETTERS.sub("", name.rsplit(".", 1)[-1].lower())
+    if _NO_LETTERS.sub("", value.decode("ascii", "replace").lower()) == last:
+        return True
+    words = value.split()
+    return len(words) > 1 and _SENTENCE.match(value) is not None and not any(looks_random(word, 6) for word in words)
 
 
 @lru_cache(maxsize=4096)
@@ -126,7 +151,8 @@ def kind_of_name(name: str) -> str | None:
         kind = _SQUASHED.get("".join(words[start:]))
         if kind is not None:
             return "env" if kind == "password" and _ENV_NAME.match(last) else kind
-    if words[0] == "x" and words[-1] in ("token", "key"):  # the header of a service (X-Vault-Token, x-functions-key)
+    # the header of a service: X-Vault-Token, x-functions-key
+    if words[0] == "x" and words[-1] in ("token", "key") and words[-2] not in _NO_KEYS:
         return "token" if words[-1] == "token" else "api-key"
     if last.startswith("TF_TOKEN_"):  # a host's name follows
         return "env"
@@ -157,6 +183,8 @@ def weak_kind_of_name(name: str) -> str | None:
     last = name.rsplit(".", 1)[-1].strip("-_")
     words = _HUMP.sub(r"\1_\2", last).replace("-", "_").lower().split("_")
     weak = WEAK_NAMES.get(words[-1]) if len(words) == 1 or words[-1] == "token" else None
+    if last[-1:] in "sS" and words[-1] not in ("pass", "secrets"):  # a list of names of secrets, or of secrets
+        weak = kind_of_name(last[:-1])
     return None if len(words) > 1 and words[-2] in _NO_TOKENS else weak
 
 
@@ -184,6 +212,7 @@ JWT = re.compile(rb"(eyJ[A-Za-z0-9_-]*+)((?:\.[A-Za-z0-9_-]*+){0,4}+)")
 EMAIL = re.compile(rb"[^\s@\"'\\]{1,128}@[^\s@\"'\\]{1,255}\.[A-Za-z]{2,24}")
 
 _SK_FAMILY = re.compile(rb"sk-(?:proj|svcacct|admin|ant|or|live|test|None)-[A-Za-z0-9_-]{6,}")
+_SK_NAME = re.compile(rb"sk(?:-[a-z]{1,12}|-[0-9]{1,3})+")  # `sk-learn-contrib-0`
 _DIGIT = re.compile(rb"[0-9]")
 _LETTER = re.compile(rb"[A-Za-z]")
 _APP_PASSWORD = re.compile(rb"[a-z]{4}(?:-[a-z]{4}){3}(?![a-zA-Z0-9_-])")  # Apple: of one program
@@ -194,6 +223,8 @@ def is_sk_key(text: bytes) -> bool:
     """Return True for a key of the form `sk-...`, and False for an ordinary word that begins with `sk-` (`sk-learn-contrib`)."""
     if _SK_FAMILY.match(text):
         return True
+    if _SK_NAME.fullmatch(text):
+        return False
     return len(text) >= 24 or (len(text) >= 11 and _DIGIT.search(text) is not None)
 
 

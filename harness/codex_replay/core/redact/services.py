@@ -40,7 +40,6 @@ DISTINCT: tuple[tuple[str, str], ...] = (
     ("dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{20,}+"),  # Doppler
     ("atatt3", "ATATT3[A-Za-z0-9_=-]{20,}+"),  # Atlassian
     ("atctt3", "ATCTT3[A-Za-z0-9_=-]{20,}+"),
-    ("atbb", "ATBB[A-Za-z0-9]{20,}+"),
     *((f"gl{kind}-", f"gl{kind}-[A-Za-z0-9_-]{{18,}}+") for kind in _GITLAB),
     ("glsa_", "glsa_[A-Za-z0-9]{20,}+(?:_[A-Fa-f0-9]{8})?"),  # Grafana
     ("glc_", "glc_[A-Za-z0-9+/]{20,}+=*"),
@@ -99,6 +98,8 @@ DISTINCT: tuple[tuple[str, str], ...] = (
     ("mdb_sa_sk_", "mdb_sa_sk_[A-Za-z0-9_-]{40,}+"),  # MongoDB Atlas
     *((f"cf{kind}_", f"cf{kind}_[A-Za-z0-9]{{40,}}+") for kind in ("ut", "at", "k")),  # Cloudflare
     ("jqqj99", "[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}"),  # Azure: with a checksum in it
+    ("bedrock-api-key-", "bedrock-api-key-[A-Za-z0-9+/=]{40,}+"),  # Amazon
+    ("azdo", "[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}"),  # Azure DevOps
     ("snyk_", r"snyk_[a-z]at\.[a-f0-9]{8}\.[A-Za-z0-9_.-]{40,}+"),
     ("pmat-", "PMAT-[A-Z0-9]{26}"),  # Postman collection
     ("wpl_ap1.", r"WPL_AP1\.[A-Za-z0-9]{16}\.[A-Za-z0-9+/]{6,}={0,2}"),  # LinkedIn
@@ -164,6 +165,9 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("sgp_", "sgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40}"),  # Sourcegraph
     ("oy2", "oy2[a-z0-9]{43}(?![A-Za-z0-9])"),  # NuGet
     ("cio", "cio[A-Za-z0-9]{32}(?![A-Za-z0-9])"),  # crates.io
+    ("atbb", "ATBB[A-Za-z0-9]{32}(?![A-Za-z0-9+/])"),  # Bitbucket
+    ("crsr_", "crsr_[a-f0-9]{60,}+"),  # Cursor
+    ("essu_", "essu_[A-Za-z0-9+/=_-]{40,}+"),  # Elastic Cloud
     ("absk", "ABSK[A-Za-z0-9+/]{100,}+={0,2}"),  # Amazon Bedrock
     ("api-", "API-[A-Z0-9]{26}(?![A-Za-z0-9-])"),  # Octopus
     *((f"vc{kind}_", f"vc{kind}_[A-Za-z0-9]{{40,}}+") for kind in "akpir"),  # Vercel
@@ -215,7 +219,8 @@ def find_words(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
     """Yield keys with a short prefix. A key with a short prefix must begin a word (after any escapes) and contain a digit."""
     for found in _compiled(form).finditer(data):
         alone = word_start(data, found.start(), _ALNUM) == found.start()
-        if alone and _DIGIT.search(found[0]) and not is_placeholder(found[0]):
+        filler = len(set(found[0][-_FILLER:])) == 1
+        if alone and _DIGIT.search(found[0]) and not filler and not is_placeholder(found[0]):
             yield Span(*found.span(), "api-key")
 
 

@@ -76,7 +76,7 @@ def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
         end = start + len(data[start:end].rstrip(b"."))
         token = data[start:end]
         word = _PLAIN_WORD.fullmatch(token) is not None
-        if (len(token) >= 16 if word else len(token) >= 6) and not is_placeholder(token):
+        if (len(token) >= 16 if word else len(token) >= 6) and not is_placeholder(token) and not is_stand_in(token):
             yield Span(start, end, "bearer")
 
 
@@ -140,7 +140,11 @@ def find_url_passwords(data: bytes, low: bytes) -> Iterator[Span]:
     Also accept one slash, because some programs shorten `//` in paths to `/`.
     """
     for found in _URL_PASSWORD.finditer(data):
-        if not is_placeholder(found[1]) and not is_stand_in(found[1]):
+        if found[1] == b"x-oauth-basic":  # GitHub: the token is the user
+            start = data.rfind(b"/", 0, found.start(1)) + 1
+            if not is_placeholder(data[start : found.start(1) - 1]):
+                yield Span(start, found.start(1) - 1, "token")
+        elif not is_placeholder(found[1]) and not is_stand_in(found[1]):
             yield Span(*found.span(1), "url-password")
 
 

@@ -81,8 +81,11 @@ def cassettes_in(folder: str) -> tuple[list[str], list[str]]:
             unreadable(error)
     walked = os.walk(folder, onerror=unreadable)
     paths = sorted(os.path.join(where, name) for where, _, names in walked for name in names if name.endswith(".ndjson"))
+    pipes = [path for path in paths if os.path.exists(path) and not os.path.isfile(path)]  # to open one could wait forever
+    paths = [path for path in paths if path not in pipes] if pipes else paths
     traces = [path for path in paths if os.path.basename(path) == "stories.ndjson" and _are_traces(path)]
     notes = [f"{path}: skipped; it holds the traces of a report and is not a cassette." for path in traces]
+    notes += [f"{path}: skipped; it is a pipe or a device and not a file." for path in pipes]
     return [path for path in paths if path not in traces], notes
 
 
