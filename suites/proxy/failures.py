@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
-from codex_replay.plugin.proxy.no_end import SUBMISSIONS, ends_turn
+from codex_replay.plugin.proxy.no_end import SUBMISSIONS, ends_turn, is_quiet
 from codex_replay.plugin.proxy.wire import WireFrame
 from suites.proxy.expected import asking
 from suites.proxy.saying import must_be_answered
@@ -19,6 +19,8 @@ from suites.proxy.saying import must_be_answered
 AT_ONCE = 2.0
 #: What must come after a client has hung up; a proxy that never does it is waited for less in later cases.
 FREED = "After the client disconnected: turn/interrupt (or interruptConversation), or the end of the app-server,"
+#: The maximum seconds in which the turn of an answered request ends.
+SETTLES = 2.0
 #: The calls that end a turn before its own end.
 INTERRUPTS = ("turn/interrupt", "interruptConversation")
 #: The notifications that carry text of the model, those of threads (v2) and those of conversations (v1).
@@ -54,6 +56,16 @@ def of_its_threads(done: Exchange) -> list[WireFrame]:
     """
     threads = {_thread(frame) for frame in done.frames if frame.sender == "client" and _method(frame) in SUBMISSIONS}
     return [frame for frame in done.frames if _thread(frame) in threads - {None}]
+
+
+def settle(proxy: Proxy) -> None:
+    """Wait until the turns of the last request have ended, but not longer than `SETTLES` seconds.
+
+    Otherwise a turn that goes on after its answer sends its events during the next request of the case, and chance decides
+    whether they change the next answer. The cases about foreign threads test this.
+    """
+    if proxy.running is not None and not proxy.attached:
+        proxy.running.wire.until(is_quiet, SETTLES, proxy.exchanges[-1].frames)
 
 
 def _method(frame: WireFrame) -> Any:

@@ -57,7 +57,7 @@ class RunOutcome(TypedDict):
 
 
 class Alone(TypedDict):
-    """The result of a case that was rerun alone."""
+    """The result of a case that was rerun."""
 
     outcome: Outcome
     seconds: float
@@ -71,7 +71,7 @@ class Case(TypedDict):
     the full text. `expected` and `actual` exist if the failed assertion compared two values. `story` is the id of the case's
     traffic in stories.ndjson. `again` is the shell command that reruns this case alone. `told` has the verdict of each run, and
     exists only if several runs had the case. `run` is the index of a run in `runs`, and exists only in a merged report. `alone`
-    has the results of all reruns, in order, if the case differed from the baseline and was rerun alone.
+    has the results of all reruns, in order, if the case differed from the baseline and was rerun.
     """
 
     id: str
@@ -113,7 +113,7 @@ class Report(TypedDict):
     """The result of a run.
 
     `stale` are lines of a baseline whose checks now pass; `interrupted` is True if not all cases ran. Stale lines and an
-    interruption make the verdict `failed`. `racy` are checks that had a different result when they were rerun alone, and that the
+    interruption make the verdict `failed`. `racy` are checks that had a different result when they were rerun, and that the
     baseline does not mark as racy. `stopped_early` is the number of selected cases, if the run stopped because its first cases
     all failed, most of them for one cause. `next` are the recommended steps, the most useful first. In a merged report `runs`
     lists the merged runs.

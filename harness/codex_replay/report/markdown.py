@@ -36,9 +36,7 @@ def markdown(report: Report, most: int = MOST) -> str:
     page.all("### Most common failures\n", [f"- {escaped(line)}\n" for line in sentences(failed, most=None)], "cause")
     page.all(f"### Failed: {len(failed)}\n", [_failure(case) for case in failed], "failure")
     page.all("### Stale lines of the baseline\n", [f"- {code(check)}\n" for check in report.get("stale", [])], "line")
-    page.all(
-        "### Racy: a different result when rerun alone\n", [f"- {code(check)}\n" for check in report.get("racy", [])], "check"
-    )
+    page.all("### Racy: a different result when rerun\n", [f"- {code(check)}\n" for check in report.get("racy", [])], "check")
     known = [case for case in cases if case["outcome"] == "known"]
     page.all(f"### Known failures: {len(known)}\n", [_known(case) for case in known], "known failure")
     rows = [((document, section), sums(of)) for document, sections in by_spec(cases).items() for section, of in sections.items()]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
+from codex_replay.plugin.proxy.no_end import SUBMISSIONS
 from suites.proxy.answers import arguments, must_say, read
 from suites.proxy.expected import ENDLESS, ENDPOINTS, WORKS, asking, native, tool
 from suites.proxy.failures import AT_ONCE, FREED, THINKS, failure, killed_in_turn, must_come_of_the_fault, served_again
@@ -39,7 +40,9 @@ def test_one_request_is_one_model_call(proxy: Proxy, endpoint: str, stream: bool
     """For one request of the client, the model gets exactly one request."""
     done = proxy.post(endpoint, {"stream": stream})
     must_say(done, "Once.")
-    must_be("The number of requests to the model for one request of the client", len(proxy.model_calls()), 1)
+    # If a proxy submits the prompt twice, chance decides whether the app-server joins the two: each counts.
+    asked = max(len(proxy.model_calls()), len(done.calls(*SUBMISSIONS)))
+    must_be("The number of requests to the model for one request of the client", asked, 1)
 
 
 @BOTH

@@ -16,6 +16,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import read
 from suites.proxy.expected import ENDPOINTS, WORKS, asking
+from suites.proxy.failures import settle
 from suites.proxy.reached import model_bodies, strings
 from suites.proxy.saying import short
 
@@ -207,6 +208,7 @@ def test_nothing_of_an_earlier_request_reaches_the_model(proxy: Proxy, endpoint:
     """The model gets only the conversation in the request, and no prompt of an earlier request or of another client."""
     earlier = "The lighthouse keeper's secret."
     proxy.post(endpoint, asking(endpoint, earlier), ok=False)
+    settle(proxy)
     proxy.post(endpoint)
     for body in model_bodies(proxy):
         for path, text in strings(body):

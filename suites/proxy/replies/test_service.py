@@ -15,6 +15,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.answers import read
 from suites.proxy.expected import CALLS, ENDPOINTS, WORKS, asking
+from suites.proxy.failures import settle
 from suites.proxy.reached import strings
 from suites.proxy.saying import must_be, short
 
@@ -82,6 +83,7 @@ def test_a_silent_stream_has_no_event_without_an_object(proxy: Proxy, endpoint: 
 def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
     """The proxy either supports `previous_response_id`, or refuses it with an error that names the field."""
     first = proxy.responses({"input": "The heron is called Ada."}).json
+    settle(proxy)
     done = proxy.responses({"previous_response_id": first["id"]}, ok=False)
     if done.status == 200:
         for call in proxy.model_calls():

@@ -16,7 +16,7 @@ from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from codex_replay.plugin.proxy.vectors import Outcome, Vector, load_vectors
 from suites.proxy.answers import Answer, read
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, IN_TEXT, NOTE, WORKS, asking, each_way, native, tool
-from suites.proxy.failures import must_come_of_the_text
+from suites.proxy.failures import must_come_of_the_text, settle
 from suites.proxy.saying import must_be
 
 pytestmark = pytest.mark.proxy_profile(WORKS, AS_SPECIFIED)
@@ -192,11 +192,10 @@ def _twice(first: Any, second: Any) -> pytest.MarkDecorator:
 @pytest.mark.spec("tool-calls-ids-of-two-answers", "PAY-98")
 def test_calls_of_two_answers_have_different_ids(proxy: Proxy, endpoint: str, way: str) -> None:
     """A later answer does not use the id of an earlier call again; otherwise an output could belong to two calls."""
-    ids = [
-        call.id
-        for word in ("First.", "Second.")
-        for call in read(ask(proxy, endpoint, **asking(endpoint, proxy.prompt(word)))).calls
-    ]
+    ids = []
+    for word in ("First.", "Second."):
+        ids += [call.id for call in read(ask(proxy, endpoint, **asking(endpoint, proxy.prompt(word)))).calls]
+        settle(proxy)
     must_be(f"The number of calls in two answers with one call each ({way})", len(ids), 2)
     name = "id" if endpoint == "chat" else "call_id"
     if ids[0] == ids[1]:

@@ -83,7 +83,9 @@ def test_a_stream_that_codex_repeats(proxy: Proxy, endpoint: str, stream: bool) 
             f"{why}The answer must have the text of the second request, 'At the second try.', but it has {short(got)}. "
             "Wait for the end of the turn."
         )
-    must_be("The number of requests that the model got, the broken one and its repetition", len(proxy.model_calls()), 2)
+    # If a proxy submits the prompt twice, chance decides whether the app-server joins the two: each counts.
+    asked = max(len(proxy.model_calls()), 1 + len(done.calls(*SUBMISSIONS)))
+    must_be("The number of requests that the model got, the broken one and its repetition", asked, 2)
 
 
 def finally_failed(cases: dict[str, dict[str, Any]]) -> list[Any]:

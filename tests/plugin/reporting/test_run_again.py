@@ -1,15 +1,16 @@
-"""What has changed against the baseline is run again alone before the verdict: nothing hides, and no race decides."""
+"""What has changed against the baseline is rerun before the verdict: nothing hides, and no race decides."""
 
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import Any
 
 import pytest
 
-from codex_replay.plugin.reporting.baseline_file import Line, Rate, one_line, parse, render
+from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, Line, Rate, one_line, parse, render
 from codex_replay.plugin.reporting.changes import MOST, Change, plan, rerun
-from codex_replay.report.data import read_report
+from codex_replay.report.data import Alone, read_report
 
 pytest_plugins = ["pytester"]
 ALONE = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispytest") for word in ("-p", f"no:{name}")]
@@ -76,9 +77,9 @@ def test_a_failure_that_fails_again_alone_is_red(gate_both) -> None:
     result.assert_outcomes(failed=1, passed=3)
     result.stdout.fnmatch_lines(
         [
-            "1 new failure: rerunning these cases alone, one after another.",
-            "Rerun alone: 1 case; 1 with the same result, 0 with a different result.",
-            "'one' failed in the run, and also when rerun alone.",
+            "1 new failure: rerunning these cases, each with new processes, one after another.",
+            "Rerun: 1 case; 1 with the same result, 0 with a different result.",
+            "'one' failed in the run, and also when rerun.",
         ]
     )
     found = case(report, "one")
@@ -90,7 +91,7 @@ def test_a_failure_that_passes_alone_is_reported_as_racy_by_name(gate) -> None:
     result, report = gate("[]", one="fp")
     assert result.ret == 0
     told = result.stdout.str()
-    assert "racy: 'one' failed in the run, but passed when rerun alone (1 of 2 runs). Fix the race, or add to " in told
+    assert "racy: 'one' failed in the run, but passed when rerun (1 of 2 runs). Fix the race, or add to " in told
     assert "known.yaml: - {check: one, reason: WHY, racy: 1/2}" in told
     assert "1 of them racy and not listed" in told
     found = case(report, "one")
@@ -126,13 +127,12 @@ def test_a_line_whose_case_passes_once_and_fails_alone_is_racy_and_not_stale(gat
     result, report = gate(known, one="pf")
     assert result.ret == 0
     assert (
-        "racy: 'one' passed in the run, but failed when rerun alone (1 of 2 runs). Fix the race, or mark it in "
-        in result.stdout.str()
+        "racy: 'one' passed in the run, but failed when rerun (1 of 2 runs). Fix the race, or mark it in " in result.stdout.str()
     )
     assert report["racy"] == ["one"]
     result, report = gate(known, one="p")
     assert result.ret == 1
-    assert "'one' passed in the run, and also when rerun alone." in result.stdout.str()
+    assert "'one' passed in the run, and also when rerun." in result.stdout.str()
     assert report["stale"] == ["one"]
 
 
@@ -151,21 +151,108 @@ def test_a_new_list_marks_what_passes_alone(gate, pytester: pytest.Pytester) -> 
     assert lines == {"one": Rate(1, 2), "two[1]": None}
 
 
+def test_an_update_keeps_a_line_whose_case_fails_when_rerun(gate, pytester: pytest.Pytester) -> None:
+    known = "- {checks: [one, good], reason: slow}\n"
+    result, _ = gate(known, "--update-baseline", one="pf")
+    assert "known.yaml lists it with racy: 1/2." in result.stdout.str()
+    assert parse(pytester.path.joinpath("known.yaml").read_text(), "it") == [Line("one", "slow", Rate(1, 2))]
+    gate(known, "--update-baseline", one="p")
+    assert parse(pytester.path.joinpath("known.yaml").read_text(), "it") == []
+
+
 def test_without_a_change_nothing_runs_again(gate) -> None:
     result, _ = gate("- {check: one, reason: x}\n", one="f")
     assert result.ret == 0
     assert "gain alone" not in result.stdout.str()
 
 
-def test_many_changes_are_no_races(pytester: pytest.Pytester) -> None:
+@pytest.fixture(params=[(), ("-n", "2")], ids=["one process", "xdist"])
+def many(request: pytest.FixtureRequest, pytester: pytest.Pytester):
+    """Run more cases than the gate reruns one after another; `plans` are the results of each case, run by run."""
     pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
-    pytester.makepyfile(f"import pytest\n@pytest.mark.parametrize('n', range({MOST + 1}))\ndef test_it(n):\n    assert n < 0\n")
-    pytester.path.joinpath("known.yaml").write_text("[]")
-    result = pytester.runpytest_inprocess(*ALONE, "-p", "no:xdist", "--baseline", "known.yaml")
+    folder = pytester.mkdir("suites")
+
+    def runs(*options: str, plans: list[str], text: str = "[]") -> tuple[pytest.RunResult, Any, list[str]]:
+        cases = "".join(
+            f"\n\n@pytest.mark.spec('c{i}', 'PAY-01')\ndef test_c{i}():\n    run('c{i}')\n" for i in range(len(plans))
+        )
+        head = SUITE.partition("@pytest.mark.spec")[0]
+        pytester.makepyfile(**{"suites/test_it": textwrap.dedent(head) + cases})
+        pytester.path.joinpath("known.yaml").write_text(text)
+        for i, outcomes in enumerate(plans):
+            (folder / f"c{i}").write_text(outcomes + ".")
+        words = [*ALONE, *(request.param or ("-p", "no:xdist")), "--baseline", "known.yaml", "--report", "out", *options]
+        result = pytester.runpytest_subprocess(*words)
+        return result, read_report(pytester.path / "out"), [(folder / f"c{i}").read_text() for i in range(len(plans))]
+
+    return runs
+
+
+def test_an_update_plays_every_failure_a_second_time(many, pytester: pytest.Pytester) -> None:
+    result, _, left = many("--update-baseline", plans=["fp", "p", *["ff"] * MOST])
     assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        [f"{MOST + 1} new failures: too many changes to be races (at most {MOST}), so the cases were not rerun alone."]
-    )
+    assert left == ["."] * len(left), "each failed case is rerun once"
+    lines = {line.check: line.racy for line in parse(pytester.path.joinpath("known.yaml").read_text(), "it")}
+    assert lines == {"c0": Rate(1, 2), **{f"c{i + 2}": None for i in range(MOST)}}
+    told = result.stdout.str()
+    assert f"{MOST + 1} new failures: rerunning these cases, each with new processes" in told
+    assert f"Rerun: {MOST + 1} cases; {MOST} with the same result, 1 with a different result." in told
+    assert "racy: 'c0' failed in the run, but passed when rerun (1 of 2 runs)." in told
+    assert "known.yaml lists it with racy: 1/2." in told
+    assert "'c5' failed in the run, and also" not in told, "only what differs is named"
+    text = pytester.path.joinpath("known.yaml").read_text().replace(UNEXPLAINED, "slow")
+    assert many(plans=["fp", "p", *["f"] * MOST], text=text)[0].ret == 0
+
+
+def test_many_new_failures_that_all_pass_when_rerun_are_not_red(many) -> None:
+    result, report, _ = many(plans=["p", *["fp"] * (MOST + 1)])
+    assert result.ret == 0
+    assert report["verdict"] == "verified"
+    assert f"racy: {MOST + 1} cases failed in the run, but passed when rerun; report.json names them." in result.stdout.str()
+    assert sorted(report["racy"]) == sorted(f"c{i + 1}" for i in range(MOST + 1))
+
+
+def test_a_broken_subject_is_red_after_the_first_reruns(many) -> None:
+    result, report, left = many(plans=["p", *["ff"] * (MOST + 5)])
+    assert result.ret == 1
+    assert sum(each["outcome"] == "failed" for each in report["cases"]) == MOST + 5
+    assert (left.count("."), left.count("f.")) == (MOST + 1, 5), "five cases are not rerun"
+    assert "5 more changed cases were not rerun, because the verdict is already red." in result.stdout.str()
+
+
+def many_changes(number: int, *, racy: int, every: bool = False) -> tuple[list[Change], list[list[str]]]:
+    """Rerun so many new failures, of which the first `racy` pass; return them, and the node ids of each call."""
+    changes = [Change(str(i), str(i), "new") for i in range(number)]
+    calls: list[list[str]] = []
+
+    def run(nodeids: list[str]) -> dict[str, Alone]:
+        calls.append(nodeids)
+        return {each: {"outcome": "passed" if int(each) < racy else "failed", "seconds": 0, "message": ""} for each in nodeids}
+
+    rerun(changes, run, every)
+    return changes, calls
+
+
+def test_the_reruns_of_a_broken_subject_end_at_the_first_red_result() -> None:
+    changes, calls = many_changes(10 * MOST, racy=0)
+    assert [len(call) for call in calls] == [MOST]
+    assert all(change.confirmed for change in changes), "a case that was not rerun stays red"
+
+
+def test_a_true_failure_behind_many_races_is_red() -> None:
+    changes, calls = many_changes(2 * MOST + 5, racy=2 * MOST + 4)
+    assert [len(call) for call in calls] == [MOST, MOST, 5]
+    assert [change.nodeid for change in changes if change.confirmed] == [str(2 * MOST + 4)]
+
+
+def test_an_update_reruns_every_failure_in_one_pass() -> None:
+    changes, calls = many_changes(10 * MOST, racy=7, every=True)
+    assert [len(call) for call in calls] == [10 * MOST]
+    assert sum(not change.confirmed for change in changes) == 7
+
+
+def test_nothing_to_rerun() -> None:
+    assert many_changes(0, racy=0, every=True) == many_changes(0, racy=0) == ([], [])
 
 
 def test_a_case_without_a_result_keeps_its_verdict() -> None:
@@ -185,7 +272,7 @@ def test_what_is_planned() -> None:
         "n6": (False, ["good"], []),
     }
     assert [(change.nodeid, change.kind) for change in plan(lines, seen, [3])] == [("n1", "new"), ("n3", "racy"), ("n5", "stale")]
-    assert [change.nodeid for change in plan(lines, seen, [3], update=True)] == ["n1"]
+    assert [change.nodeid for change in plan(lines, seen, [3], update=True)] == ["n1", "n5"]
 
 
 @pytest.mark.parametrize(("rate", "tries"), [((1, 1000), 1), ((1, 10), 1), ((1, 9), 2), ((1, 4), 3), ((1, 2), 6), ((2, 3), 0)])

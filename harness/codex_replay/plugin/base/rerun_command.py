@@ -55,10 +55,10 @@ class RerunCommand:
         """Return the command that reruns the case with this node id, as a list of words."""
         return [*self._begun(nodeid), *self._options]
 
-    def in_process(self, nodeids: Iterable[str]) -> list[str]:
-        """Return the pytest arguments that run these cases in one process, one after another."""
+    def in_process(self, nodeids: Iterable[str], workers: int) -> list[str]:
+        """Return the pytest arguments that run these cases in so many workers; 0 means one process, one after another."""
         places = [str(place_of(path, self._root)) + colons + rest for path, colons, rest in (n.partition("::") for n in nodeids)]
-        alone = ["--no-early-stop", *(["-n", "0"] if self._config.pluginmanager.has_plugin("xdist") else [])]
+        alone = ["--no-early-stop", *(["-n", str(workers)] if self._config.pluginmanager.has_plugin("xdist") else [])]
         return [*places, *self._own, *_pytest(self._config), *alone, "--report", str(self._report)]
 
     def whole(self) -> list[str]:

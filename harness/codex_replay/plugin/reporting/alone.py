@@ -1,8 +1,9 @@
-"""Rerun selected cases without other cases beside them: in a separate pytest process, one after another.
+"""Rerun selected cases in a separate pytest process, where no case shares a process with another case (`is_alone`).
+
+A few cases run one after another. More cases than `MOST` run in the workers of the run, several at a time.
 
 The environment variable CODEX_REPLAY_ALONE names the file for the results of the child process. Each line is the JSON result of
-one case, without secrets. In the child process, fixtures do not share processes between cases: each case gets new processes
-(`is_alone`).
+one case, without secrets.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from codex_replay.plugin.base.progress import LAST_WORDS
 from codex_replay.plugin.base.progress import VARIABLE as PROGRESS
 from codex_replay.plugin.base.rerun_command import RerunCommand
 from codex_replay.plugin.base.signals import end_with
+from codex_replay.plugin.reporting.changes import MOST, Change, headline, rerun
 from codex_replay.plugin.reporting.message import message_of
 from codex_replay.plugin.reporting.session import SESSION
 from codex_replay.plugin.reporting.verdict import LONGEST_MESSAGE
-from codex_replay.shell.process.subject import Process
+from codex_replay.shell.process.subject import CannotStart, Process
 
 if TYPE_CHECKING:
     import pytest
@@ -36,19 +38,48 @@ _WORST = ("failed", "skipped", "passed")
 
 
 def is_alone() -> bool:
-    """Return True if this process is the child that reruns cases alone."""
+    """Return True if this process is the child that reruns cases, or a worker of the child."""
     return VARIABLE in os.environ
 
 
-def run_alone(config: pytest.Config, nodeids: Iterable[str]) -> dict[str, Alone]:
-    """Rerun cases alone, in this order. Return the results by node id; cases that did not end are missing.
+def rerun_changes(session: pytest.Session, changes: Sequence[Change], update: bool) -> str:
+    """Rerun the cases whose result differs from the baseline; return a sentence about those that were not rerun, or "".
 
-    If this process is interrupted, it ends the child process. Raises `CannotStart`.
+    `update` is True if the run writes the baseline. Then all these cases are rerun.
+    """
+    config, verdict = session.config, session.config.stash[SESSION].verdict if SESSION in session.config.stash else None
+    workers = (getattr(config.option, "numprocesses", None) or 0) if len(changes) > MOST else 0
+    how = f"{workers} at a time" if workers else "one after another"
+    out = config.pluginmanager.get_plugin("terminalreporter")
+    if out is not None:
+        out.ensure_newline()
+        out.write_line("")
+        out.write_line(f"{headline(changes)}: rerunning these cases, each with new processes, {how}.")
+
+    def duration(change: Change) -> float:
+        case = verdict.case_of(change.nodeid) if verdict is not None else None
+        return case["seconds"] if case is not None else 0.0
+
+    try:
+        # The fast cases first: the reruns of a broken subject then end early.
+        rerun(sorted(changes, key=duration), lambda nodeids: run_alone(config, nodeids, workers), every=update)
+    except CannotStart as error:
+        return f"The changes were not rerun: {error}"
+    left = sum(not change.alone for change in changes)
+    more = "1 more changed case was" if left == 1 else f"{left} more changed cases were"
+    return f"{more} not rerun, because the verdict is already red." if left else ""
+
+
+def run_alone(config: pytest.Config, nodeids: Iterable[str], workers: int = 0) -> dict[str, Alone]:
+    """Rerun cases, one after another in this order, or in so many workers of pytest-xdist.
+
+    Return the results by node id; cases that did not end are missing. If this process is interrupted, it ends the child process.
+    Raises `CannotStart`.
     """
     with tempfile.TemporaryDirectory(prefix="codex-replay-alone-") as made:
         folder = Path(made)
         results = folder / "results.ndjson"
-        words = RerunCommand(config, folder).in_process(nodeids)
+        words = RerunCommand(config, folder).in_process(nodeids, workers)
         env = {name: value for name, value in os.environ.items() if name not in (LAST_WORDS, PROGRESS)}
         safe = ["-P"] if sys.flags.safe_path else []
         child = Process(

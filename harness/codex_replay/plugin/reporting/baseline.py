@@ -1,22 +1,19 @@
 """The option `--baseline FILE`: a list of the checks that are known to fail.
 
-A listed failure passes (as pytest's xfail). If all cases of a listed check ran and pass, its line is stale and fails the run,
-because a baseline that only grows hides new failures. A line that matches no collected check is a usage error, unless the run
-is limited to named modules or cases: then the list may have other entries. `baseline_file` has the format.
-
 A listed failure does not fail the run, like an `xfail` of pytest. If all cases of a listed check pass, the line is stale and
 fails the run, because stale lines would hide later failures. A line that matches no collected check is a usage error, except in a
 run of named modules or cases. The module `baseline_file` describes the format of the file.
 
-Before the run fails, each changed case is rerun alone (see `alone`). If a new failure passes when it is rerun, the case is
-reported as racy and does not fail the run. If the case fails again, the run fails. The cases of a line that is marked racy may
-pass or fail. A failed racy case is rerun several times, depending on its failure rate, and must pass once. `--update-baseline`
-replaces the file with the failures of the run, one entry for each cause, and keeps existing reasons.
+Before the run fails, the changed cases are rerun (see `alone`). If a new failure passes when it is rerun, the case is reported as
+racy and does not fail the run. If the case fails again, the run fails. The cases of a line that is marked racy may pass or fail.
+A failed racy case is rerun several times, depending on its failure rate, and must pass once. `--update-baseline` reruns each new
+failure, and replaces the file with the failures of the run, one entry for each cause. It keeps existing reasons.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,18 +22,16 @@ import pytest
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.options import settings_of
 from codex_replay.plugin.base.shard import shard_of
-from codex_replay.plugin.reporting.alone import Results, is_alone, run_alone
+from codex_replay.plugin.reporting.alone import Results, is_alone, rerun_changes
 from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, BadBaseline, Line, parse, render
-from codex_replay.plugin.reporting.changes import MOST, Change, headline, new_lines, plan, rerun
+from codex_replay.plugin.reporting.changes import ONCE, Change, new_lines, plan, results
 from codex_replay.plugin.reporting.message import message_of
+from codex_replay.plugin.reporting.selection import a_part, looked_at, selected
 from codex_replay.plugin.reporting.session import SESSION, UNCLAIMED
 from codex_replay.report.next_steps import GATE, REASON, STALE
-from codex_replay.shell.process.subject import CannotStart
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-
-    from codex_replay.report.data import Alone
+    from collections.abc import Generator
 
 PROPERTY = "codex-replay-baseline"
 #: The same of a case that was skipped; whether its subject lacks a capability is known once the report is complete.
@@ -51,29 +46,6 @@ def _some(checks: list[str]) -> str:
     """Return a list of checks for a sentence: the names of the first few checks, and the number of the others."""
     listed = ", ".join(map(repr, checks[:_LISTED]))
     return listed if len(checks) <= _LISTED else f"{listed} and {len(checks) - _LISTED} more"
-
-
-def _a_part(config: pytest.Config) -> bool:
-    """Return True if the user selected modules or cases by name; the baseline entries of other cases are then ignored."""
-    return any(word.partition("::")[0].endswith(".py") for word in config.args)
-
-
-def _selected(config: pytest.Config) -> bool:
-    """Return True if the run contains only a selection of the cases.
-
-    In a run of selected cases, a baseline entry may lack its reason.
-    """
-    option = config.option
-    return _a_part(config) or bool(getattr(option, "keyword", "") or getattr(option, "markexpr", ""))
-
-
-def _looked_at(config: pytest.Config) -> bool:
-    """Return True if every argument is the node id of a case.
-
-    A user who names single cases wants to see their failures, even known failures.
-    """
-    words = [str(word) for word in config.args]
-    return bool(words) and all("::" in word for word in words)
 
 
 def names_of(item: pytest.Item) -> list[str]:
@@ -113,7 +85,7 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the baseline file before pytest collects cases."""
-    if is_alone():
+    if is_alone() and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Results(config), "codex-replay-alone")
     path, update = settings_of(config).baseline, bool(config.getoption("update_baseline"))
     if update and shard_of(config) is not None:
@@ -135,12 +107,12 @@ def pytest_configure(config: pytest.Config) -> None:
     except BadBaseline as error:
         raise pytest.UsageError(f"--baseline: {error}") from None
     unexplained = [line.check for line in lines if line.reason == UNEXPLAINED]
-    if unexplained and not update and not _selected(config):
+    if unexplained and not update and not selected(config):
         have = "has" if len(unexplained) == 1 else "have"
         raise pytest.UsageError(
             f"--baseline {path}: {_some(unexplained)} {have} no reason yet; write the reason in place of {UNEXPLAINED!r}."
         )
-    gate = Gate(path, lines, update, _selected(config), shard_of(config) is not None)
+    gate = Gate(path, lines, update, selected(config), shard_of(config) is not None)
     config.pluginmanager.register(gate, "codex-replay-baseline-gate")
 
 
@@ -190,7 +162,7 @@ class Gate:
         self._totals = Counter(i for found in self._of.values() for i in found)
         used = set(self._totals)
         unmatched = [line.check for i, line in enumerate(self.lines) if i not in used]
-        if unmatched and not self.update and not _a_part(config):
+        if unmatched and not self.update and not a_part(config):
             refuse(config, items, self._complaint(unmatched))
 
     def _complaint(self, unmatched: list[str]) -> str:
@@ -247,7 +219,8 @@ class Gate:
         result = yield
         if not hasattr(session.config, "workerinput"):
             self.changes = plan(self.lines, self.seen, self._stale(), self.update)
-            self._run_again(session)
+            if self.changes:
+                self.unchecked = rerun_changes(session, self.changes, self.update)
             if not self.update:
                 self._judge(session)
         return result
@@ -265,8 +238,7 @@ class Gate:
                 if SESSION in session.config.stash:
                     session.config.stash[SESSION].advisers.append(self._advice)
             return
-        disproved = {change.line for change in self.changes if change.kind == "stale" and not change.confirmed}
-        self.stale = [self.lines[i].check for i in self._stale() if i not in disproved]
+        self.stale = [self.lines[i].check for i in self._stale() if i not in self._failed_again()]
         if self.stale and exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -276,30 +248,12 @@ class Gate:
         reasons = [f"{REASON}{many} in {self.path}, in place of {UNEXPLAINED!r}."] if self.unexplained else []
         return [*reasons, f"{GATE}the same command without --update-baseline."]
 
+    def _failed_again(self) -> set[int | None]:
+        """Return the indexes of the lines whose cases all passed in the run, but one of them failed when it was rerun."""
+        return {change.line for change in self.changes if change.kind == "stale" and not change.confirmed}
+
     def _stale(self) -> list[int]:
         return [i for i, line in enumerate(self.lines) if line.racy is None and self._passes(i)]
-
-    def _run_again(self, session: pytest.Session) -> None:
-        """Rerun the cases whose result differs from the baseline, and print the new results."""
-        out = session.config.pluginmanager.get_plugin("terminalreporter")
-        if not self.changes:
-            return
-        if len(self.changes) > MOST:
-            many = f"too many changes to be races (at most {MOST})"
-            self.unchecked = f"{headline(self.changes)}: {many}, so the cases were not rerun alone."
-            return
-        if out is not None:
-            out.ensure_newline()
-            out.write_line("")
-            out.write_line(f"{headline(self.changes)}: rerunning these cases alone, one after another.")
-
-        def run(nodeids: list[str]) -> Mapping[str, Alone]:
-            return run_alone(session.config, nodeids)
-
-        try:
-            rerun(self.changes, run)
-        except CannotStart as error:
-            self.unchecked = f"The changes were not rerun alone: {error}"
 
     def _judge(self, session: pytest.Session) -> None:
         """Set the final result of the rerun cases."""
@@ -352,9 +306,12 @@ class Gate:
         return self._totals[number] - self._skipped[number] - ran if self._partial else 0
 
     def _write(self, config: pytest.Config) -> None:
-        whole = not _selected(config)
+        whole = not selected(config)
         lost = {i for i, many in self._skipped.items() if whole and many == self._totals[i]}
         kept = [line for i, line in enumerate(self.lines) if i not in lost and (line.racy is not None or not self._passes(i))]
+        kept += [
+            replace(line, racy=ONCE, entry=len(self.lines) + i) for i, line in enumerate(self.lines) if i in self._failed_again()
+        ]
         self.dropped = len({self.lines[i].entry for i in lost} - {line.entry for line in kept})
         messages = dict(self._messages)
         if SESSION in config.stash:
@@ -385,7 +342,7 @@ class Gate:
         out = terminalreporter
         if exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
-        if _looked_at(config):
+        if looked_at(config):
             for report in (each for reports in self._failed.values() for each in reports if hasattr(each, "wasxfail")):
                 out.section(f"{report.nodeid} ({report.wasxfail})", "_")
                 for name, content in (("", report.longreprtext), *report.sections):
@@ -402,7 +359,7 @@ class Gate:
                 out.write_line(line)
         else:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
-            above = " (shown above)" if known and _looked_at(config) else ""
+            above = " (shown above)" if known and looked_at(config) else ""
             stale = plural(len(self.stale), "stale line")
             out.write_line(f"{plural(known, 'known failure')}{above}, {stale} of {len(self.lines)}.")
             for sentence in self._passing_here():
@@ -411,13 +368,8 @@ class Gate:
                 out.write_line(f"stale: {self._passes_now(check)}", red=True)
         if self.unchecked:
             out.write_line(self.unchecked, red=True)
-        again = [change for change in self.changes if change.alone]
-        if again:
-            same = sum(change.confirmed for change in again)
-            results = f"{same} with the same result, {len(again) - same} with a different result"
-            out.write_line(f"Rerun alone: {plural(len(again), 'case')}; {results}.")
-            for change in again:
-                out.write_line(change.sentence(self.path), red=change.confirmed, yellow=not change.confirmed)
+        for sentence, same in results(self.changes, self.path, self.update):
+            out.write_line(sentence, red=same, yellow=not same)
 
     def _written(self) -> list[str]:
         """Return the lines of a run that wrote the baseline."""

@@ -17,8 +17,9 @@ Example:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from codex_replay.shell.files.yaml_text import load_yaml
@@ -26,7 +27,7 @@ from codex_replay.shell.files.yaml_text import load_yaml
 UNEXPLAINED = "failed when --update-baseline was run; add a reason"
 _KEYS = ("check", "checks", "reason", "racy", "cause")
 _RATE = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
-#: A racy case that fails is run again alone, so often that an unchanged one fails each time in at most one of so many runs.
+#: A racy case that fails is rerun so often that an unchanged one fails each time in at most one of so many runs.
 _ONE_IN = 100
 
 
@@ -65,10 +66,18 @@ class Line:
     cause: str = ""
     entry: int = 0
 
-    def matches(self, names: Iterable[str]) -> bool:
+    def matches(self, names: Collection[str]) -> bool:
         """Return True if the line matches a case with these names."""
-        pattern = "".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in self.check)
-        return any(re.fullmatch(pattern, name) for name in names)
+        pattern = _pattern(self.check)
+        return self.check in names if pattern is None else any(pattern.fullmatch(name) for name in names)
+
+
+@cache
+def _pattern(check: str) -> re.Pattern[str] | None:
+    """Return the pattern of a glob, or None for a plain name: each line is compared with every case of the run."""
+    if not set("*?") & set(check):
+        return None
+    return re.compile("".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in check))
 
 
 def parse(text: str, where: str) -> list[Line]:

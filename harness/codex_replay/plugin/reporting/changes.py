@@ -1,4 +1,4 @@
-"""Find the cases whose result differs from the baseline, and judge them again after they were rerun alone.
+"""Find the cases whose result differs from the baseline, and judge them again after they were rerun.
 
 All functions are pure: they take cases and return sentences. The argument of `rerun` is a function that runs the cases.
 
@@ -6,9 +6,9 @@ The kinds of such cases:
 
     | kind | the case | red if |
     |---|---|---|
-    | new | failed, and no line lists it | it fails again alone |
-    | racy | failed, and a line marks it racy | it fails every time that it is run alone (`Rate.tries`) |
-    | stale | passed, and its line lists a failure | it passes again alone |
+    | new | failed, and no line lists it | it fails again |
+    | racy | failed, and a line marks it racy | it fails in every rerun (`Rate.tries`) |
+    | stale | passed, and its line lists a failure | it passes again |
 """
 
 from __future__ import annotations
@@ -25,10 +25,16 @@ from codex_replay.report.group_failures import groups
 if TYPE_CHECKING:
     from codex_replay.report.data import Alone, Case
 
-#: The maximum number of cases that are run again: more changes are no races.
+#: The maximum number of changed cases that are rerun one after another. Of more cases, the workers of the run rerun several at a
+#: time. Then the gate reruns so many of them, and the next ones only if no result is red: a broken subject must not cost minutes.
 MOST = 30
 #: The rate of a case that failed once and passed once.
 ONCE = Rate(1, 2)
+_DIFFERED = {
+    "new": "failed in the run, but passed when rerun",
+    "racy": "of racy lines failed in the run, but passed when rerun",
+    "stale": "passed in the run, but failed when rerun",
+}
 _NO_RESULT: Alone = {"outcome": "skipped", "seconds": 0.0, "message": "The rerun ended without a result for this case."}
 
 
@@ -57,27 +63,28 @@ class Change:
         other = "failed" if self.kind == "stale" else "passed"
         return all(result["outcome"] != other for result in self.alone)
 
-    def sentence(self, path: object) -> str:
-        """Return a sentence about the result and the next step; `path` is the baseline file."""
+    def sentence(self, path: object, update: bool = False) -> str:
+        """Return a sentence about the result and the next step; `path` is the baseline file.
+
+        With `update`, the run writes the baseline.
+        """
         failed = sum(result["outcome"] == "failed" for result in self.alone) + (self.kind != "stale")
         of = f"{failed} of {plural(1 + len(self.alone), 'run')}"
         name = repr(self.check)
         if self.kind == "new" and self.confirmed:
-            return f"{name} failed in the run, and also when rerun alone."
+            return f"{name} failed in the run, and also when rerun."
         if self.kind == "racy" and self.confirmed:
             return f"{name} is listed as racy ({self.rate}), but failed in {of}. Fix it, or correct the rate in {path}."
         if self.kind == "stale" and self.confirmed:
-            return f"{name} passed in the run, and also when rerun alone."
+            return f"{name} passed in the run, and also when rerun."
         if self.kind == "racy":
             return f"{name} is listed as racy ({self.rate}): it failed in {of}."
-        happened = (
-            "failed in the run, but passed when rerun alone"
-            if self.kind == "new"
-            else "passed in the run, but failed when rerun alone"
-        )
-        entry = one_line(Line(self.check, "WHY", Rate(failed, 1 + len(self.alone))))
-        where = f"add to {path}" if self.kind == "new" else f"mark it in {path}"
-        return f"racy: {name} {happened} ({of}). Fix the race, or {where}: - {entry}"
+        begin = f"racy: {name} {_DIFFERED[self.kind]} ({of})."
+        rate = Rate(failed, 1 + len(self.alone))
+        if update:
+            return f"{begin} {path} lists it with racy: {rate}."
+        where = "add to" if self.kind == "new" else "mark it in"
+        return f"{begin} Fix the race, or {where} {path}: - {one_line(Line(self.check, 'WHY', rate))}"
 
 
 def plan(
@@ -88,9 +95,9 @@ def plan(
     `seen` has three values for each node id: whether the case failed, the names by which a baseline can list the case, and the
     indexes of the lines that list it. `stale` are the indexes of the stale lines.
 
-    With `update`, the run writes the baseline, and only new failures count.
+    With `update`, the run writes the baseline, and the failures of racy lines do not count.
     """
-    passed_lines = set() if update else set(stale)
+    passed_lines = set(stale)
     names = Counter(name for _, of, _ in seen.values() for name in of)
     found = []
     for nodeid, (failed, own, numbers) in seen.items():
@@ -106,18 +113,49 @@ def plan(
     return found
 
 
-def rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Alone]]) -> None:
+def rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Alone]], every: bool = False) -> None:
     """Rerun the changed cases as often as needed.
 
-    `run` is a function that takes node ids, runs these cases, and returns their results.
+    `run` is a function that takes node ids, runs these cases, and returns their results. Without `every`, a result that makes the
+    run red ends the reruns of more than `MOST` cases; the other cases keep their results.
     """
-    for number in range(max((change.tries for change in changes), default=0)):
+    size = max(len(changes), 1) if every else MOST
+    for start in range(0, len(changes), size):
+        chosen = changes[start : start + size]
+        _rerun(chosen, run)
+        if any(change.confirmed for change in chosen):
+            return
+
+
+def _rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Alone]]) -> None:
+    for number in range(max(change.tries for change in changes)):
         chosen = [change for change in changes if number < change.tries and (number == 0 or change.confirmed)]
         if not chosen:
             return
         results = run([change.nodeid for change in chosen])
         for change in chosen:
             change.alone.append(results.get(change.nodeid, _NO_RESULT))
+
+
+def results(changes: Sequence[Change], path: object, update: bool) -> list[tuple[str, bool]]:
+    """Return the lines about the rerun cases, each with whether it is about an unchanged result; `path` is the baseline file.
+
+    Of more than `MOST` cases, only those with another result are named.
+    """
+    again = [change for change in changes if change.alone]
+    if not again:
+        return []
+    other = [change for change in again if not change.confirmed]
+    begin = f"Rerun: {plural(len(again), 'case')}; {len(again) - len(other)} with the same result"
+    lines = [(f"{begin}, {len(other)} with a different result.", True)]
+    named = again if len(again) <= MOST else other
+    if len(named) <= MOST:
+        return lines + [(change.sentence(path, update), change.confirmed) for change in named]
+    for kind, sentence in _DIFFERED.items():
+        if many := sum(change.kind == kind for change in other):
+            where = path if update else "report.json"
+            lines.append((f"racy: {plural(many, 'case')} {sentence}; {where} names them.", False))
+    return lines
 
 
 def headline(changes: Sequence[Change]) -> str:
@@ -136,6 +174,7 @@ def new_lines(
 
     `messages` has the message of each failed case, by its node id; `entry` is the number of the first entry.
     """
+    changes = [change for change in changes if change.kind == "new"]
     racy = {change.nodeid for change in changes if change.alone and not change.confirmed}
     others = {name for failed, names, lines in seen.values() if not failed or lines for name in names}
     found: list[Line] = []

@@ -67,12 +67,12 @@ class Verdict:
         self._ended.add(nodeid)
 
     def run_again(self, nodeid: str, alone: list[Alone]) -> None:
-        """Record the results of a case that was rerun alone."""
+        """Record the results of a case that was rerun."""
         if (case := self.case_of(nodeid)) is not None:
             case["alone"] = alone
 
     def judge_again(self, nodeid: str, outcome: Outcome, why: str, racy: str | None) -> None:
-        """Change the outcome of a case that was rerun alone.
+        """Change the outcome of a case that was rerun.
 
         `racy` is the name of the check if the case was racy and the baseline does not mark the check as racy.
         """
