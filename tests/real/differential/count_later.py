@@ -12,8 +12,9 @@ from typing import Any
 
 from codex_replay.shell.http.backend_process import BackendProcess
 from tests.real.differential.count import count_equal
-from tests.real.differential.later import KINDS, Both
-from tests.real.differential.test_later import FAKE, VERSION, differences
+from tests.real.differential.later import Both
+from tests.real.differential.later_differing import VERSION, differences
+from tests.real.differential.test_later import FAKE, KINDS
 
 
 def main() -> None:

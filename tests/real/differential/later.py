@@ -69,7 +69,10 @@ class Later(Conversation):
         """Nothing has to be waited for: usage comes behind the calls."""
 
     def reply(self, step: dict[str, Any], thread: str, request: Any) -> None:
-        """Answer a request of the server; with an error, if the step has one (`error`)."""
+        """Answer a request of the server; with an error, if the step has one (`error`), and after input that steers (`first`)."""
+        for method, text in step.pop("first", ()):
+            given = {"threadId": thread, "input": [{"type": "text", "text": text}]}
+            self.client.request(method, {**given, **({"expectedTurnId": step["turn"]} if method == "turn/steer" else {})})
         if "error" in step:
             self.client.send({"id": request["id"], "error": step["error"]})
         else:

@@ -65,8 +65,19 @@ def conversations() -> dict[str, dict[str, Any]]:
     renamed = {"call": "thread/name/set", "params": {"name": "Mine"}, "then": "thread/name/updated"}
     read = {"call": "thread/read", "params": {"includeTurns": True}}
     old = {"call": "newConversation"}
+    image = {"type": "image", "url": "data:image/png;base64,AAAA"}
+    mention, skill = {"type": "mention", "name": "a", "path": "app://a"}, {"type": "skill", "name": "b", "path": "/no/SKILL.md"}
+    listing = {"call": "thread/list"}
+    far = {"input": [{"type": "image", "url": "HTTPS://example.com/a.png"}]}
+    leave = {"call": "thread/unsubscribe"}
+    nobody = {"call": "thread/unsubscribe", "params": {"threadId": "00000000-0000-7000-8000-000000000000"}}
+    ephemeral = {"load": "thread/fork", "params": {"ephemeral": True, "excludeTurns": True}}
     given = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": " From elsewhere."}]}
     elsewhere = {"load": "thread/resume", "params": {"history": [given]}}
+
+    def able(told: dict[str, Any]) -> dict[str, Any]:
+        return {**told, "experimental": True}
+
     return {
         "rich": conversation(
             [{"items": [thought, search, cited], "delta": 5, "headers": limits}, {"items": ["Ok."], "usage": None}], [GO, NEXT]
@@ -75,6 +86,7 @@ def conversations() -> dict[str, dict[str, Any]]:
         "accepted": ran(ESCALATED, ASKING, "accept"),
         "accepted-for-session": ran(ESCALATED, ASKING, "acceptForSession"),
         "amended": ran(ESCALATED, ASKING, {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["echo", "hi"]}}),
+        "amended-by-nothing": ran(ESCALATED, ASKING, {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": []}}, "accept"),
         "declined": ran(ESCALATED, ASKING, "decline"),
         "nonsense": ran(ESCALATED, ASKING, "nonsense"),
         "cancelled": ran(ESCALATED, ASKING, "cancel", "accept"),
@@ -113,6 +125,46 @@ def conversations() -> dict[str, dict[str, Any]]:
         "interrupted": conversation(
             [{"items": ["a", {"type": "wait", "ms": 8000}, "never"]}, GREETING],
             [{**GO, "interrupt": "item/agentMessage/delta"}, NEXT],
+        ),
+        "interrupted-after-text": able(
+            conversation(
+                [{"items": ["a", command("call_1", *HI, **ESCALATED)]}, GREETING],
+                [{**GO, "interrupt": "item/commandExecution/requestApproval"}, NEXT],
+                settings=ASKING,
+            )
+        ),
+        "failed-after-text": able(
+            conversation([{"items": ["a", {"type": "incomplete", "reason": "max_output_tokens"}]}, GREETING], [GO, NEXT])
+        ),
+        "steered": conversation(
+            [{"items": [command("call_1", *HI, **ESCALATED)]}, GREETING],
+            [{**GO, "first": [("turn/steer", "More."), ("turn/start", "And more.")]}],
+            settings=ASKING,
+        ),
+        "unsubscribed": able(
+            conversation(
+                [{**GREETING, "times": "always"}],
+                [GO, leave, leave, nobody, {"load": "thread/resume"}, archive, leave, unarchive, leave],
+            )
+        ),
+        "ephemeral": able(
+            conversation(
+                [{**GREETING, "times": "always"}],
+                [GO, ephemeral, {**NEXT, "thread": 1}, {**read, "thread": 1}, listing, {"call": "thread/unarchive", "thread": 1}],
+            )
+        ),
+        "inputs": conversation(
+            [{**GREETING, "times": "always"}],
+            [{"input": []}, {"text": "  "}, listing, {"input": [image, mention, skill]}, {"text": " b "}, listing, read],
+        ),
+        "trimmed": conversation([GREETING], [{"text": " \t b \n c "}, listing]),
+        "far-image": conversation(
+            [GREETING],
+            [
+                {"call": "turn/start", "params": far},
+                {"call": "turn/steer", "params": {**far, "expectedTurnId": "x"}},
+                GO,
+            ],
         ),
         "threads": conversation(
             [{**GREETING, "times": "always"}],

@@ -58,6 +58,8 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
             thread.approved.add(key)
         elif decision == "approve-amend" and detail:
             thread.allow(detail)
+        elif decision == "approve-amend":
+            thread.emit("warning", {"message": turn.sentence("amendment-empty", home=thread.settings.home)})
     else:
         thread.emit("exec-begin", running)
     text = f"{result.get('stdout', result.get('output', ''))}{result.get('stderr', '')}"
