@@ -49,7 +49,7 @@ def _as_kept(frame: Frame) -> Frame:
 
 
 def test_there_are_recordings() -> None:
-    assert len(NAMES) == 46
+    assert len(NAMES) == 49
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -300,3 +300,13 @@ def test_a_cursor_into_the_file_of_a_thread_is_not_compared() -> None:
     assert isinstance(result["turnsBackwardsCursor"], str)
     assert differences(frames, changed(frames, reply, result={**result, "turnsBackwardsCursor": None})) == []
     assert differences(frames, changed(frames, reply, result={**result, "model": "another"})) != []
+
+
+def test_the_reply_to_turn_start_may_be_late_in_an_ephemeral_thread() -> None:
+    for name, forgiven in (("ephemeral", True), ("trimmed", False)):
+        frames = recorded(name)
+        started = numbers_of("turn/started", frames)[-1]
+        (reply,) = [n for n in range(started - 2, started) if frames[n].value.get("result", {}).get("turn")]
+        late = [*frames[:reply], *frames[reply + 1 : started + 1], frames[reply], *frames[started + 1 :]]
+        assert (differences(frames, late) == []) == forgiven, name
+        assert differences(frames, frames[:reply] + frames[reply + 1 :]) != [], name

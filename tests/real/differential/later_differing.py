@@ -1,12 +1,13 @@
-"""What two runs of a conversation with a later version differ in: as normalised, with five allowances.
+"""What two runs of a conversation with a later version differ in: as normalised, with six allowances.
 
-Four are what the real 0.169.0 does by chance. This is the one list of them for the scenarios of `later` and `later_corners`:
+Five are what the real 0.169.0 does by chance. This is the one list of them for the scenarios of `later` and `later_corners`:
 
 - calls of one reply begin in no fixed order: their requests are sorted by call (`in_order`; 5 of 20 runs of four calls began them
   in another order than that of the reply);
 - the usage of a reply may be lost, if the client interrupts the turn while the reply is read: a call is asked for before the
   rest of its reply has come (`without_lost_usage`; 13 of 20 runs, with three calls behind the one that was asked for);
 - the warning about an amendment comes before or after the thread goes on (`warned_late`; both orders in one recorded run);
+- in an ephemeral thread, the reply to turn/start may come after turn/started (`answered_late`; 1 of 10 runs);
 - a command may print after the first moment, and then its output is also sent on its own (`without_deltas`).
 
 And one is named in docs/fake-codex.md: the fake has no cursors into the file of a thread (`masked`).
@@ -31,7 +32,7 @@ _USAGE = ("thread/tokenUsage/updated", "account/rateLimits/updated")
 def differences(real: list[Frame], fake: list[Frame]) -> list[str]:
     """Return a sentence for each difference; the fake does not send the raw items that open a thread."""
     sides = [[f for f in frames if not _opens(f.value)] for frames in (real, fake)]
-    sides = [warned_late(in_order(masked(without_deltas(frames)))) for frames in sides]
+    sides = [warned_late(answered_late(in_order(masked(without_deltas(frames))))) for frames in sides]
     counts = [sum(_method(f) in _USAGE for f in frames) for frames in sides]
     if counts[0] != counts[1]:
         sides = [without_lost_usage(frames) for frames in sides]
@@ -111,6 +112,31 @@ def warned_late(frames: list[Frame]) -> list[Frame]:
         if b"execpolicy amendment" in frame.raw and _method(frames[n + 1]) == "thread/status/changed":
             found[n : n + 2] = [frames[n + 1], frame]
     return found
+
+
+def answered_late(frames: list[Frame]) -> list[Frame]:
+    """Put each turn/started of an ephemeral thread, and the status before it, behind the reply to turn/start."""
+    found, early = list[Frame](), list[Frame]()
+    ephemeral = {str(_thread(f)["id"]) for f in frames if _thread(f).get("ephemeral")}
+    asked: Any = None
+    for frame in frames:
+        value = frame.value
+        if frame.sender == "client" and value.get("method") == "turn/start" and value["params"]["threadId"] in ephemeral:
+            asked = value["id"]
+        elif frame.sender == "server" and asked is not None and "method" not in value and value.get("id") == asked:
+            found, early, asked = [*found, frame, *early], [], None
+            continue
+        elif asked is not None and _method(frame) in ("thread/status/changed", "turn/started"):
+            early.append(frame)
+            continue
+        found.append(frame)
+    return [*found, *early]
+
+
+def _thread(frame: Frame) -> dict[str, Any]:
+    """Return the thread in a reply of the server's."""
+    result = frame.value.get("result") if frame.sender == "server" else None
+    return (result.get("thread") if isinstance(result, dict) else None) or {}
 
 
 def without_deltas(frames: list[Frame]) -> list[Frame]:

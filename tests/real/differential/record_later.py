@@ -38,6 +38,12 @@ def conversations() -> dict[str, dict[str, Any]]:
         told = conversation([{"items": [call]}, GREETING, GREETING], [{**GO, "decide": {"*": decision}}, NEXT], settings=settings)
         return {**told, "model": "gpt-5.5"}
 
+    def two_patches(decision: str) -> dict[str, Any]:
+        calls = [patched({}, "", f"{n}.txt")["script"][0]["items"][0] for n in range(2)]
+        script = [*({"items": [{**call, "call_id": f"call_{n}"}]} for n, call in enumerate(calls)), GREETING, GREETING]
+        steps = [{**GO, "decide": {"call_0": "accept", "call_1": decision}}, NEXT]
+        return {**conversation(script, steps, settings=ASKING), "model": "gpt-5.5"}
+
     def answered(answer: Any) -> dict[str, Any]:
         call = {"type": "function_call", "name": "weather", "arguments": {"city": "Rome"}, "call_id": "call_1"}
         told = conversation([{"items": [call]}, GREETING], [{**GO, "answer": {"*": answer}}], settings={"dynamicTools": [TOOL]})
@@ -52,6 +58,13 @@ def conversations() -> dict[str, dict[str, Any]]:
         script = [{"items": each if isinstance(each, list) else [each]} for each in replies]
         return {**conversation([*script, GREETING], [GO, NEXT], settings=FREE, raw=True), "experimental": True}
 
+    line = ("echo hi; printf a", "hi\na", 0)
+    rules = [{"acceptWithExecpolicyAmendment": {"execpolicy_amendment": [word]}} for word in ("echo", "printf")]
+    parts = conversation(
+        [{"items": [command(f"call_{n}", *line, **ESCALATED)]} for n in range(3)] + [GREETING],
+        [{**GO, "decide": {f"call_{n}": rule for n, rule in enumerate(rules)}}],
+        settings=ASKING,
+    )
     risky = conversation([{"items": [command("call_1", "rm -rf nothing", "", 0)]}, GREETING], [GO], settings=FREE)
     forks = [{"load": "thread/fork"}, {"call": "thread/list", "params": {"sourceKinds": ["cli"]}}, {"call": "thread/unarchive"}]
     limits_read = {"call": "account/rateLimits/read"}
@@ -72,6 +85,8 @@ def conversations() -> dict[str, dict[str, Any]]:
     leave = {"call": "thread/unsubscribe"}
     nobody = {"call": "thread/unsubscribe", "params": {"threadId": "00000000-0000-7000-8000-000000000000"}}
     ephemeral = {"load": "thread/fork", "params": {"ephemeral": True, "excludeTurns": True}}
+    name = {"call": "thread/name/set", "params": {"name": "Mine"}}
+    of_fork = [{**each, "thread": 1} for each in (read, {"call": "thread/read"}, {"call": "thread/unarchive"}, name)]
     given = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": " From elsewhere."}]}
     elsewhere = {"load": "thread/resume", "params": {"history": [given]}}
 
@@ -101,6 +116,8 @@ def conversations() -> dict[str, dict[str, Any]]:
         "patch-accepted-beside": patched(ASKING, "accept", "a/b/c.txt", "new.txt"),
         "patch-declined": patched(ASKING, "decline"),
         "patch-cancelled": patched(ASKING, "cancel"),
+        "patch-accepted-and-declined": two_patches("decline"),
+        "amended-in-part": parts,
         "dynamic": answered({"contentItems": [{"type": "inputText", "text": "sunny"}], "success": True}),
         "dynamic-invalid": answered({"output": "sunny", "success": True}),
         "dynamic-unanswered": unanswered(answered({})),
@@ -150,7 +167,7 @@ def conversations() -> dict[str, dict[str, Any]]:
         "ephemeral": able(
             conversation(
                 [{**GREETING, "times": "always"}],
-                [GO, ephemeral, {**NEXT, "thread": 1}, {**read, "thread": 1}, listing, {"call": "thread/unarchive", "thread": 1}],
+                [GO, {"load": "thread/fork", "params": {"ephemeral": True}}, ephemeral, {**NEXT, "thread": 1}, *of_fork, listing],
             )
         ),
         "inputs": conversation(
@@ -158,6 +175,17 @@ def conversations() -> dict[str, dict[str, Any]]:
             [{"input": []}, {"text": "  "}, listing, {"input": [image, mention, skill]}, {"text": " b "}, listing, read],
         ),
         "trimmed": conversation([GREETING], [{"text": " \t b \n c "}, listing]),
+        "named": conversation(
+            [GREETING],
+            [
+                GO,
+                {**renamed, "params": {"name": " a\n b "}},
+                {"call": "thread/name/set", "params": {"name": " "}},
+                archive,
+                {"call": "thread/name/set", "params": {"name": "Too late"}},
+                unarchive,
+            ],
+        ),
         "far-image": conversation(
             [GREETING],
             [

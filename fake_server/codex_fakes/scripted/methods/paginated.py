@@ -129,6 +129,8 @@ def _resumed(session: Session, thread: Thread, turns: bool = False) -> dict[str,
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a new thread with a copy of another thread's history."""
     source = _recorded(session, params["threadId"])
+    if params.get("ephemeral") and not params.get("excludeTurns"):
+        raise Refused("ephemeral paginated thread/fork requires `excludeTurns: true`")
     kept = {"approvalPolicy": source.settings.policy, **params}  # the one setting that a fork keeps
     thread = copy(session, source, settings_again(session, source, kept, "v2"))
     thread.forked_from, thread.reads, thread.name = source.id, source.reads, source.name
@@ -174,7 +176,10 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
         raise Refused("list_turns is not supported yet", _METHOD_NOT_SUPPORTED)
     if turns:
         kept.emit("deprecated", {"summary": session.table["sentences"]["full-history-read"], "details": None})
-    session.answer(request, {"thread": as_v2(session, kept, turns), "readState": kept.read_state})
+    shown = as_v2(session, kept, turns)
+    if kept.ephemeral:
+        shown |= {"preview": "", "forkedFromId": None}
+    session.answer(request, {"thread": shown, "readState": None if kept.ephemeral else kept.read_state})
 
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -224,9 +229,17 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
 
 
 def thread_name_set(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Give a thread a name."""
-    thread = session.thread(params["threadId"])
-    thread.name = params["name"]
+    """Give a thread a name, without the spaces around it."""
+    if (error := uuid_error(params["threadId"])) is not None:
+        raise Refused(f"invalid thread id: {error}")
+    thread, name = session.threads.get(params["threadId"].lower()), params["name"].strip()
+    if not name:
+        raise Refused("thread name must not be empty")
+    if thread is None or thread.archived:
+        raise Refused(f"no rollout found for thread id {params['threadId']}")
+    if thread.ephemeral:
+        raise Refused(f"ephemeral thread does not support metadata updates: {thread.id}")
+    thread.name = name
     session.answer(request, {})
     session.send({"method": "thread/name/updated", "params": {"threadId": thread.id, "threadName": thread.name}})
 

@@ -118,7 +118,7 @@ class Turn:
         thread, now = self.thread, time()
         full = self._shown.get("full", [])
         texts = [item for item in full if item["type"] == "agentMessage" and item["text"].strip()]
-        messages = texts if status == "completed" else []  # the last one is shown; what is unread counts in every turn
+        messages = texts if status == "completed" else []  # a turn that does not complete shows none
         times = {"startedAt": int(self._begun), "completedAt": int(now), "durationMs": int((now - self._begun) * 1000)}
         if thread.clock:
             ended = {"items": full, "itemsView": "full", "status": status, "error": error, **times}
@@ -141,10 +141,10 @@ class Turn:
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
         begins = all(event["type"] in _OF_ROLLBACKS for event in thread.said)
-        if thread.clock:
+        if thread.clock and not thread.ephemeral:
             thread.preview = thread.preview or later_preview(thread.history[-1])
             thread.asked = thread.asked or thread.preview != ""
-        elif begins and not is_own(thread.history[-1]["content"]):
+        elif not thread.clock and begins and not is_own(thread.history[-1]["content"]):
             # Only the first input counts: if it is a review, or looks like Codex's own, the thread is not listed.
             thread.asked = True
             thread.preview = thread.preview or values["preview"]  # the preview of a history that the client gave stays
