@@ -111,12 +111,12 @@ class Conversation:
         if opened not in self.threads:
             self.threads.append(opened)
 
-    def call(self, step: dict[str, Any], thread: str) -> None:
+    def call(self, step: dict[str, Any], thread: str) -> Any:
         """Ask something that is answered at once, be it with a refusal."""
         named = {"conversationId": thread} if self.v1 else {"threadId": thread}
         if step["call"] == "archiveConversation":
             named["rolloutPath"] = self.paths[thread]
-        self.client.call(step["call"], {**named, **step.get("params", {})})
+        return self.client.call(step["call"], {**named, **step.get("params", {})})
 
     def begin(self, step: dict[str, Any]) -> None:
         thread = self.threads[step.get("thread", 0)]

@@ -119,14 +119,17 @@ def kind_of(message: Any, requests: dict[str, str]) -> str:
     [
         ("0.92.0", "cassettes/app_server", "start", "turn/start", "turn/started", mean),
         ("0.92.0", "cassettes/app_server", "model", "codex/event/user_message", "codex/event/token_count", median),
-        ("0.169.0", "tests/data/scripted-later", "start", "turn/start", "thread/status/changed", mean),
+        ("0.169.0", "tests/data/scripted-later", "start", "turn/start", "thread/status/changed", median),
         ("0.169.0", "tests/data/scripted-later", "model", "item/completed", "item/started", median),
     ],
 )
 def test_the_figures_are_those_of_the_recordings(
     version: str, folder: str, name: str, last: str, following: str, middle: Callable[[list[float]], float]
 ) -> None:
-    """`gaps` in turn.json; another machine records other times, so that half and double are still the same."""
+    """`gaps` in turn.json; another machine records other times, so that half and double are still the same.
+
+    The later start is judged by its median: some of its recordings were made on a busy machine, with single gaps of 0.1 s.
+    """
     found = [ms for path in sorted((REPOSITORY / folder).rglob("*.ndjson")) for ms in waits(path, last, following)]
     assert len(found) >= 20
     assert middle(found) / 2 <= load_table(version)["gaps"][name] <= middle(found) * 2

@@ -1,14 +1,17 @@
 """How many fresh scenarios are equal on both servers: `python -m tests.real.differential.count SEED [N] [FAKE]`.
 
-Plays N scenarios of each class (default 10), prints for each class how many are equal, and the first difference of each that is
-not. A scenario that differs is played once more, as in the test. FAKE is another fake-codex to be compared.
+Plays N scenarios of each class (default 10), no two alike, prints for each class how many are equal, and the first difference of
+each that is not. A scenario that differs is played once more, as in the test; how many were equal at this second try is printed,
+with what differed at the first. FAKE is another fake-codex to be compared.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +22,52 @@ from codex_replay.shell.http.backend_process import BackendProcess
 from tests.fakes.scripted.differing import differences
 from tests.real.differential import asking, test_differential
 
+#: A small class gives the same scenario several times: it is drawn from so often until there are enough.
+ROUNDS = 8
+
 
 def drawn(kind: st.SearchStrategy[dict[str, Any]], number: int, count: int) -> list[dict[str, Any]]:
-    """Return the scenarios of a class that a seed gives."""
-    found: list[dict[str, Any]] = []
+    """Return the scenarios of a class that a seed gives, each once; fewer than `count` if the class has hardly more."""
+    found: dict[str, dict[str, Any]] = {}
 
-    @seed(number)
     @settings(max_examples=count, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck), deadline=None)
     @given(st.data())
     def draw(data: st.DataObject) -> None:
-        found.append(data.draw(kind))
+        scenario = data.draw(kind)
+        found.setdefault(json.dumps(scenario, sort_keys=True), scenario)
 
-    draw()
-    return found
+    for turn in range(ROUNDS):
+        if len(found) < count:
+            seed(f"{number} {turn}")(draw)()
+    return list(found.values())[:count]
+
+
+Play = Callable[[str, dict[str, Any]], list[str]]
+
+
+def count_equal(kinds: dict[str, st.SearchStrategy[dict[str, Any]]], number: int, count: int, play: Play) -> None:
+    """Play the scenarios of each class with `play`, which returns the differences; print how many are equal."""
+    equal = whole = late = 0
+    for kind, strategy in kinds.items():
+        scenarios = drawn(strategy, number, count)
+        tries = [_tries(play, kind, scenario) for scenario in scenarios]
+        good, second = sum(not found[-1] for found in tries), sum(len(found) > 1 and not found[-1] for found in tries)
+        equal, whole, late = equal + good, whole + len(scenarios), late + second
+        shown = dict.fromkeys(found[0][0] for found in tries if found[0])
+        report = f"{kind}: {good} of {len(scenarios)}{_at_second(second)}\n"
+        sys.stdout.write(report + "".join(f"    {text[:300]}\n" for text in shown))
+        sys.stdout.flush()
+    sys.stdout.write(f"seed {number}: {equal} of {whole} equal{_at_second(late)}\n")
+
+
+def _tries(play: Play, kind: str, scenario: dict[str, Any]) -> list[list[str]]:
+    """Return the differences of a first try, and those of a second one if there were any."""
+    first = play(kind, scenario)
+    return [first, play(kind, scenario)] if first else [first]
+
+
+def _at_second(number: int) -> str:
+    return f", {number} of them at the second try" if number else ""
 
 
 def main() -> None:
@@ -39,37 +75,25 @@ def main() -> None:
     number, count = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 10
     test_differential.FAKE = sys.argv[3] if len(sys.argv) > 3 else test_differential.FAKE
     test_differential.WAIT = 20.0
-    equal = whole = 0
     numbers = itertools.count()
     with tempfile.TemporaryDirectory() as folder, BackendProcess() as backend:
         root = Path(folder)
         real = test_differential.Real(root / "real", backend)
-        for kind, strategy in test_differential.KINDS.items():
-            good, shown = 0, []
-            scenarios = drawn(strategy, number, count)
-            for scenario in scenarios:
-                found: list[str] = []
-                for _ in range(2):
-                    try:
-                        said = real.play(scenario)
-                        asked = real.asked()
-                        imitated, wanted = test_differential.play_fake(root / str(next(numbers)), real.session.url, scenario)
-                        found = differences(kind, said, imitated) + asking.differences(asked, wanted)
-                    except AssertionError as error:
-                        found = [str(error).partition("\n")[0]]
-                        real.client.stop()
-                        real = test_differential.Real(root / f"real{next(numbers)}", backend)
-                    if not found:
-                        break
-                good += not found
-                shown += found[:1]
-            equal, whole = equal + good, whole + len(scenarios)
-            sys.stdout.write(
-                f"{kind}: {good} of {len(scenarios)}\n" + "".join(f"    {text[:300]}\n" for text in dict.fromkeys(shown))
-            )
-            sys.stdout.flush()
+
+        def play(kind: str, scenario: dict[str, Any]) -> list[str]:
+            nonlocal real
+            try:
+                said = real.play(scenario)
+                asked = real.asked()
+                imitated, wanted = test_differential.play_fake(root / str(next(numbers)), real.session.url, scenario)
+            except AssertionError as error:
+                real.client.stop()
+                real = test_differential.Real(root / f"real{next(numbers)}", backend)
+                return [str(error).partition("\n")[0]]
+            return differences(kind, said, imitated) + asking.differences(asked, wanted)
+
+        count_equal(test_differential.KINDS, number, count, play)
         real.client.stop()
-    sys.stdout.write(f"seed {number}: {equal} of {whole} equal\n")
 
 
 if __name__ == "__main__":

@@ -59,17 +59,21 @@ class Later(Conversation):
         if opened not in self.threads:
             self.threads.append(opened)
 
-    def call(self, step: dict[str, Any], thread: str) -> None:
-        """Ask something, and wait for the notification that follows, if one does (`then`)."""
-        super().call(step, thread)
-        if "then" in step:
+    def call(self, step: dict[str, Any], thread: str) -> Any:
+        """Ask something, and wait for the notification that follows, if one does (`then`) and nothing is refused."""
+        reply = super().call(step, thread)
+        if "then" in step and "error" not in reply:
             self.client.wait(step["then"], lambda m: isinstance(m, dict) and m.get("method") == step["then"])
+        return reply
 
     def counted(self, thread: str) -> None:
         """Nothing has to be waited for: usage comes behind the calls."""
 
     def reply(self, step: dict[str, Any], thread: str, request: Any) -> None:
-        """Answer a request of the server; with an error, if the step has one (`error`)."""
+        """Answer a request of the server; with an error, if the step has one (`error`), and after input that steers (`first`)."""
+        for method, text in step.pop("first", ()):
+            given = {"threadId": thread, "input": [{"type": "text", "text": text}]}
+            self.client.request(method, {**given, **({"expectedTurnId": step["turn"]} if method == "turn/steer" else {})})
         if "error" in step:
             self.client.send({"id": request["id"], "error": step["error"]})
         else:

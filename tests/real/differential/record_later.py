@@ -38,6 +38,12 @@ def conversations() -> dict[str, dict[str, Any]]:
         told = conversation([{"items": [call]}, GREETING, GREETING], [{**GO, "decide": {"*": decision}}, NEXT], settings=settings)
         return {**told, "model": "gpt-5.5"}
 
+    def two_patches(decision: str) -> dict[str, Any]:
+        calls = [patched({}, "", f"{n}.txt")["script"][0]["items"][0] for n in range(2)]
+        script = [*({"items": [{**call, "call_id": f"call_{n}"}]} for n, call in enumerate(calls)), GREETING, GREETING]
+        steps = [{**GO, "decide": {"call_0": "accept", "call_1": decision}}, NEXT]
+        return {**conversation(script, steps, settings=ASKING), "model": "gpt-5.5"}
+
     def answered(answer: Any) -> dict[str, Any]:
         call = {"type": "function_call", "name": "weather", "arguments": {"city": "Rome"}, "call_id": "call_1"}
         told = conversation([{"items": [call]}, GREETING], [{**GO, "answer": {"*": answer}}], settings={"dynamicTools": [TOOL]})
@@ -52,6 +58,13 @@ def conversations() -> dict[str, dict[str, Any]]:
         script = [{"items": each if isinstance(each, list) else [each]} for each in replies]
         return {**conversation([*script, GREETING], [GO, NEXT], settings=FREE, raw=True), "experimental": True}
 
+    line = ("echo hi; printf a", "hi\na", 0)
+    rules = [{"acceptWithExecpolicyAmendment": {"execpolicy_amendment": [word]}} for word in ("echo", "printf")]
+    parts = conversation(
+        [{"items": [command(f"call_{n}", *line, **ESCALATED)]} for n in range(3)] + [GREETING],
+        [{**GO, "decide": {f"call_{n}": rule for n, rule in enumerate(rules)}}],
+        settings=ASKING,
+    )
     risky = conversation([{"items": [command("call_1", "rm -rf nothing", "", 0)]}, GREETING], [GO], settings=FREE)
     forks = [{"load": "thread/fork"}, {"call": "thread/list", "params": {"sourceKinds": ["cli"]}}, {"call": "thread/unarchive"}]
     limits_read = {"call": "account/rateLimits/read"}
@@ -65,8 +78,21 @@ def conversations() -> dict[str, dict[str, Any]]:
     renamed = {"call": "thread/name/set", "params": {"name": "Mine"}, "then": "thread/name/updated"}
     read = {"call": "thread/read", "params": {"includeTurns": True}}
     old = {"call": "newConversation"}
+    image = {"type": "image", "url": "data:image/png;base64,AAAA"}
+    mention, skill = {"type": "mention", "name": "a", "path": "app://a"}, {"type": "skill", "name": "b", "path": "/no/SKILL.md"}
+    listing = {"call": "thread/list"}
+    far = {"input": [{"type": "image", "url": "HTTPS://example.com/a.png"}]}
+    leave = {"call": "thread/unsubscribe"}
+    nobody = {"call": "thread/unsubscribe", "params": {"threadId": "00000000-0000-7000-8000-000000000000"}}
+    ephemeral = {"load": "thread/fork", "params": {"ephemeral": True, "excludeTurns": True}}
+    name = {"call": "thread/name/set", "params": {"name": "Mine"}}
+    of_fork = [{**each, "thread": 1} for each in (read, {"call": "thread/read"}, {"call": "thread/unarchive"}, name)]
     given = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": " From elsewhere."}]}
     elsewhere = {"load": "thread/resume", "params": {"history": [given]}}
+
+    def able(told: dict[str, Any]) -> dict[str, Any]:
+        return {**told, "experimental": True}
+
     return {
         "rich": conversation(
             [{"items": [thought, search, cited], "delta": 5, "headers": limits}, {"items": ["Ok."], "usage": None}], [GO, NEXT]
@@ -75,6 +101,7 @@ def conversations() -> dict[str, dict[str, Any]]:
         "accepted": ran(ESCALATED, ASKING, "accept"),
         "accepted-for-session": ran(ESCALATED, ASKING, "acceptForSession"),
         "amended": ran(ESCALATED, ASKING, {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["echo", "hi"]}}),
+        "amended-by-nothing": ran(ESCALATED, ASKING, {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": []}}, "accept"),
         "declined": ran(ESCALATED, ASKING, "decline"),
         "nonsense": ran(ESCALATED, ASKING, "nonsense"),
         "cancelled": ran(ESCALATED, ASKING, "cancel", "accept"),
@@ -89,6 +116,8 @@ def conversations() -> dict[str, dict[str, Any]]:
         "patch-accepted-beside": patched(ASKING, "accept", "a/b/c.txt", "new.txt"),
         "patch-declined": patched(ASKING, "decline"),
         "patch-cancelled": patched(ASKING, "cancel"),
+        "patch-accepted-and-declined": two_patches("decline"),
+        "amended-in-part": parts,
         "dynamic": answered({"contentItems": [{"type": "inputText", "text": "sunny"}], "success": True}),
         "dynamic-invalid": answered({"output": "sunny", "success": True}),
         "dynamic-unanswered": unanswered(answered({})),
@@ -113,6 +142,57 @@ def conversations() -> dict[str, dict[str, Any]]:
         "interrupted": conversation(
             [{"items": ["a", {"type": "wait", "ms": 8000}, "never"]}, GREETING],
             [{**GO, "interrupt": "item/agentMessage/delta"}, NEXT],
+        ),
+        "interrupted-after-text": able(
+            conversation(
+                [{"items": ["a", command("call_1", *HI, **ESCALATED)]}, GREETING],
+                [{**GO, "interrupt": "item/commandExecution/requestApproval"}, NEXT],
+                settings=ASKING,
+            )
+        ),
+        "failed-after-text": able(
+            conversation([{"items": ["a", {"type": "incomplete", "reason": "max_output_tokens"}]}, GREETING], [GO, NEXT])
+        ),
+        "steered": conversation(
+            [{"items": [command("call_1", *HI, **ESCALATED)]}, GREETING],
+            [{**GO, "first": [("turn/steer", "More."), ("turn/start", "And more.")]}],
+            settings=ASKING,
+        ),
+        "unsubscribed": able(
+            conversation(
+                [{**GREETING, "times": "always"}],
+                [GO, leave, leave, nobody, {"load": "thread/resume"}, archive, leave, unarchive, leave],
+            )
+        ),
+        "ephemeral": able(
+            conversation(
+                [{**GREETING, "times": "always"}],
+                [GO, {"load": "thread/fork", "params": {"ephemeral": True}}, ephemeral, {**NEXT, "thread": 1}, *of_fork, listing],
+            )
+        ),
+        "inputs": conversation(
+            [{**GREETING, "times": "always"}],
+            [{"input": []}, {"text": "  "}, listing, {"input": [image, mention, skill]}, {"text": " b "}, listing, read],
+        ),
+        "trimmed": conversation([GREETING], [{"text": " \t b \n c "}, listing]),
+        "named": conversation(
+            [GREETING],
+            [
+                GO,
+                {**renamed, "params": {"name": " a\n b "}},
+                {"call": "thread/name/set", "params": {"name": " "}},
+                archive,
+                {"call": "thread/name/set", "params": {"name": "Too late"}},
+                unarchive,
+            ],
+        ),
+        "far-image": conversation(
+            [GREETING],
+            [
+                {"call": "turn/start", "params": far},
+                {"call": "turn/steer", "params": {**far, "expectedTurnId": "x"}},
+                GO,
+            ],
         ),
         "threads": conversation(
             [{**GREETING, "times": "always"}],

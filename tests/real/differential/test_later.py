@@ -16,43 +16,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from codex_replay.core.cassette.frames import Frame
-from codex_replay.core.wire.json_text import dumps
-from codex_replay.protocol.recordings.compare import compare
 from codex_replay.shell.http.backend_process import BackendProcess
-from tests.real.differential.later import KINDS, Both
+from tests.real.differential import later, later_corners
+from tests.real.differential.later import Both
+from tests.real.differential.later_differing import VERSION, differences
 
-VERSION = "0.169.0"
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", "3"))
 SEED = os.environ.get("CODEX_REPLAY_SEED")
-#: What only the real server can know: its cursors into the file of a thread, and the ids of its processes.
-OPAQUE = ("turnsBackwardsCursor", "itemsBackwardsCursor", "backwardsCursor", "processId", "installationId")
-
-
-def masked(frames: list[Frame]) -> list[Frame]:
-    """Return the frames without the values of `OPAQUE`, of which stays whether they are null."""
-
-    def mask(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {k: "opaque" if k in OPAQUE and v is not None else mask(v) for k, v in value.items()}
-        return [mask(one) for one in value] if isinstance(value, list) else value
-
-    return [Frame(f.n, f.t, f.seam, f.sender, f.kind, dumps(mask(f.value)) + b"\n") for f in frames]
-
-
-def _opens(message: Any) -> bool:
-    """Return True for a raw item of what Codex tells the model before the first message of the user."""
-    if message.get("method") != "rawResponseItem/completed":
-        return False
-    item = message["params"]["item"]
-    kinds = item.get("internal_chat_message_metadata_passthrough", {}).get("content_item_kinds", [])
-    return item.get("role") == "developer" or "environments.environment_context" in kinds
-
-
-def differences(real: list[Frame], fake: list[Frame]) -> list[str]:
-    """Return a sentence for each difference; the fake does not send the raw items that open a thread."""
-    real = [frame for frame in real if not _opens(frame.value)]
-    return [difference.sentence() for difference in compare(masked(real), masked(fake), VERSION).differences]
+#: The classes of scenarios.
+KINDS = {**later.KINDS, **later_corners.KINDS}
 
 
 @pytest.fixture(scope="module")

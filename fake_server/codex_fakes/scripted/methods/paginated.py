@@ -11,6 +11,7 @@ from codex_fakes.scripted.methods.both import as_v2, copy, page, remember, setti
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import rfc3339
+from codex_fakes.scripted.turns.input import later_preview
 from codex_replay.protocol.turn.frames import fill, usage_values
 
 TYPE_CHECKING = False
@@ -95,8 +96,7 @@ def preview_of(history: list[dict[str, Any]]) -> str:
         plain = [text.strip().lower() for text in texts]
         if any(text.startswith("<environment_context>") and text.endswith("</environment_context>") for text in plain):
             continue
-        text = "".join(texts).strip() or ("[Image]" if any(part.get("type") == "input_image" for part in parts) else "")
-        if text:
+        if text := later_preview(item if parts else {}):
             return text
     return ""
 
@@ -129,9 +129,12 @@ def _resumed(session: Session, thread: Thread, turns: bool = False) -> dict[str,
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a new thread with a copy of another thread's history."""
     source = _recorded(session, params["threadId"])
+    if params.get("ephemeral") and not params.get("excludeTurns"):
+        raise Refused("ephemeral paginated thread/fork requires `excludeTurns: true`")
     kept = {"approvalPolicy": source.settings.policy, **params}  # the one setting that a fork keeps
     thread = copy(session, source, settings_again(session, source, kept, "v2"))
     thread.forked_from, thread.reads, thread.name = source.id, source.reads, source.name
+    thread.ephemeral = bool(params.get("ephemeral"))
     session.listen(thread, "v2")
     whole = _whole(session, thread, params)
     session.answer(request, _opened(session, thread, turns=whole))
@@ -173,7 +176,10 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
         raise Refused("list_turns is not supported yet", _METHOD_NOT_SUPPORTED)
     if turns:
         kept.emit("deprecated", {"summary": session.table["sentences"]["full-history-read"], "details": None})
-    session.answer(request, {"thread": as_v2(session, kept, turns), "readState": kept.read_state})
+    shown = as_v2(session, kept, turns)
+    if kept.ephemeral:
+        shown |= {"preview": "", "forkedFromId": None}
+    session.answer(request, {"thread": shown, "readState": None if kept.ephemeral else kept.read_state})
 
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -213,7 +219,7 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
     thread = session.threads.get(params["threadId"].lower())
-    if thread is not None and thread.loaded and not thread.archived:
+    if thread is not None and thread.loaded and not thread.archived and not thread.ephemeral:
         raise Refused(f"thread {thread.id} already has an active writer")
     if thread is None or not thread.archived:
         raise Refused(f"no archived rollout found for thread id {params['threadId']}")
@@ -223,17 +229,29 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
 
 
 def thread_name_set(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Give a thread a name."""
-    thread = session.thread(params["threadId"])
-    thread.name = params["name"]
+    """Give a thread a name, without the spaces around it."""
+    if (error := uuid_error(params["threadId"])) is not None:
+        raise Refused(f"invalid thread id: {error}")
+    thread, name = session.threads.get(params["threadId"].lower()), params["name"].strip()
+    if not name:
+        raise Refused("thread name must not be empty")
+    if thread is None or thread.archived:
+        raise Refused(f"no rollout found for thread id {params['threadId']}")
+    if thread.ephemeral:
+        raise Refused(f"ephemeral thread does not support metadata updates: {thread.id}")
+    thread.name = name
     session.answer(request, {})
     session.send({"method": "thread/name/updated", "params": {"threadId": thread.id, "threadName": thread.name}})
 
 
 def thread_unsubscribe(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Stop sending the notifications of a thread to the client. The thread stays loaded."""
-    session.thread(params["threadId"]).listeners = []
-    session.answer(request, {"status": "unsubscribed"})
+    if (error := uuid_error(params["threadId"])) is not None:
+        raise Refused(f"invalid thread id: {error}")
+    thread, status = session.threads.get(params["threadId"].lower()), "notLoaded"
+    if thread is not None and thread.loaded:
+        thread.listeners, status = [], "unsubscribed" if thread.listeners else "notSubscribed"
+    session.answer(request, {"status": status})
 
 
 def _status(session: Session, thread: Thread, status: str) -> None:
@@ -246,6 +264,7 @@ def _status(session: Session, thread: Thread, status: str) -> None:
 def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Start a turn. If a turn is running, pass the input to this turn and return its id."""
     thread = session.thread(params["threadId"])
+    _only_inline(params["input"])
     running = thread.turn
     thread.settings = thread.settings.copy()  # the turn that runs keeps its own
     thread.settings.change(params, "v2")
@@ -261,9 +280,16 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread.begin(turn)
 
 
+def _only_inline(items: list[dict[str, Any]]) -> None:
+    """Refuse images on the web."""
+    if any(item["type"] == "image" and item["url"].lower().startswith(("http://", "https://")) for item in items):
+        raise Refused("remote image URLs are not supported; use an inline data URL instead")
+
+
 def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Pass more input to the running turn."""
     thread, wanted = session.thread(params["threadId"]), params["expectedTurnId"]
+    _only_inline(params["input"])
     if thread.turn is None:
         raise Refused("no active turn to steer")
     if thread.turn.id != wanted:

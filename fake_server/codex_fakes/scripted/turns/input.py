@@ -36,10 +36,10 @@ def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
             content.append({"type": "local_image", "path": item["path"]})
             content_v2.append({"type": "localImage", "path": item["path"]})
             local.append(item["path"])
-        elif item["type"] == "skill":
-            skill = {"type": "skill", "name": item.get("name"), "path": item.get("path")}
-            content.append(skill)
-            content_v2.append(skill)
+        elif item["type"] in ("skill", "mention"):
+            named = {"type": item["type"], "name": item.get("name"), "path": item.get("path")}
+            content.append(named)
+            content_v2.append(named)
     message = "".join(texts)
     return {
         "content": content,
@@ -89,6 +89,12 @@ def joined_text(content: list[dict[str, Any]]) -> str:
     images = [i for i, part in enumerate(content) if part["type"] == "input_image"]
     tags = {(i - 1, "<image>") for i in images} | {(i + 1, "</image>") for i in images}
     return "".join(part.get("text", "") for i, part in enumerate(content) if (i, part.get("text")) not in tags)
+
+
+def later_preview(message: dict[str, Any]) -> str:
+    """Return the preview of a thread that begins with this message, in versions after 0.92; it is empty for blank texts."""
+    content = message.get("content", [])
+    return joined_text(content).strip() or ("[Image]" if any(part.get("type") == "input_image" for part in content) else "")
 
 
 def user_history(items: list[dict[str, Any]]) -> dict[str, Any]:

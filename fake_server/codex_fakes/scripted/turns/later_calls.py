@@ -34,7 +34,7 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
         "cwd": shell.cwd,
         "actionsV2": actions_v2(actions),
         "reason": result.get("reason", shell.justification),
-        "amendment": result.get("amendment", _amendment(shell)),
+        "amendment": result.get("amendment", _amendment(shell, thread.allowed)),
         "process": None,
         "source": "agent",
     }
@@ -44,7 +44,7 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
     if dangerous and settings.policy == "never":
         return turn.sentence("blocked", line=shell.line)
     escalated = shell.escalated and settings.sandbox["type"] != "dangerFullAccess"
-    asks = (escalated or dangerous or settings.policy == "untrusted") and not _allowed(shell, thread.allowed)
+    asks = (escalated or dangerous or settings.policy == "untrusted") and _unallowed(shell, thread.allowed)
     if key not in thread.approved and result.get("approval", asks):
         thread.emit("exec-waiting")
         thread.emit("exec-begin", values)
@@ -58,6 +58,8 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
             thread.approved.add(key)
         elif decision == "approve-amend" and detail:
             thread.allow(detail)
+        elif decision == "approve-amend":
+            thread.emit("warning", {"message": turn.sentence("amendment-empty", home=thread.settings.home)})
     else:
         thread.emit("exec-begin", running)
     text = f"{result.get('stdout', result.get('output', ''))}{result.get('stderr', '')}"
@@ -71,14 +73,15 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
     return calls.what_ran(code, formatted(text, calls.budget), ms)
 
 
-def _amendment(shell: ShellCall) -> list[str]:
-    """Return the rule that the request for an approval proposes to the client."""
-    return list(shell.commands[0]) if shell.commands else list(shell.command)
+def _amendment(shell: ShellCall, prefixes: list[list[str]]) -> list[str]:
+    """Return the rule that the request for an approval proposes to the client: the first command that is not allowed yet."""
+    return next(iter(_unallowed(shell, prefixes)), list(shell.command))
 
 
-def _allowed(shell: ShellCall, prefixes: list[list[str]]) -> bool:
-    """Return True if each command in a shell line begins with a prefix that the client has allowed."""
-    return all(any(argv[: len(prefix)] == prefix for prefix in prefixes) for argv in shell.commands or [shell.command])
+def _unallowed(shell: ShellCall, prefixes: list[list[str]]) -> list[list[str]]:
+    """Return the commands in a shell line that begin with no prefix that the client has allowed."""
+    commands = [list(argv) for argv in shell.commands or [shell.command]]
+    return [argv for argv in commands if not any(argv[: len(prefix)] == prefix for prefix in prefixes)]
 
 
 def dynamic(calls: Calls, values: dict[str, Any]) -> Output:

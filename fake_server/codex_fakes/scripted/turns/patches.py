@@ -130,7 +130,8 @@ class Patches(Calls):
                 self.thread.emit("patch-declined", values)
             ended = {"stdout": "", "stderr": text, "success": False, "status": "failed"}
             self.thread.emit("patch-refused", {**values, **ended})
-            self._diff()
+            if not self.thread.clock:  # a later version repeats no diff here
+                self._diff()
             return self.refused(decision, text)
         if decision == "approve-session":
             self.thread.approved.update(("file", path) for path in key)

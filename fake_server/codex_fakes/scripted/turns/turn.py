@@ -12,7 +12,7 @@ from time import time
 from codex_fakes.scripted.state.waits import Gate, Pause, Quiet, Sleep, SleepOrSteer
 from codex_fakes.scripted.turns.calls import Aborted
 from codex_fakes.scripted.turns.compaction import compact, is_full
-from codex_fakes.scripted.turns.input import user_history, user_values
+from codex_fakes.scripted.turns.input import later_preview, user_history, user_values
 from codex_fakes.scripted.turns.request import body_of, is_own, message
 from codex_fakes.scripted.turns.tools import Tools
 from codex_replay.protocol.turn.frames import NOTHING, add_usage, error_v2, failure, fill, usage_values
@@ -102,10 +102,11 @@ class Turn:
         text = self.sentence("turn-aborted")
         thread.history.append(message("user", "input_text", text))
         self._shown["status"] = "interrupted"
-        thread.emit("turn-aborted")
+        times = self._times("interrupted", None)
+        thread.emit("turn-aborted", times)
         thread.answer_interrupts()
         thread.failed = False
-        thread.emit("turn-interrupted", self._times("interrupted", None))
+        thread.emit("turn-interrupted", times)
         if self._tools.undecided is not None:
             thread.emit("request-resolved", {"request": self._tools.undecided})
 
@@ -117,11 +118,11 @@ class Turn:
         thread, now = self.thread, time()
         full = self._shown.get("full", [])
         texts = [item for item in full if item["type"] == "agentMessage" and item["text"].strip()]
-        messages = texts if status == "completed" else []
+        messages = texts if status == "completed" else []  # a turn that does not complete shows none
         times = {"startedAt": int(self._begun), "completedAt": int(now), "durationMs": int((now - self._begun) * 1000)}
         if thread.clock:
             ended = {"items": full, "itemsView": "full", "status": status, "error": error, **times}
-            if messages:
+            if texts:
                 thread.revision, thread.unread = thread.item_id(), thread.unread or self.id
             self._shown["shown"] = {**self.table["shapes"]["turn"], "id": self.id, "rootTurnId": self.id, **ended}
         return {
@@ -129,16 +130,21 @@ class Turn:
             "items": messages[-1:],
             "itemsView": "summary" if messages else "notLoaded",
             "completed": True if status == "completed" else None,
-            "readState": thread.read_state if thread.reads and messages else None,
+            "readState": thread.read_state if thread.reads and texts and not thread.ephemeral else None,
         }
 
     def _user_message(self) -> None:
         thread = self.thread
+        if not self._items and thread.clock:
+            return  # an empty input is a turn without a message
         values = self._user_values(self._items)
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
         begins = all(event["type"] in _OF_ROLLBACKS for event in thread.said)
-        if begins and not is_own(thread.history[-1]["content"]):
+        if thread.clock and not thread.ephemeral:
+            thread.preview = thread.preview or later_preview(thread.history[-1])
+            thread.asked = thread.asked or thread.preview != ""
+        elif not thread.clock and begins and not is_own(thread.history[-1]["content"]):
             # Only the first input counts: if it is a review, or looks like Codex's own, the thread is not listed.
             thread.asked = True
             thread.preview = thread.preview or values["preview"]  # the preview of a history that the client gave stays

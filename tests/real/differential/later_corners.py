@@ -1,0 +1,249 @@
+"""More random scenarios for a later version: what the classes of `later` do not reach, and where a client breaks into a turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.real.differential.later import ASKING, ESCALATED, FREE, GO, NEXT, TOOL, command, turns
+from tests.real.differential.scenarios import GREETING, conversation, words
+
+_HI, _BYE = ("echo hi", "hi\n", 0), ("echo bye; exit 3", "bye\n", 3)
+_LINES = st.sampled_from([_HI, _BYE])
+_EXEC, _PATCH, _CALL = "item/commandExecution/requestApproval", "item/fileChange/requestApproval", "item/tool/call"
+
+
+def _weather(call: str, city: str = "Rome") -> dict[str, Any]:
+    return {"type": "function_call", "name": "weather", "arguments": {"city": city}, "call_id": call}
+
+
+def _patched(call: str, text: str) -> dict[str, Any]:
+    given = f"*** Begin Patch\n{text}*** End Patch\n"
+    return {"type": "custom_tool_call", "name": "apply_patch", "call_id": call, "input": given}
+
+
+_SUNNY = {"contentItems": [{"type": "inputText", "text": "sunny"}], "success": True}
+
+
+# -- a client that breaks into an open request ------------------------------------------------------------------------------
+
+
+def _open(kind: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
+    """Return a call that waits for the client, the request, and the settings of the thread."""
+    if kind == "command":
+        return command("call_1", *_HI, **ESCALATED), _EXEC, ASKING
+    if kind == "patch":
+        return _patched("call_1", "*** Add File: new.txt\n+one\n"), _PATCH, ASKING
+    return _weather("call_1"), _CALL, {"dynamicTools": [TOOL]}
+
+
+def _broken_in(kind: str, before: list[Any], then: dict[str, Any]) -> dict[str, Any]:
+    call, method, settings = _open(kind)
+    told = conversation([{"items": [*before, call]}, GREETING], [{**GO, "interrupt": method}, then], settings=settings)
+    return {**told, "experimental": True, "model": "gpt-5.5"}
+
+
+def _steered(kind: str, texts: list[tuple[str, str]], decision: str) -> dict[str, Any]:
+    call, _, settings = _open(kind)
+    step = {**GO, "first": texts, "decide": {"*": decision}, "answer": {"*": _SUNNY}}
+    told = conversation([{"items": [call]}, GREETING, GREETING], [step, NEXT], settings=settings)
+    return {**told, "experimental": True, "model": "gpt-5.5"}
+
+
+# -- decisions that last ----------------------------------------------------------------------------------------------------
+
+_ECHO = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["echo"]}}
+_WHOLE = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["echo", "hi"]}}
+_decisions = st.sampled_from(
+    ["accept", "acceptForSession", "acceptForSession", _ECHO, _WHOLE, "decline", "nonsense", None, {"accept": None},
+     {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": []}}, {"acceptWithExecpolicyAmendment": {}}]
+)  # fmt: skip
+
+
+def _lasting(lines: list[Any], decisions: list[Any], again: bool) -> dict[str, Any]:
+    script: list[Any] = [{"items": [command(f"call_{n}", *line, **ESCALATED)]} for n, line in enumerate(lines)]
+    decide = {f"call_{n}": decision for n, decision in enumerate(decisions)}
+    steps: list[Any] = [{**GO, "decide": {**decide, "*": "accept"}}, {**NEXT, "decide": {"*": "accept"}}]
+    more = [{"items": [command("call_again", *lines[0], **ESCALATED)]}] if again else []
+    return conversation([*script, GREETING, *more, GREETING], steps, settings=ASKING)
+
+
+# -- patches ----------------------------------------------------------------------------------------------------------------
+
+_BODIES = [
+    "*** Add File: new.txt\n+one\n+two\n",
+    "*** Add File: sub/dir/x.py\n+print('é')\n",
+    "*** Add File: empty.txt\n",
+    "*** Add File: a.txt\n+one\n*** Add File: b.txt\n+two\n",
+    "nonsense\n",
+    "",
+    "*** Update File: nowhere.txt\n",
+    "*** Foo: n\n",
+    "*** Add File: n.txt\none\n",
+]
+
+
+def _patches(bodies: list[str], settings: dict[str, Any], decisions: list[str]) -> dict[str, Any]:
+    script: list[Any] = [{"items": [_patched(f"call_{n}", body)]} for n, body in enumerate(bodies)]
+    decide = {f"call_{n}": decision for n, decision in enumerate(decisions)}
+    told = conversation([*script, GREETING, GREETING], [{**GO, "decide": {**decide, "*": "accept"}}, NEXT], settings=settings)
+    return {**told, "model": "gpt-5.5"}
+
+
+# -- several threads, and lives of them -------------------------------------------------------------------------------------
+
+
+def _threads(sorts: list[list[str]], text: str) -> dict[str, Any]:
+    script: list[Any] = []
+    for thread, turns_ in enumerate(sorts):
+        for n, sort in enumerate(turns_):
+            match, call = {"match": f"thread {thread} turn {n}."}, f"call_{thread}_{n}"
+            items = {"exec": command(call, *_HI), "asked": command(call, *_HI, **ESCALATED), "dynamic": _weather(call, text)}
+            if sort in items:
+                script += [{**match, "items": [items[sort]]}, {**match, "items": [text]}]
+            else:
+                script.append({**match, "items": [{"type": "reasoning", "summary": [text]}, text]})
+    steps = [
+        {"thread": t, "text": f"thread {t} turn {n}.", "answer": {"*": _SUNNY}}
+        for n in range(max(map(len, sorts)))
+        for t, ts in enumerate(sorts)
+        if n < len(ts)
+    ]
+    settings = {**ASKING, "dynamicTools": [TOOL]}
+    return {**conversation(script, steps, threads=len(sorts), settings=settings), "experimental": True}
+
+
+_LIVES = st.sampled_from(
+    [
+        {"call": "thread/unsubscribe"},
+        {"call": "thread/read", "params": {"includeTurns": True}},
+        {"call": "thread/list", "params": {"limit": 1}},
+        {"call": "thread/list", "params": {"limit": 1, "cursor": "nonsense"}},
+        {"call": "thread/list", "params": {"sortKey": "updated_at"}},
+        {"call": "thread/loaded/list", "params": {"limit": 1}},
+        {"call": "thread/read", "params": {"threadId": "x"}},
+        {"call": "thread/read", "params": {"threadId": "00000000-0000-7000-8000-000000000000"}},
+        {"call": "thread/archive", "params": {"threadId": "00000000-0000-7000-8000-000000000000"}},
+        {"call": "thread/unarchive"},
+        {"call": "thread/name/set", "params": {"name": " Mine é "}, "then": "thread/name/updated"},
+        {"call": "thread/name/set", "params": {"name": 5}},
+        {"call": "turn/steer", "params": {"expectedTurnId": "x", "input": []}},
+        {"call": "turn/start", "params": {"input": [{"type": "text"}]}},
+        {"call": "turn/start", "params": {"threadId": "x", "input": []}},
+        {"call": "turn/start", "params": {"input": [{"type": "image", "url": "https://example.com/a.png"}]}},
+        {"call": "mcpServerStatus/list"},
+        {"call": "collaborationMode/list"},
+        {"call": "getAuthStatus"},
+        {"call": "nonsense"},
+        {"load": "thread/resume"},
+        {"load": "thread/resume", "params": {"excludeTurns": True}},
+        {"load": "thread/fork"},
+        {"load": "thread/fork", "params": {"excludeTurns": True, "ephemeral": True}},
+        {"load": "thread/fork", "params": {"model": "gpt-5.5", "approvalPolicy": "never"}},
+        NEXT,
+        NEXT,
+        {**NEXT, "thread": -1},
+    ]
+)
+
+
+def _life(
+    first: list[dict[str, Any]], steps: list[dict[str, Any]], turn: dict[str, Any], settings: dict[str, Any]
+) -> dict[str, Any]:
+    told = conversation([{**turn, "times": "always"}], [*first, *steps], settings=settings)
+    return {**told, "experimental": True}
+
+
+# -- input ------------------------------------------------------------------------------------------------------------------
+
+
+def _element(start: int) -> dict[str, Any]:
+    return {"byteRange": {"start": start, "end": start + 1}, "placeholder": "p"}
+
+
+_inputs = st.one_of(
+    st.builds(lambda text: {"type": "text", "text": text}, words),
+    st.builds(lambda text: {"type": "text", "text": text, "text_elements": []}, words),
+    st.builds(
+        lambda text, start: {"type": "text", "text": text, "text_elements": [_element(start)]}, words, st.integers(0, 3),
+    ),
+    st.just({"type": "text", "text": ""}),
+    st.just({"type": "image", "url": "data:image/png;base64,AAAA"}),
+    st.just({"type": "mention", "name": "a", "path": "app://a"}),
+    st.just({"type": "skill", "name": "none", "path": "/nowhere/SKILL.md"}),
+)  # fmt: skip
+
+
+def _input(inputs: list[list[Any]], loads: list[dict[str, Any]]) -> dict[str, Any]:
+    steps: list[Any] = [{"input": each} for each in inputs]
+    return {**conversation([{**GREETING, "times": "always"}], [*steps, *loads]), "model": "gpt-5.5"}
+
+
+# -- tools one after the other ----------------------------------------------------------------------------------------------
+
+
+def _mixed(sorts: list[str], said: list[str], usage: Any) -> dict[str, Any]:
+    calls = {
+        "command": command("call", *_HI), "failing": command("call", *_BYE), "dynamic": _weather("call"),
+        "patch": _patched("call", "*** Add File: new.txt\n+one\n"),
+        "unknown": {"type": "function_call", "name": "nonesuch", "arguments": {}},
+        "bad": {"type": "function_call", "name": "exec_command", "arguments": "{bad"},
+        "no command": {"type": "function_call", "name": "exec_command", "arguments": {}},
+    }  # fmt: skip
+    script: list[Any] = []
+    for n, (sort, text) in enumerate(zip(sorts, said, strict=False)):
+        call = {**calls[sort], "call_id": f"call_{n}"}
+        if sort == "patch":
+            call["input"] = call["input"].replace("new.txt", f"new{n}.txt")
+        reasoned = {"type": "reasoning", "summary": [text], "content": []}
+        script.append({"items": [*([reasoned] if n % 2 else [text]), call], "usage": usage})
+    step = {**GO, "answer": {"*": _SUNNY}}
+    told = conversation([*script, GREETING, GREETING], [step, NEXT], settings={**FREE, "dynamicTools": [TOOL]})
+    return {**told, "experimental": True, "model": "gpt-5.5"}
+
+
+_texts = st.lists(words, max_size=1).map(lambda found: [{"type": "text", "text": text} for text in found])
+_kinds = st.sampled_from(["command", "patch", "tool"])
+KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "broken in": st.builds(_broken_in, _kinds, _texts, st.just(NEXT)),
+    "steered": st.builds(
+        _steered,
+        _kinds,
+        st.lists(st.tuples(st.sampled_from(["turn/steer", "turn/start"]), words), min_size=1, max_size=2),
+        st.sampled_from(["accept", "decline", "nonsense"]),
+    ),
+    "lasting decisions": st.builds(
+        _lasting, st.lists(_LINES, min_size=1, max_size=3), st.lists(_decisions, min_size=3, max_size=3), st.booleans()
+    ),
+    "patches": st.builds(
+        _patches,
+        st.lists(st.sampled_from(_BODIES), min_size=1, max_size=2),
+        st.sampled_from([FREE, ASKING, {**FREE, "approvalPolicy": "untrusted"}, {"approvalPolicy": "never"}]),
+        st.lists(st.sampled_from(["accept", "acceptForSession", "decline", "nonsense"]), min_size=2, max_size=2),
+    ),
+    "several threads": st.builds(
+        _threads,
+        st.lists(st.lists(st.sampled_from(["text", "exec", "asked", "dynamic"]), min_size=1, max_size=2), min_size=2, max_size=3),
+        words,
+    ),
+    "lives": st.builds(
+        _life, st.sampled_from([[], [GO], [GO]]), st.lists(_LIVES, min_size=2, max_size=5), turns,
+        st.sampled_from([{}, {}, {"ephemeral": True}]),
+    ),
+    "input": st.builds(
+        _input,
+        st.lists(st.lists(_inputs, max_size=3), min_size=1, max_size=2),
+        st.lists(
+            st.sampled_from([{"call": "thread/read", "params": {"includeTurns": True}}, {"load": "thread/fork"}]), max_size=1
+        ),
+    ),
+    "mixed tools": st.builds(
+        _mixed,
+        st.lists(
+            st.sampled_from(["command", "failing", "dynamic", "patch", "unknown", "bad", "no command"]), min_size=1, max_size=3
+        ),
+        st.lists(words, min_size=3, max_size=3),
+        st.sampled_from([{}, None, {"input_tokens": 10, "output_tokens": 5}]),
+    ),
+}  # fmt: skip
