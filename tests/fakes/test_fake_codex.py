@@ -193,7 +193,7 @@ def test_a_mismatch_is_answered_told_and_fails(tmp_path: Path) -> None:
     assert answer["error"]["data"]["nearest"]["frame"] == 5
     assert b"the nearest is frame 5" in done.stderr
     assert b"frame 5 of" in done.stderr
-    assert b"never came from the client: turn/start" in done.stderr
+    assert b"came from the client, but did not match (see above): turn/start" in done.stderr
     assert done.returncode == 1
 
 

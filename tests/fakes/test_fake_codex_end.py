@@ -370,6 +370,21 @@ def test_the_ending_is_a_line_of_json(tmp_path: Path) -> None:
     check_ending(tmp_path)
 
 
+@pytest.mark.parametrize("early", [False, True])
+def test_a_frame_that_came_but_was_refused_is_not_called_missing(tmp_path: Path, early: bool) -> None:
+    """Neither one with another content, nor one that comes before another recorded frame."""
+    cassette = write(tmp_path / "a.ndjson", conversation())
+    first, second, third = of_client(conversation())
+    sent = [first, third] if early else [first, second, {**third, "params": {"threadId": THREAD, "input": "Ho"}}]
+    status, told, _ = run(sent, cassette=cassette, match="exact", ending=tmp_path / "ending")
+    assert status == 1
+    assert told[-1] == f"fake-codex: frame 5 of {cassette} came from the client, but did not match (see above): turn/start"
+    assert "no recorded frame matches turn/start: the nearest is frame 5" in told[0]
+    assert len(told) == (3 if early else 2), told
+    (ending,) = endings(tmp_path / "ending")
+    assert [each["refused"] for each in ending["left_out"]] == ([False, True] if early else [True])
+
+
 def test_one_without_an_ending_is_noticed(tmp_path: Path) -> None:
     red(check_ending, "writes no ending", tmp_path)
 
@@ -381,7 +396,7 @@ def test_a_signal_leaves_an_ending(tmp_path: Path, number: int) -> None:
         client.until("id", 2)
         assert client.end(number)[0] == -number
     (ending,) = endings(tmp_path / "ending")
-    assert ending["left_out"] == [{"n": 5, "message": "turn/start"}]
+    assert ending["left_out"] == [{"n": 5, "message": "turn/start", "refused": False}]
 
 
 def test_an_ending_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
@@ -513,7 +528,7 @@ def test_the_end_is_reported_though_nobody_reads_the_answers(tmp_path: Path, bro
     assert (found == (1, True, False, False, 4)) == (not broken), found
     if not broken:
         (ending,) = endings(tmp_path / "ending")
-        assert ending["left_out"] == [{"n": 9, "message": "result of request 0"}]
+        assert ending["left_out"] == [{"n": 9, "message": "result of request 0", "refused": True}]
 
 
 def test_a_signal_that_the_client_has_it_ignore_stays_ignored(tmp_path: Path) -> None:

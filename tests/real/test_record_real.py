@@ -226,7 +226,7 @@ def test_a_scripted_model_is_recorded_in_one_command(version: str, tmp_path: Pat
         client.until("turn/completed")
         assert client.finish() == 0
         assert client.process.stderr
-        assert b"No request used turns 1 of the script" in client.process.stderr.read()
+        assert b"No request used turns[1] of the script." in client.process.stderr.read()
     assert "Hello from the script." in client.received.decode()
     assert not (tmp_path / "mine").exists(), "the home of the user is left alone"
     with CassetteReader(cassette) as reader:

@@ -86,6 +86,7 @@ class AppServer(Stdio):
             )
         self._ending = environ.get("FAKE_CODEX_ENDING", "")
         self._unmatched: list[str] = []  # why frames were refused, for the ending
+        self._refused: set[tuple[Track | None, int]] = set()  # the recorded frames that refused frames of the client stood for
         self._last: tuple[float, float] = (0.0, 0.0)  # recorded and live time of the frame paced last
         self._initialized = False
         self._redactor: Redactor | None = None  # made for the first frame that is not the recorded one as it stands
@@ -181,6 +182,9 @@ class AppServer(Stdio):
         self.failed = True
         if len(self._unmatched) < _KEPT:
             self._unmatched.append(str(miss))
+        nearest = miss.nearest
+        if nearest is not None and kind(nearest.value) == sort and label(nearest.value) == label(value):
+            self._refused.add((miss.track, nearest.n))
         if sort == "request":
             write_out(f"fake-codex: {miss}")
             self.answer_error(value["id"], {"code": NO_RECORDING, "message": f"fake-codex: {miss}", "data": _details(miss)})
@@ -203,13 +207,14 @@ class AppServer(Stdio):
         """Report differences and missing frames, close every file, and return the exit status."""
         lead = self._player.lead
         notes = self._content_notes()
-        missing = [(frame.n, _shown(frame)) for frame in lead.upcoming()]
+        missing = [(frame.n, _shown(frame), (lead, frame.n) in self._refused) for frame in lead.upcoming()]
         if self._ending:
             from codex_fakes.replaying.ending import append
 
             append(self._ending, lead.name, missing, notes, self._unmatched)
-        for n, what in missing[:20]:
-            write_out(f"fake-codex: frame {n} of {lead.name} never came from the client: {what}")
+        for n, what, refused in missing[:20]:
+            fate = "came from the client, but did not match (see above)" if refused else "never came from the client"
+            write_out(f"fake-codex: frame {n} of {lead.name} {fate}: {what}")
         if len(missing) > 20:
             write_out(f"fake-codex: ... and {len(missing) - 20} more frames never came")
         for reader in self._readers:

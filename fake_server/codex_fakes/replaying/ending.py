@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     Note = tuple[int, str]
 
 
-def append(path: str, cassette: str, left_out: Iterable[Note], otherwise: Iterable[Note], unmatched: Iterable[str]) -> None:
+def append(
+    path: str, cassette: str, left_out: Iterable[tuple[int, str, bool]], otherwise: Iterable[Note], unmatched: Iterable[str]
+) -> None:
     """Append the result of this process to the file at `path`, in one write.
 
-    Raises `OSError`. `left_out` has the number and method of each recorded frame that the client never sent. `otherwise` has the
-    number of a frame and a sentence for each request that was answered although its content differs from the recording.
-    `unmatched` has a sentence for each live frame that matches no recorded frame.
+    Raises `OSError`. `left_out` has, for each recorded frame that no frame of the client matched: its number, its method, and
+    True if the client sent this message, but with another content or too early. `otherwise` has the number of a frame and a
+    sentence for each request that was answered although its content differs from the recording. `unmatched` has a sentence for
+    each live frame that matches no recorded frame.
     """
     ending = {
         "pid": getpid(),
         "cassette": cassette,
-        "left_out": [{"n": n, "message": message} for n, message in left_out],
+        "left_out": [{"n": n, "message": message, "refused": refused} for n, message, refused in left_out],
         "otherwise": [{"n": n, "text": text} for n, text in otherwise],
         "unmatched": list(unmatched),
     }

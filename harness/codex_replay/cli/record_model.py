@@ -55,7 +55,7 @@ class Scripted:
         except BackendError as error:
             return [str(error)]
         if unused:
-            found.append(f"No request used turns {', '.join(map(str, unused))} of the script (counted from 0).")
+            found.append(f"No request used {', '.join(f'turns[{i}]' for i in unused)} of the script.")
         return found
 
 

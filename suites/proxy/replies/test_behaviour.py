@@ -92,48 +92,46 @@ def test_pieces_of_every_size(proxy: Proxy, endpoint: str, stream: bool, size: s
     must_say(done, CHUNKS[size][0])
 
 
+#: The turn of the model, the expected status (502: any 5xx), and the statement about this fault.
 ERRORS: list[Any] = [
-    pytest.param({"status": 429, "error": {"message": "slow down"}}, 429, id="429"),
-    pytest.param({"items": [{"type": "failed", "code": "insufficient_quota", "message": "no money"}]}, 429, id="quota"),
-    pytest.param({"items": [{"type": "failed", "code": "context_length_exceeded", "message": "too long"}]}, 400, id="context"),
-    pytest.param({"status": 500, "error": {"message": "oops"}}, 502, id="500"),
-    pytest.param({"items": [{"type": "incomplete", "reason": "max_output_tokens"}]}, 502, id="incomplete"),
-    pytest.param({"items": ["half"], "fault": "cut_before_completed"}, 502, id="cut"),
+    pytest.param({"status": 429, "error": {"message": "slow down"}}, 429, "REAL-107", id="429"),
+    pytest.param(
+        {"items": [{"type": "failed", "code": "insufficient_quota", "message": "no money"}]}, 429, "REAL-103", id="quota"
+    ),
+    pytest.param(
+        {"items": [{"type": "failed", "code": "context_length_exceeded", "message": "too long"}]}, 400, "REAL-102", id="context"
+    ),
+    pytest.param({"status": 500, "error": {"message": "oops"}}, 502, "REAL-108", id="500"),
+    pytest.param({"items": [{"type": "incomplete", "reason": "max_output_tokens"}]}, 502, "REAL-99", id="incomplete"),
+    pytest.param({"items": ["half"], "fault": "cut_before_completed"}, 502, "REAL-99", id="cut"),
 ]
 
 
-def with_model(cases: list[Any]) -> list[Any]:
-    """Return the given cases; in each, the script of the model is the turn of the case."""
-    return [
-        pytest.param(case.values[1], id=case.id, marks=pytest.mark.model(turns=[{**case.values[0], **THINKS, "times": "always"}]))
-        for case in cases
-    ]
+def with_model(cases: list[Any], check: str = "") -> list[Any]:
+    """Return the given cases; in each, the script of the model is the turn of the case.
+
+    With the name of a `check`, each case cites only the statement about its own fault.
+    """
+    found = []
+    for case in cases:
+        turn, expected, statement = case.values
+        marks = [pytest.mark.model(turns=[{**turn, **THINKS, "times": "always"}])]
+        marks += [pytest.mark.spec(check, statement)] if check else []
+        found.append(pytest.param(expected, id=case.id, marks=marks))
+    return found
 
 
 @BOTH
-@pytest.mark.parametrize("status", with_model(ERRORS))
-@pytest.mark.spec(
-    "fault-status",
-    "REAL-99",
-    "REAL-100",
-    "REAL-101",
-    "REAL-102",
-    "REAL-103",
-    "REAL-104",
-    "REAL-105",
-    "REAL-106",
-    "REAL-107",
-    "REAL-108",
-    "REAL-109",
-)
-def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> None:
+@pytest.mark.parametrize("expected", with_model(ERRORS, "fault-status"))
+@pytest.mark.spec("fault-status", "REAL-99", "REAL-102", "REAL-103", "REAL-107", "REAL-108")
+def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, expected: int) -> None:
     """After a fault, the proxy answers 429 for a limit, 400 for a too long prompt, or a 5xx, with an error message."""
     done = proxy.post(endpoint, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)
     error = failure(done)
     assert isinstance(error, dict) and error.get("message"), f"the error of the answer must have a message: {error!r}"  # noqa: PT018
-    fits = done.status == status or (status == 502 and 500 <= done.status < 600)
-    wanted = "a server's error (5xx)" if status == 502 else str(status)
+    fits = done.status == expected or (expected == 502 and 500 <= done.status < 600)
+    wanted = "a server's error (5xx)" if expected == 502 else str(expected)
     assert fits, (
         f"{done.method} {done.path} must be answered {wanted} for this failed turn, "
         f"but was answered {done.answered}: {done.shown()}"
@@ -141,9 +139,9 @@ def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, status: int) -> N
 
 
 @BOTH
-@pytest.mark.parametrize("status", with_model(ERRORS))
+@pytest.mark.parametrize("expected", with_model(ERRORS))
 @pytest.mark.spec("fault-stream", "REAL-98")
-def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, status: int) -> None:
+def test_a_fault_in_a_stream(proxy: Proxy, endpoint: str, expected: int) -> None:
     """After a fault, the stream ends with an error, and does not look like a complete answer."""
     done = proxy.post(endpoint, {"stream": True}, ok=False, within=AT_ONCE)
     must_come_of_the_fault(proxy, done)

@@ -38,6 +38,14 @@ def test_the_skeleton_of_a_driver_names_every_report(kind: str) -> None:
         assert re.search(rf"""report\(['"]{name}['"]""", text), name
 
 
+@pytest.mark.parametrize("kind", ["python", "node", "lua"])
+def test_the_skeleton_names_the_members_that_the_document_demands(kind: str) -> None:
+    """Codex accepts a request without them, but the checks do not."""
+    head = " ".join(re.sub(r"^(//|--)", "", line).strip() for line in DRIVERS[kind][2].splitlines()[:12])
+    assert "thread/start has only cwd and sandbox: null (check `thread-members`)" in head
+    assert "turn/start has only threadId, input and cwd (check `turn-members`)" in head
+
+
 @pytest.mark.parametrize(
     ("kind", "program"),
     [("python", "python3"), pytest.param("node", "node", marks=NODE), pytest.param("lua", "lua5.4", marks=LUA)],

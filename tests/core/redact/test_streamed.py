@@ -16,7 +16,7 @@ from codex_replay.cli.cassette.group import group
 from codex_replay.core.cassette.frames import Frame, Header
 from codex_replay.core.cassette.http_frames import body_fields, sse_blocks, sse_payload
 from codex_replay.core.redact.redactor import Redactor
-from codex_replay.core.redact.streamed import clean
+from codex_replay.core.redact.streamed import clean, findings_text
 from codex_replay.core.wire.content_encoding import encode
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.plugin.app_server.record import write_cassette
@@ -283,10 +283,16 @@ def test_lint_finds_a_literal_of_yours_whole_or_in_pieces_and_never_says_it(tmp_
     result = run("lint", path, "--literal", "Bluebird", "--literal", "nowhere")
     assert result.exit_code == 1
     assert "Bluebird" not in result.output
-    found = [re.sub(r"byte \d+", "byte N", line) for line in result.output.splitlines() if ": secret: " in line]
-    assert [line.partition("a secret ")[2].partition(";")[0] for line in found] == [
-        "(literal) of 8 bytes is at byte N",
-        "(literal) of 8 bytes is split across the frames 3 to 4",
+    (line,) = [line for line in result.output.splitlines() if ": secret: " in line]
+    assert line == (
+        f"{path}, line 4 (frame 3): secret: 2 secrets (literal) in lines 4, 6; "
+        f"remove them with `codex-replay cassette redact {path}`"
+    )
+    (file,) = json.loads(run("lint", "--json", path, "--literal", "Bluebird").output)["files"]
+    found = [(each["kind"], re.sub(r"byte \d+", "byte N", each["message"]).partition(";")[0]) for each in file["findings"]]
+    assert [message for kind, message in found if kind == "literal"] == [
+        "a secret (literal) of 8 bytes is at byte N",
+        "a secret (literal) of 8 bytes is split across the frames 3 to 4",
     ]
     assert json.loads(run("lint", "--json", path, "--literal", "Bluebird").output)["ok"] is False
     assert run("lint", path, "--literal", "").exit_code == 2
@@ -318,3 +324,30 @@ def test_a_case_is_recorded_without_what_it_streams_in_pieces(tmp_path: Path) ->
     assert write_cassette(path, Header("0.92.0", "unknown", "a/b/c", {"rpc": "recorded"}), said, Redactor())
     with CassetteReader(path) as reader:
         assert [frame.value["params"]["delta"] for frame in reader] == ["It is ghp_redacted-1", "", "."]
+
+
+def test_lint_prints_one_line_for_each_kind(tmp_path: Path) -> None:
+    key = "".join(GITHUB)
+    whole = [delta("v2", f"It is {key} ") for _ in range(7)]
+    path = streaming(tmp_path / "c.ndjson", *whole, delta("v1", "ann@corp.example"))
+    found = [line.partition(": secret: ")[2] for line in run("lint", path).output.splitlines() if ": secret: " in line]
+    first, *rest = found
+    assert re.match(
+        r"7 secrets \(api-key\) in lines (\d+, ){4}\d+ and 2 more; remove them with `codex-replay cassette redact", first
+    )
+    assert [re.sub(r" of .*", "", line) for line in rest] == ["an e-mail address"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        (["api-key"], "a secret (api-key)"),
+        (["path"], "a directory"),
+        (["path", "path"], "2 directories"),
+        (["home"], "a home directory"),
+        (["email", "email"], "2 e-mail addresses"),
+        (["api-key", "path", "jwt", "api-key"], "3 secrets (api-key, jwt) and a directory"),
+    ],
+)
+def test_what_is_private_and_not_secret_is_not_called_a_secret(kinds: list[str], words: str) -> None:
+    assert findings_text(kinds) == words

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytest_plugins = ["pytester"]
@@ -26,3 +28,32 @@ def test_a_marker_must_cite_what_exists(pytester: pytest.Pytester, arguments: st
     found = pytester.runpytest_subprocess(*ALONE, "suites", "--report", "out")
     assert found.ret == status
     assert sentence in found.stdout.str() + found.stderr.str()
+
+
+def test_a_parameter_cites_its_own_statement(pytester: pytest.Pytester) -> None:
+    """The report of a parametrised case has the statement of the parameter, and not all statements of the check."""
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    folder = pytester.mkdir("suites").joinpath("mine")
+    folder.mkdir()
+    folder.joinpath("test_it.py").write_text(
+        "import pytest\n\n"
+        "@pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.spec('it', 'PAY-07')), 2])\n"
+        "@pytest.mark.spec('it', 'PAY-07', 'REAL-31')\ndef test_one(n):\n    pass\n"
+    )
+    assert pytester.runpytest_subprocess(*ALONE, "suites", "--report", "out").ret == 0
+    cases = json.loads((pytester.path / "out" / "report.json").read_text())["cases"]
+    assert sorted(case["spec"]["section"] for case in cases) == ["PAY-07", "PAY-07, REAL-31"]
+
+
+def test_a_wrong_citation_of_a_parameter_ends_the_run(pytester: pytest.Pytester) -> None:
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    folder = pytester.mkdir("suites").joinpath("mine")
+    folder.mkdir()
+    folder.joinpath("test_it.py").write_text(
+        "import pytest\n\n"
+        "@pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.spec('it', 'PAY-none'))])\n"
+        "@pytest.mark.spec('it', 'PAY-07')\ndef test_one(n):\n    pass\n"
+    )
+    found = pytester.runpytest_subprocess(*ALONE, "suites", "--report", "out")
+    assert found.ret == 4
+    assert "PAY-none is not a statement" in found.stdout.str() + found.stderr.str()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -205,11 +206,86 @@ def test_each_start_is_told_apart_and_judged_by_what_held_for_it(project: pytest
         def test_fails_itself(fake_codex):
             fake_codex.cassette({one!r})
             Client(fake_codex.command).close()
-            assert not "this alone is told"
+            assert not "this is told first"
         """,
     )
     result.assert_outcomes(passed=4, failed=1, errors=1)
     result.stdout.fnmatch_lines(["*no client started the app-server, so no recorded frame was sent"])
+
+
+DIFFERENT = """
+def test_tolerant(fake_codex):
+    fake_codex.cassette({path!r})
+    client = Client(fake_codex.command)
+    client.ask("Ho")
+    client.close()
+    assert fake_codex.unplayed == []
+    (note,) = fake_codex.notes
+    assert note.startswith("turn/start was answered like frame 6 of") and 'recorded "Hi", got "Ho"' in note
+
+def test_exact(fake_codex):
+    fake_codex.cassette({path!r}, match="exact")
+    client = Client(fake_codex.command)
+    client.send({{"id": 9, "method": "turn/start", "params": {{"threadId": client.thread, "input": []}}}})
+    assert client.read()["error"]["code"] == -32001
+    client.close()
+    assert fake_codex.notes == []
+
+def test_exact_and_equal(fake_codex):
+    fake_codex.cassette({path!r}, match="exact")
+    client = Client(fake_codex.command)
+    client.ask("Hi")
+    client.close()
+
+def test_the_last_cassette_sets_the_match(fake_codex):
+    fake_codex.cassette({path!r}, match="exact")
+    fake_codex.cassette({path!r})
+    client = Client(fake_codex.command)
+    client.ask("Ho")
+    client.close()
+
+def test_fails_itself(fake_codex):
+    fake_codex.cassette({path!r})
+    client = Client(fake_codex.command)
+    text = client.ask("Ho")
+    client.close()
+    assert text == "Hello."
+
+def test_fails_itself_early(fake_codex):
+    fake_codex.cassette({path!r})
+    Client(fake_codex.command).close()
+    assert "" == "Hello."
+
+def test_fails_itself_without_a_turn(fake_codex):
+    fake_codex.script(["Hello."])
+    client = Client(fake_codex.command)
+    client.ask("one"), client.ask("two")
+    client.close()
+    assert "" == "Hello."
+
+def test_fails_itself_and_is_lenient(fake_codex):
+    fake_codex.script([])
+    fake_codex.lenient = True
+    client = Client(fake_codex.command)
+    client.ask("one")
+    client.close()
+    assert "" == "Hello."
+"""
+
+
+def test_contents_are_compared_as_the_test_wants(project: pytest.Pytester) -> None:
+    """Tolerant with notes, or exact; and a test that fails itself shows below its error how the client differed."""
+    path = recorded(project, "a.ndjson", "Hi")
+    result = run(project, DIFFERENT.format(path=path))
+    result.assert_outcomes(passed=4, failed=4, errors=1)
+    text = result.stdout.str()
+    assert f"frame 6 of {path} came from the client, but did not match (see above): turn/start" in text
+    assert "no recorded frame matches turn/start: the nearest is frame 6 of" in text
+    assert text.count("Captured fake_codex teardown") == 3
+    assert text.count("\nnote: turn/start was answered like frame 6 of") == 1
+    assert text.count('(to refuse it, use cassette(path, match="exact"))') == 1
+    assert text.count(f"\nframe 6 of {path} never came from the client: turn/start") == 1
+    assert len(re.findall(r"Captured fake_codex teardown -+\nThe only turn of the script is used", text)) == 1
 
 
 def test_approvals_and_outputs(project: pytest.Pytester) -> None:
@@ -311,6 +387,7 @@ def test_what_cannot_be_is_refused_where_it_is_said(project: pytest.Pytester) ->
             (lambda fake: fake.cassette("nope.ndjson"), "nope.ndjson: the cassette cannot be opened"),
             (lambda fake: fake.cassette(__file__), "not a cassette header"),
             (lambda fake: fake.cassette("empty"), "no cassette"),
+            (lambda fake: fake.cassette("a.ndjson", match="exactly"), "match is 'exactly'; it must be 'method' or 'exact'"),
             (lambda fake: fake.cassette("b.ndjson"), "b.ndjson, line 2: it is not JSON: a '}' is missing at its end"),
             (lambda fake: fake.config(aproval_policy="untrusted"), "not a key of .* did you mean 'approval_policy'"),
             (lambda fake: fake.config(approvalPolicy="untrusted"), "did you mean 'approval_policy'"),
@@ -336,7 +413,7 @@ def test_what_cannot_be_is_refused_where_it_is_said(project: pytest.Pytester) ->
             fake_codex.config(model="m", features={"apps": True}, mcp_servers={"one": {"command": "x"}})
         """,
     )
-    result.assert_outcomes(passed=12)
+    result.assert_outcomes(passed=13)
 
 
 def test_a_client_that_does_not_send(project: pytest.Pytester) -> None:
@@ -412,8 +489,8 @@ def test_a_refused_request_fails_the_test(project: pytest.Pytester) -> None:
         """,
     )
     result.assert_outcomes(passed=1, errors=1)
-    lines = ["*The client differs from the script of codex_backend*", "*POST /v1/responses: The script has no turns: add one."]
-    result.stdout.fnmatch_lines(lines)
+    head = "*The client differs from the script or the recording of codex_backend*"
+    result.stdout.fnmatch_lines([head, "*POST /v1/responses: The script has no turns: add one."])
 
 
 def test_an_unused_turn_fails_the_test(project: pytest.Pytester) -> None:
@@ -445,11 +522,11 @@ def test_an_unused_turn_fails_the_test(project: pytest.Pytester) -> None:
         """,
     )
     result.assert_outcomes(passed=5, xfailed=1, errors=1)
-    result.stdout.fnmatch_lines(["*No request used turns[[]1[]], turns[[]2[]] of the script.*partial=True*"])
+    result.stdout.fnmatch_lines(["*partial=True*", "*No request used turns[[]1[]], turns[[]2[]] of the script."])
 
 
 def test_a_failing_test_is_reported_once(project: pytest.Pytester) -> None:
-    """Its own error has the sentence, or the sentence is added to it; unused turns of a test that ended early are nothing."""
+    """Its own error has the sentence, or the sentence is added to it, as are the turns that no request used."""
     result = run(
         project,
         """
@@ -470,16 +547,27 @@ def test_a_failing_test_is_reported_once(project: pytest.Pytester) -> None:
             for _ in range(3):
                 answer(codex_backend)
             assert False
+
+        def test_without_a_follow_up(codex_backend):
+            codex_backend.script(["a", "b"])
+            assert answer(codex_backend) == "b"
+
+        def test_lenient(codex_backend):
+            codex_backend.script(["a", "b"])
+            codex_backend.lenient = True
+            assert answer(codex_backend) == "b"
         """,
     )
-    result.assert_outcomes(failed=2)
+    result.assert_outcomes(failed=4)
     text = result.stdout.str()
     assert 'contains "silent". (3 times)' in text
     assert text.count('contains "silent"') == 1
     assert "POST /v1/responses: No turn of the script matches this request. turns[0]: No text of the input contains" in text
     assert 'contains "tells". (' not in text
     assert "Captured codex_backend teardown" in text
-    assert text.count("Captured codex_backend teardown") == 1
+    assert text.count("Captured codex_backend teardown") == 3
+    assert text.count("No request used turns[0] of the script.") == 2
+    assert text.count("No request used turns[1] of the script.") == 1
 
 
 def test_each_worker_has_a_server_and_each_test_a_session(project: pytest.Pytester) -> None:

@@ -13,7 +13,7 @@ from codex_replay.plugin.user_fixtures.replayed import Replays
 ENDING: dict[str, Any] = {
     "pid": 7,
     "cassette": "c.ndjson",
-    "left_out": [{"n": 6, "message": "turn/start"}],
+    "left_out": [{"n": 6, "message": "turn/start", "refused": False}],
     "otherwise": [{"n": 3, "text": "note"}],
     "unmatched": [],
 }
@@ -32,11 +32,19 @@ def unplayed(folder: Path, ending: dict[str, Any] | None, *, status: int = 1, pa
     replays = Replays(str(program), folder)
     replays.add("start", {}, partial)
     run = {"run": 1, "argv": ["-c", "start", str(program), "app-server"], "pid": 1 << 22, "of": 1 << 22}
-    return replays.problems(lambda: [run], "start")
+    found = replays.differences(lambda: [run], "start")
+    assert found.notes == (["note"] if ending else [])
+    return found.problems
 
 
 def test_a_frame_that_never_came_is_found_whatever_stderr_says(tmp_path: Path) -> None:
     assert unplayed(tmp_path, ENDING) == ["frame 6 of c.ndjson never came from the client: turn/start"]
+
+
+def test_a_frame_that_came_in_another_form_is_not_called_missing(tmp_path: Path) -> None:
+    left_out = [{"n": 6, "message": "turn/start", "refused": True}]
+    found = unplayed(tmp_path, {**ENDING, "left_out": left_out, "unmatched": ["another text"]})
+    assert found == ["another text", "frame 6 of c.ndjson came from the client, but did not match (see above): turn/start"]
 
 
 def test_a_client_that_may_leave_out_frames_may(tmp_path: Path) -> None:

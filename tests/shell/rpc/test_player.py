@@ -214,3 +214,13 @@ def test_a_frame_of_another_thread_that_comes_first_is_not_taken_for_one_of_this
     ]
     assert Player(cast(Client, live), {}).play(frames) is None
     assert live.sent[-1]["params"] == {"threadId": a}
+
+
+def test_what_the_live_server_does_not_have_is_not_awaited() -> None:
+    """Neither a notification nor a request of such a method; the recorded reply to the request is not sent."""
+    absent = {"thread/started", "item/tool/call", *(f"more/{n}" for n in range(LATER))}
+    live = Live(lambda message: [{"id": message["id"], "result": {"thread": {"id": "th"}}}])
+    failure = Player(cast("Client", live), {}, absent=absent).play(recording())
+    assert live.vain == []
+    assert failure is None
+    assert not any(message.get("id") == 0 for message in live.sent if isinstance(message, dict))

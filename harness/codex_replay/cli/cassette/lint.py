@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +14,12 @@ from codex_replay.cli.io.stdout import coloured_line, for_programs
 from codex_replay.core.text.plural import plural
 
 if TYPE_CHECKING:
-    from codex_replay.shell.cassettes.lint import Report
+    from collections.abc import Iterator
+
+    from codex_replay.shell.cassettes.lint import LintFinding, Report
+
+#: The number of lines that the finding about several secrets of one kind names.
+PLACES = 5
 
 
 @click.command()
@@ -43,7 +48,8 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
     """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame against the JSON schemas of
     Codex.
 
-    The TEXT of a --literal counts as a secret, even if the cassette has it in chunks, escaped or compressed. It is never printed.
+    All secrets of one kind in a file are one line of the output; --json lists each. The TEXT of a --literal counts as a secret,
+    even if the cassette has it in chunks, escaped or compressed. It is never printed.
 
     For a folder, all *.ndjson files in it are checked. Exit status: 0 if no check fails, 1 if a check fails, 2 if a file cannot
     be read as a cassette.
@@ -81,13 +87,34 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
         raise SystemExit(1)
 
 
+def _gathered(report: Report) -> Iterator[LintFinding]:
+    """Yield the findings of a report; all secrets of one kind are one finding, with their number and first places."""
+    from codex_replay.core.redact.streamed import findings_text
+    from codex_replay.shell.cassettes.lint import remedy
+
+    same: dict[str, list[LintFinding]] = {}
+    for finding in sorted(report.findings, key=lambda finding: finding.line):
+        if finding.kind is not None:
+            same.setdefault(finding.kind, []).append(finding)
+    for finding in report.findings:
+        group = same.get(finding.kind or "", [finding])
+        if len(group) == 1:
+            yield finding
+        elif finding is group[0]:
+            lines = list(dict.fromkeys(str(each.line) for each in group))
+            where = f"line{'s' if len(lines) > 1 else ''} {', '.join(lines[:PLACES])}"
+            where += f" and {len(lines) - PLACES} more" if len(lines) > PLACES else ""
+            text = f"{findings_text([finding.kind or ''] * len(group))} in {where}; {remedy(report.path, 'them')}"
+            yield replace(finding, message=text)
+
+
 def _print_report(report: Report, notes: bool, missing: str) -> None:
     """Print the findings of one cassette, except those of the check `missing`, which are printed on stderr once for all
     cassettes.
     """
     if report.unreadable:
         click.echo(f"codex-replay: {report.unreadable}", err=True)
-    for finding in report.findings:
+    for finding in _gathered(report):
         if finding.level == "error" or (notes and finding.check != missing):
             frame = f" (frame {finding.frame})" if finding.frame is not None else ""
             colour = "red" if finding.level == "error" else "yellow"

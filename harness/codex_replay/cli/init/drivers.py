@@ -16,6 +16,11 @@ _NODE = """\
 //
 // Connect the four functions to your plugin, and call report() wherever the plugin draws on the screen. Then:
 //     codex-replay init editor "node codex-replay-driver.mjs {codex}"
+//
+// The suite compares the members of two requests with the document, although Codex makes some of them optional:
+// thread/start has only cwd and sandbox: null (check `thread-members`),
+// turn/start has only threadId, input and cwd (check `turn-members`).
+// If your plugin sends other members on purpose, add these checks to the baseline.
 import { createInterface } from 'node:readline'
 
 const codex = process.argv[2] // start it as `codex app-server`, in the working directory
@@ -58,6 +63,11 @@ _PYTHON = '''\
 
 Connect the four functions to your plugin, and call report() wherever the plugin draws on the screen. Then:
     codex-replay init editor "python3 codex-replay-driver.py {codex}"
+
+The suite compares the members of two requests with the document, although Codex makes some of them optional:
+thread/start has only cwd and sandbox: null (check `thread-members`),
+turn/start has only threadId, input and cwd (check `turn-members`).
+If your plugin sends other members on purpose, add these checks to the baseline.
 """
 
 import json
@@ -115,6 +125,12 @@ _LUA = """\
 --
 -- Connect the four functions to your plugin, and call report() wherever the plugin draws on the screen. Then:
 --     codex-replay init editor "nvim --headless -l codex-replay-driver.lua {codex}"
+--
+-- The suite compares the members of two requests with the document, although Codex makes some of them optional:
+-- thread/start has only cwd and sandbox: null (check `thread-members`),
+-- turn/start has only threadId, input and cwd (check `turn-members`).
+-- If your plugin sends other members on purpose, add these checks to the baseline.
+--
 -- Plain Lua runs this file as well; only in Neovim do the plugin's own callbacks run while it waits for commands.
 local codex = arg[1] -- start it as `codex app-server`, in the working directory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from codex_replay.cli.io.script_file import load_script
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.tables import CODEX, note_with_option
 from codex_replay.cli.replay import model
+from codex_replay.cli.replay.other_version import absent_methods, absent_text, nulls_apart
 from codex_replay.core.cassette.frames import Frame, Header
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.subjects import BadSubject, Subject, parse_app_server
@@ -140,11 +141,14 @@ def command(
     if chosen.name.startswith("codex@"):
         _say_needs(header, everything)
     with _stage(chosen, Path(cassette), header, everything, given) as stage:
-        failure, live = _play(stage, everything, codex or header.codex, timeout)
+        live_version = "unknown" if chosen.name.startswith("fake") else chosen.version  # a fake serves the cassette itself
+        absent = absent_methods(frames, codex or header.codex, live_version)
+        failure, live = _play(stage, everything, codex or header.codex, timeout, absent)
         problems = stage.problems()
     found = compare(frames, live, codex or header.codex)
     itself = chosen.name == "fake" and stage.env.get("FAKE_CODEX_CASSETTE") == str(cassette)
-    _report_on(found, failure, truncated, as_json, stage.says, problems, model.ITSELF if itself else "")
+    note = model.ITSELF if itself else absent_text(absent, chosen.version) if absent else ""
+    _report_on(found, failure, truncated, as_json, stage.says, problems, note, absent)
     raise SystemExit(0 if found.equal and failure is None else 1)
 
 
@@ -210,7 +214,9 @@ def _stage(subject: Subject, cassette: Path, header: Header, frames: list[Frame]
         yield replace(stage, reached=behind.serve(cassette, frames, places, root))
 
 
-def _play(stage: Stage, frames: list[Frame], codex: str, timeout: float) -> tuple[str | None, list[Frame]]:
+def _play(
+    stage: Stage, frames: list[Frame], codex: str, timeout: float, absent: Container[str]
+) -> tuple[str | None, list[Frame]]:
     from codex_replay.core.redact.redactor import Redactor
     from codex_replay.shell.rpc.player import Player
 
@@ -219,7 +225,7 @@ def _play(stage: Stage, frames: list[Frame], codex: str, timeout: float) -> tupl
     except CannotStart as error:
         raise Unable(str(error)) from None
     try:
-        failure = Player(client, stage.places, codex).play(frames, stage.reached)
+        failure = Player(client, stage.places, codex, absent).play(frames, stage.reached)
         try:
             status = client.close()
         except SubjectFailure as error:
@@ -245,6 +251,7 @@ def _report_on(
     says: str = "",
     problems: Sequence[str] = (),
     note: str = "",
+    absent: Container[str] = (),
 ) -> None:
     same = found.equal and failure is None
     if found.note:
@@ -273,6 +280,9 @@ def _report_on(
         for_programs(json.dumps({**result, **({"model": says, "model_problems": list(problems)} if says else {})}))
         return
     out = console()
+    if absent:
+        out.print(printable(note))
+        note = ""
     if truncated:
         out.print(truncated)
     if says and says != model.RECORDED:
@@ -281,11 +291,15 @@ def _report_on(
         out.print(failure)
     for problem in () if same else problems:
         out.print(f"The model has no answer for a request: {problem}")
-    shown = gathered(found.differences)
+    unexpected = [one for one in found.differences if one.kind != "missing" or one.label.removeprefix("rpc< ") not in absent]
+    unexpected, nulls = nulls_apart(unexpected)
+    shown = gathered(unexpected)
     for difference, more in shown[:SHOWN]:
         out.print(printable(difference.sentence("the recording", "the live run")) + following(more))
     if left_out := sum(1 + more for _, more in shown[SHOWN:]):
         out.print(f"... and {left_out} more differences.")
+    if nulls:
+        out.print(printable(nulls))
     if same:
         out.print(f"identical: {plural(found.a, 'event')}, the same as recorded")
     if note:

@@ -9,7 +9,7 @@ are redacted. If the first chunk of a secret were redacted alone, the rest of th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from codex_replay.core.cassette.frames import Frame, is_canonical
@@ -32,6 +32,24 @@ class Secret(NamedTuple):
     size: int
     first: int
     last: int
+
+
+#: What is private and not secret, by the kind that the redactor gives it.
+_PRIVATE = {"path": "directory", "home": "home directory", "email": "e-mail address"}
+
+
+def findings_text(kinds: Sequence[str]) -> str:
+    """Return the number and the nouns for the findings of a redactor: "2 secrets (api-key) and a directory"."""
+    nouns: dict[str, list[str]] = {}
+    for kind in kinds:
+        nouns.setdefault(_PRIVATE.get(kind, "secret"), []).append(kind)
+    parts = []
+    for noun, found in nouns.items():
+        more = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}{'es' if noun.endswith('s') else 's'}"
+        article = "an" if noun[0] == "e" else "a"
+        named = f" ({', '.join(dict.fromkeys(found))})" if noun == "secret" else ""
+        parts.append((f"{article} {noun}" if len(found) == 1 else f"{len(found)} {more}") + named)
+    return " and ".join(parts)
 
 
 class _Stream:

@@ -25,9 +25,12 @@ BUNDLE = "the schema bundle"
 def spec_of(item: Any, case: str) -> Spec | None:
     """Return the requirement of a test; `case` is the id of the test, which is used if the check has no id.
 
+    The marker of a parameter takes precedence over the marker of the function.
+
     Raises `UnknownStatement`.
     """
-    mark = item.get_closest_marker("spec")
+    of_the_parameter = (mark for mark in getattr(getattr(item, "callspec", None), "marks", ()) if mark.name == "spec")
+    mark = next(of_the_parameter, item.get_closest_marker("spec"))
     if mark is not None and mark.args:
         return _of(mark)
     identifiers, source = source_of(_doc(getattr(item, "function", None)), _doc(getattr(item, "module", None)))
@@ -72,8 +75,8 @@ def wrong_citation(items: Iterable[Any]) -> str | None:
     """
     from codex_replay.report.contract import UnknownStatement, resolve
 
-    for mark, item in ((item.get_closest_marker("spec"), item) for item in items):
-        if mark is None or not mark.args:
+    for item, mark in ((each, mark) for each in items for mark in each.iter_markers("spec")):
+        if not mark.args:
             continue
         if len(mark.args) == 1 and not mark.kwargs.get("source"):
             return f"{item.nodeid}: its spec marker {mark.args[0]!r} cites no statement. Name a statement of docs/contract."

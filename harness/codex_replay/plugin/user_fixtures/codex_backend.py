@@ -48,6 +48,12 @@ class CodexBackend:
     and `{url}/oauth/token` is the token URL.
     """
 
+    #: The first line of the failure of a test whose client differs, and how to allow the difference.
+    headline = (
+        "The client differs from the script or the recording of codex_backend (to allow unused turns or missing requests, add "
+        "partial=True; to allow any difference, set codex_backend.lenient = True)"
+    )
+
     def __init__(self, session: BackendSession) -> None:
         self.lenient = False
         self.url = session.url
@@ -142,12 +148,10 @@ class CodexBackend:
         found = self.problems
         unused = [] if self._partial else self.unused_turns
         if unused:
-            turns = ", ".join(f"turns[{i}]" for i in unused)
-            what = f"No request used {turns} of the script."
-            found = [*found, f"{what} Remove the unused turns, or allow them with codex_backend.script(..., partial=True)."]
+            found = [*found, f"No request used {', '.join(f'turns[{i}]' for i in unused)} of the script."]
         if self._recorded:
             left = [f"frame {each['frame']} of {each['cassette']}" for each in self._session.unused_frames()]
-            found += [f"The client never sent the request in {one} (cassette(path, partial=True) allows this)." for one in left]
+            found += [f"The client never sent the request in {one}." for one in left]
         return found
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:

@@ -77,7 +77,8 @@ class FakeCodex:
         parse(script)
         (self._folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
         self._codex = versions.DEFAULT
-        self._env.pop("FAKE_CODEX_CASSETTE", None)
+        for name in ("FAKE_CODEX_CASSETTE", "FAKE_CODEX_MATCH"):
+            self._env.pop(name, None)
         self._env["FAKE_CODEX_SCRIPT"] = str(self._folder / "script.json")
         self._write()
 
@@ -98,15 +99,20 @@ class FakeCodex:
                 raise ValueError(f"{key!r} is not a key of the config.toml of Codex {versions.DEFAULT}{meant}")
         (self._folder / "home" / "config.toml").write_text(toml(settings), encoding="utf-8")
 
-    def cassette(self, path: Path | str, *, partial: bool = False) -> None:
+    def cassette(self, path: Path | str, *, partial: bool = False, match: str = "method") -> None:
         """Replay a recording, or a directory of recordings, instead of a script. Raises `CassetteError` for an invalid recording.
 
         At the end of the test, the client must have sent all recorded messages to each start of the server. With `partial`, the
-        client may leave messages out.
+        client may leave messages out. With `match="method"`, a request matches the recorded request with the same method, and
+        `notes` lists the differences of their contents. With `match="exact"`, the fake codex refuses a message with another
+        content. Raises ValueError for another `match`.
         """
+        from codex_replay.core.replay.match import LEVELS
         from codex_replay.shell.cassettes.file import CassetteReader
         from codex_replay.shell.cassettes.lint import find_files
 
+        if match not in LEVELS:
+            raise ValueError(f"match is {match!r}; it must be {' or '.join(map(repr, LEVELS))}.")
         for file in find_files([str(path)]):
             with CassetteReader(file) as reader:
                 for _ in reader:  # a broken line in it is reported here
@@ -115,6 +121,9 @@ class FakeCodex:
         self._partial = partial
         self._env.pop("FAKE_CODEX_SCRIPT", None)
         self._env["FAKE_CODEX_CASSETTE"] = str(Path(path).absolute())
+        self._env.pop("FAKE_CODEX_MATCH", None)  # the level `method` with notes is the default, and has no name
+        if match == "exact":
+            self._env["FAKE_CODEX_MATCH"] = match
         self._order()
         self._write()
 
@@ -218,7 +227,25 @@ class FakeCodex:
         """One sentence for each recorded frame that the client has not sent, and for each frame of the client that is not in the
         recording.
         """
-        return self._replays.problems(self.wire, self._start)
+        return self._replays.differences(self.wire, self._start).problems
+
+    @property
+    def notes(self) -> list[str]:
+        """One sentence for each request that was answered although its content differs from the recorded request."""
+        return self._replays.differences(self.wire, self._start, seconds=0.0).notes
+
+    @property
+    def complaints(self) -> list[str]:
+        """Return the errors that fail the test at its end, or an empty list if `lenient` is set."""
+        return [] if self.lenient else [*self.problems, *self.unplayed]
+
+    @property
+    def headline(self) -> str:
+        """The first line of the failure, and how to allow each difference."""
+        if "FAKE_CODEX_CASSETTE" not in self._env:
+            return "The script of fake_codex has no turn for a request (to allow it, set fake_codex.lenient = True)"
+        allow = "to allow missing messages, use cassette(path, partial=True); to allow any difference, fake_codex.lenient = True"
+        return f"The client differs from the recording ({allow})"
 
     @property
     def conversation(self) -> Conversation:

@@ -34,7 +34,7 @@ def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     from codex_replay.plugin.base.subjects import BadSubject, parse_app_server
     from codex_replay.plugin.reporting.trace import trace_frames_of
     from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex
-    from codex_replay.plugin.user_fixtures.judge import fail_on_problems, fail_on_unplayed
+    from codex_replay.plugin.user_fixtures.judge import judge
     from codex_replay.plugin.user_fixtures.trace import fake_codex_frames
 
     try:
@@ -45,9 +45,9 @@ def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     trace_frames_of(request.node, lambda: fake_codex_frames(fake.wire(), (call.body for call in fake.model_calls)))
     failed = request.session.testsfailed
     yield fake
-    fail_on_problems(fake)
-    if request.session.testsfailed == failed:  # a test that failed early never sent the rest
-        fail_on_unplayed(fake)
+    failed_itself = request.session.testsfailed != failed
+    refuse = ' (to refuse it, use cassette(path, match="exact"))'
+    judge(request.node, failed_itself, "fake_codex", fake.headline, fake.complaints, lambda: [n + refuse for n in fake.notes])
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def codex_backend(request: pytest.FixtureRequest, _codex_backend_process: Backen
     from codex_replay.plugin.reporting.trace import trace_frames_of
     from codex_replay.plugin.reporting.trace_frames import ledger_frames
     from codex_replay.plugin.user_fixtures.codex_backend import CodexBackend, readable_name
-    from codex_replay.plugin.user_fixtures.judge import judge_backend
+    from codex_replay.plugin.user_fixtures.judge import judge
 
     session = _codex_backend_process.session(readable_name(request.node.name))
     backend = CodexBackend(session)
@@ -65,7 +65,8 @@ def codex_backend(request: pytest.FixtureRequest, _codex_backend_process: Backen
     failed = request.session.testsfailed
     yield backend
     try:
-        judge_backend(backend, request.node, request.session.testsfailed != failed)
+        failed_itself = request.session.testsfailed != failed
+        judge(request.node, failed_itself, "codex_backend", backend.headline, backend.complaints)
     finally:
         backend.close()
 

@@ -10,13 +10,24 @@ import json
 import os
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 _SECONDS = 1.0  # for what a client that still runs has written last
+
+
+class Differences(NamedTuple):
+    """The differences between the messages of a client and its cassettes, one sentence each.
+
+    `problems` are the missing frames, and the frames that match nothing. `notes` are the requests that were answered although
+    their content differs from the recording.
+    """
+
+    problems: list[str]
+    notes: list[str]
 
 
 class Replays:
@@ -35,14 +46,15 @@ class Replays:
         """Store the cassette settings for later starts of fake-codex; with `partial`, the client may leave frames out."""
         self._starts[start] = (dict(env), partial)
 
-    def problems(self, wire: Callable[[], list[dict[str, Any]]], last: str) -> list[str]:
-        """Return a sentence for each difference between the sent and the recorded messages.
+    def differences(self, wire: Callable[[], list[dict[str, Any]]], last: str, seconds: float = _SECONDS) -> Differences:
+        """Return the differences between the sent and the recorded messages.
 
-        `last` is the shell command for the last cassette that the test set.
+        `last` is the shell command for the last cassette that the test set. If a client still runs and has problems, wait up to
+        `seconds` for its next messages.
         """
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + seconds
         entries = wire()
-        while (found := self._judged(entries, last)) and any(_runs(entry) for entry in entries):
+        while (found := self._judged(entries, last)).problems and any(_runs(entry) for entry in entries):
             before = len(entries)
             while len(entries := wire()) == before:
                 if time.monotonic() > deadline:
@@ -50,39 +62,39 @@ class Replays:
                 time.sleep(0.01)
         return found
 
-    def _judged(self, entries: Sequence[dict[str, Any]], last: str) -> list[str]:
-        found = []
+    def _judged(self, entries: Sequence[dict[str, Any]], last: str) -> Differences:
+        found = Differences([], [])
         runs = [entry for entry in entries if "run" in entry and "app-server" in entry["argv"][3:]]
         for run in runs:
             if run["argv"][1] in self._starts:
                 sent = [entry["got"] for entry in entries if "got" in entry and entry["of"] == run["pid"]]
-                found += self._misses(run["argv"], sent)
+                for all_of_kind, more in zip(found, self._misses(run["argv"], sent), strict=True):
+                    all_of_kind += more
         unstarted = last in self._starts and not any(run["argv"][1] == last for run in runs)
-        if unstarted and self._misses(["-c", last, self._program, "app-server"], []):
-            found.append("no client started the app-server, so no recorded frame was sent")
+        if unstarted and self._misses(["-c", last, self._program, "app-server"], []).problems:
+            found.problems.append("no client started the app-server, so no recorded frame was sent")
         return found
 
-    def _misses(self, argv: Sequence[str], sent: Sequence[str]) -> list[str]:
+    def _misses(self, argv: Sequence[str], sent: Sequence[str]) -> Differences:
         env, partial = self._starts[argv[1]]
         self._ending.unlink(missing_ok=True)
         done = subprocess.run(
             [self._program, *argv[3:]],
             input="".join(line + "\n" for line in sent).encode("utf-8", "surrogateescape"),
-            env={**env, "FAKE_CODEX_MATCH": "method", "FAKE_CODEX_ENDING": str(self._ending)},
+            env={**env, "FAKE_CODEX_ENDING": str(self._ending)},
             capture_output=True,
             check=False,
         )
-        if done.returncode == 0:
-            return []
         try:
             ending = json.loads(self._ending.read_bytes())
         except FileNotFoundError:  # it has not begun to replay, and its stderr has the reason
-            return [line.removeprefix("fake-codex: ") for line in done.stderr.decode("utf-8", "replace").splitlines()]
-        left_out = () if partial else ending["left_out"]
-        return [
-            *(line for sentence in ending["unmatched"] for line in sentence.splitlines()),
-            *(f"frame {each['n']} of {ending['cassette']} never came from the client: {each['message']}" for each in left_out),
-        ]
+            lines = done.stderr.decode("utf-8", "replace").splitlines() if done.returncode else []
+            return Differences([line.removeprefix("fake-codex: ") for line in lines], [])
+        problems = [line for sentence in ending["unmatched"] for line in sentence.splitlines()]
+        for each in () if partial else ending["left_out"]:
+            fate = "came from the client, but did not match (see above)" if each["refused"] else "never came from the client"
+            problems.append(f"frame {each['n']} of {ending['cassette']} {fate}: {each['message']}")
+        return Differences(problems, [each["text"] for each in ending["otherwise"]])
 
 
 def _runs(entry: Mapping[str, Any]) -> bool:

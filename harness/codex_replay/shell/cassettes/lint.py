@@ -18,7 +18,7 @@ import jsonschema_rs
 from codex_replay.core.cassette.frames import Frame, Header, encode_frame, encode_header
 from codex_replay.core.redact.encoded_body import Unseen, inside
 from codex_replay.core.redact.redactor import Redactor
-from codex_replay.core.redact.streamed import Streams
+from codex_replay.core.redact.streamed import Streams, findings_text
 from codex_replay.core.wire.json_text import NotJson, loads
 from codex_replay.core.wire.jsonrpc import kind, label
 from codex_replay.protocol import data_tables
@@ -45,13 +45,14 @@ Check = Callable[[Frame], Iterable[Remark]]
 @dataclass(frozen=True, slots=True)
 class LintFinding:
     """One finding about a cassette: `check` is a stable name, `line` counts from 1, `frame` is the frame's number if it has
-    one."""
+    one. `kind` is the kind of a secret."""
 
     level: str
     check: str
     line: int
     frame: int | None
     message: str
+    kind: str | None = None
 
 
 @dataclass(slots=True)
@@ -103,6 +104,11 @@ def lint(
     return report
 
 
+def remedy(path: str, them: str = "it") -> str:
+    """Return what to do about a secret in a file."""
+    return f"remove {them} with `codex-replay cassette redact {path}`"
+
+
 class _Linter:
     """The checks on one file, and their state between frames."""
 
@@ -113,6 +119,7 @@ class _Linter:
         self._redactor = redactor
         self._streams = Streams()
         self._unseen = Unseen()
+        self._remedy = remedy(report.path)
         self._time = 0.0
         self._number = 0  # of the frame before
         self._asked: dict[tuple[str, str], list[Frame]] = {}  # (sender, id) -> requests without a reply
@@ -147,8 +154,8 @@ class _Linter:
             self._frame(frame, line, reader.line)
             self._step()
 
-    def _add(self, level: str, check: str, line: int, frame: Frame | None, message: str) -> None:
-        self._report.findings.append(LintFinding(level, check, line, None if frame is None else frame.n, message))
+    def _add(self, level: str, check: str, line: int, frame: Frame | None, message: str, kind: str | None = None) -> None:
+        self._report.findings.append(LintFinding(level, check, line, None if frame is None else frame.n, message, kind))
 
     def _frame(self, frame: Frame, line: bytes, number: int) -> None:
         readable = self._line_checks(line, number, frame)
@@ -198,15 +205,15 @@ class _Linter:
             found = self._redactor.findings(frame.raw if frame.seam == "rpc" else inside(frame) or b"")
         for what, start, end in found:
             # Never the secret itself: what lint prints ends up in logs.
-            text = f"a secret ({what}) of {end - start} bytes is at byte {start}; remove it with `codex-replay cassette redact`"
-            self._add("error", "secret", number, frame, text)
+            text = f"{findings_text([what])} of {end - start} bytes is at byte {start}; {self._remedy}"
+            self._add("error", "secret", number, frame, text, what)
         return True
 
     def _bodies(self, frame: Frame, number: int) -> None:
         """Report the bodies that cannot be searched for secrets."""
         if encoding := self._unseen.encoding(frame):
             text = f"a body in the content-encoding {encoding!r} cannot be searched for secrets"
-            self._add("error", "unseen", number, frame, f"{text}; remove it with `codex-replay cassette redact`")
+            self._add("error", "unseen", number, frame, f"{text}; {self._remedy}")
         elif frame.seam == "http" and type(frame.payload) is dict and "omitted" in frame.payload:
             self._add(
                 "note", "omitted", number, frame, "a body or message was left out because it could not be searched for secrets"
@@ -216,9 +223,9 @@ class _Linter:
         """Report the secrets that are visible only in the joined chunks of a stream."""
         for what, size, first, last in self._streams.secrets(self._redactor):
             where = f"split across the frames {first} to {last}" if first != last else f"in the payload of frame {first}"
-            text = f"a secret ({what}) of {size} bytes is {where}; remove it with `codex-replay cassette redact`"
+            text = f"{findings_text([what])} of {size} bytes is {where}; {self._remedy}"
             # A frame's number is its place in a sound file, and its line the one after that.
-            self._report.findings.append(LintFinding("error", "secret", first + 1, first, text))
+            self._report.findings.append(LintFinding("error", "secret", first + 1, first, text, what))
 
     def _pairing(self, frame: Frame, number: int) -> None:
         sort = kind(frame.value)

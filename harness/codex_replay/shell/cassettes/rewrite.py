@@ -16,7 +16,7 @@ from codex_replay.core.cassette.frames import BadLine, Frame, Header, encode_fra
 from codex_replay.core.redact.chunks import with_chunks
 from codex_replay.core.redact.encoded_body import Unseen, left_out, redacted
 from codex_replay.core.redact.redactor import Redactor
-from codex_replay.core.redact.streamed import Secret, Streams
+from codex_replay.core.redact.streamed import Secret, Streams, findings_text
 from codex_replay.core.text.error_text import error_text
 from codex_replay.protocol.recordings.codex_version import LONGEST, codex_version
 from codex_replay.shell.cassettes.file import CassetteError, CassetteWriter
@@ -53,11 +53,10 @@ class NotRewritten(CassetteError):
 
 def secrets_text(secrets: list[Secret]) -> str:
     """Return the beginning of a sentence about secrets, with their number, kinds and places, but without their texts."""
-    kinds = ", ".join(dict.fromkeys(one.kind for one in secrets))
     places = list(dict.fromkeys(f"{one.first} to {one.last}" if one.first != one.last else f"{one.first}" for one in secrets))
     more = f" and in {len(places) - _MOST} more places" if len(places) > _MOST else ""
     where = f"frame{'s' if len(places) > 1 or ' ' in places[0] else ''} {', '.join(places[:_MOST])}{more}"
-    return f"{'a secret' if len(secrets) == 1 else f'{len(secrets)} secrets'} ({kinds}) streamed in chunks in {where}"
+    return f"{findings_text([one.kind for one in secrets])} streamed in chunks in {where}"
 
 
 class WholeWriter:

@@ -10,7 +10,7 @@ waits only once for this message.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -31,8 +31,14 @@ BRIEF, PATIENCE = 0.2, 10
 class Player:
     """Plays one recorded client to one live server. `client` is the connection to this server."""
 
-    def __init__(self, client: Client, places: Mapping[str, str], version: str = versions.DEFAULT) -> None:
-        """`places` maps the name of a directory in the recording to the live directory."""
+    def __init__(
+        self, client: Client, places: Mapping[str, str], version: str = versions.DEFAULT, absent: Container[str] = ()
+    ) -> None:
+        """`places` maps the name of a directory in the recording to the live directory.
+
+        The player does not wait for frames with an `absent` method, because the live server does not have this method.
+        """
+        self._absent = absent
         table, _ = data_tables.choose("normalise", version)
         self._client = client
         self._matcher = Matcher(lambda: Rules(table))
@@ -92,6 +98,10 @@ class Player:
         value = frame.value
         sort = kind(value)
         if sort == "other" or self._is_repeated(frame):
+            return
+        if value.get("method") in self._absent:
+            if sort == "request":
+                self._never_asked.add(repr(value["id"]))
             return
         if any(fnmatchcase(label(value), piece) for piece in self._pieces):
             item = (label(value), _call(value))
