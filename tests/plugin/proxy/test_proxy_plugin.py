@@ -73,6 +73,7 @@ def test_the_reference_is_started_asked_and_ended(suite: pytest.Pytester) -> Non
         ("children", "assert 'Hello there.' in"),
         ("stubborn", "assert 'Hello there.' in"),
         ("starting", "assert 'Hello there.' in"),  # /readyz is 503 at first, though the list of models is there
+        ("noget", "assert 'Hello there.' in"),  # 501 is an answer: there is no such route
         ("nomodels", "assert 'Hello there.' in"),  # /readyz is 200, though the list of models is broken
         ("busy", "assert 'Hello there.' in"),  # asked again after retry-after-ms
     ],

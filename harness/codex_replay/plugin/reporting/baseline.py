@@ -16,6 +16,7 @@ replaces the file with the failures of the run, one entry for each cause, and ke
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,14 @@ import pytest
 
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.options import settings_of
+from codex_replay.plugin.base.progress import BY_INIT
 from codex_replay.plugin.base.shard import shard_of
 from codex_replay.plugin.reporting.alone import Results, is_alone, run_alone
 from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, BadBaseline, Line, parse, render
 from codex_replay.plugin.reporting.changes import MOST, Change, headline, new_lines, plan, rerun
 from codex_replay.plugin.reporting.message import message_of
 from codex_replay.plugin.reporting.session import SESSION, UNCLAIMED
-from codex_replay.report.next_steps import GATE, REASON, STALE
+from codex_replay.report.next_steps import STALE
 from codex_replay.shell.process.subject import CannotStart
 
 if TYPE_CHECKING:
@@ -272,9 +274,11 @@ class Gate:
 
     def _advice(self) -> list[str]:
         """Return the next steps of a run that wrote the baseline."""
+        if BY_INIT in os.environ:
+            return []
         many = "the new entry" if self.unexplained == 1 else f"each of the {self.unexplained} new entries"
-        reasons = [f"{REASON}{many} in {self.path}, in place of {UNEXPLAINED!r}."] if self.unexplained else []
-        return [*reasons, f"{GATE}the same command without --update-baseline."]
+        reasons = [f"Write a reason for {many} in {self.path}, in place of {UNEXPLAINED!r}."] if self.unexplained else []
+        return [*reasons, "Run the gate: the same command without --update-baseline."]
 
     def _stale(self) -> list[int]:
         return [i for i, line in enumerate(self.lines) if line.racy is None and self._passes(i)]
