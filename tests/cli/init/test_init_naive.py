@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.init.test_init import PYTHON, ROOT, found, run
+from tests.cli.init.test_init import COMMAND, PYTHON, ROOT, found, run
 
 NAIVE = f"{PYTHON} {ROOT / 'tests' / 'miniatures' / 'proxies' / 'naive_proxy.py'}"
+CHOSEN = "test_choices or test_models or test_bad_requests or test_cors"
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +21,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Co
     """A folder in which `init` ran, with a few cases of the suite, and the output of `init`."""
     folder = tmp_path_factory.mktemp("naive")
     (folder / ".git").mkdir()
-    done = run(folder, "init", "proxy", NAIVE, chosen="test_choices or test_models or test_bad_requests")
+    done = run(folder, "init", "proxy", NAIVE, chosen=CHOSEN)
     assert done.returncode == 0, done.stderr
     return folder, done
 
@@ -85,3 +88,40 @@ def test_an_answer_that_never_ends_is_explained_with_the_stderr_of_its_request(t
     assert " bytes had come. The answer has neither Content-Length nor Transfer-Encoding: chunked, so a client waits " in wrong
     assert "KeyError" not in wrong, "that was another request"
     assert '"POST /v1/chat/completions HTTP/1.1" 200' in wrong
+
+
+def test_the_verdict_of_an_update_says_that_every_failure_is_listed(
+    tried: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    folder, _ = tried
+    known = (folder / "known-proxy.yaml").read_bytes()
+    done = run(folder, "run", "--update-baseline", "--report", str(tmp_path / "report"), chosen=CHOSEN)
+    assert (folder / "known-proxy.yaml").read_bytes() == known
+    assert done.returncode == 1, "pytest's status for failed cases"
+    (verdict,) = [line for line in done.stdout.splitlines() if line.startswith("FAILED: ")]
+    assert ", all listed in known-proxy.yaml now, " in verdict
+    assert " need an undeclared capability); proxy " in verdict
+    assert "\nSKIPPED [" not in done.stdout
+    assert done.stdout.partition("\nSkipped:\n")[2].startswith("8 cases: ")
+    summary = (tmp_path / "report" / "summary.md").read_text()
+    assert "does not declare the capability cors\n" in summary.partition("### Skipped: ")[2]
+
+
+def test_one_listed_case_still_fails(tried: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    folder, _ = tried
+    (step,) = [step for step in json.loads((report_of(folder) / "report.json").read_text())["next"] if "Rerun one" in step]
+    program, *words = shlex.split(step.partition(": ")[2])
+    assert program == "codex-replay"
+    done = run(folder, *words)
+    assert done.returncode == 5, done.stdout
+    assert "NOTHING VERIFIED: no case passed; 1 case still fails, as listed in the baseline; proxy " in done.stdout
+
+
+def test_pytest_lists_the_skipped_cases_if_the_user_asks_for_them(
+    tried: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    folder, _ = tried
+    env = {**os.environ, "PYTEST_ADDOPTS": "-rs -k test_cors"}
+    words = [COMMAND, "run", "-n", "1", "--report", str(tmp_path / "report")]
+    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert "\nSKIPPED [" in done.stdout, done.stdout

@@ -272,8 +272,8 @@ def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list
     if run is not None and run.baseline is None:
         steps.insert(0, "No list of known failures was written: the first cases all fail. Fix their most common cause first.")
     elif run is not None and run.entries:
-        many = f"{run.entries} {'entry' if run.entries == 1 else 'entries'}"
-        steps.append(f"Write a reason into {known.name} ({many}): a run with --baseline refuses an entry without a reason.")
+        many = "1 entry" if run.entries == 1 else f"each of the {run.entries} entries"
+        steps.append(f"Write a reason into {many} of {known.name}: without it, `codex-replay run` refuses the list.")
     if not found.judged:
         steps.append(
             "Run the suite: codex-replay run. The suite sends several hundred requests to the proxy's own model, which may "
