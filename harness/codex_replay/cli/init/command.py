@@ -273,7 +273,7 @@ def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list
         steps.insert(0, "No list of known failures was written: the first cases all fail. Fix their most common cause first.")
     elif run is not None and run.entries:
         many = "1 entry" if run.entries == 1 else f"each of the {run.entries} entries"
-        steps.append(f"Write a reason into {many} of {known.name}: without it, `codex-replay run` refuses the list.")
+        steps.append(f"Write a reason into {many} of {known.name}: the gate refuses an entry without a reason.")
     if not found.judged:
         steps.append(
             "Run the suite: codex-replay run. The suite sends several hundred requests to the proxy's own model, which may "
