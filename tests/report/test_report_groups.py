@@ -54,7 +54,7 @@ def test_no_more_are_told_than_a_reader_takes_in() -> None:
     assert max(map(len, sentences(cases))) < 320  # type: ignore[arg-type]
     assert sentences(cases)[-1] == "and 4 more causes: summary.md lists all."  # type: ignore[arg-type]
     assert len(groups(cases, most=None)) == 9  # type: ignore[arg-type]
-    assert markdown(report_of(*cases)).count(f"\n- {LEAST} cases\\: Line ") == 9  # type: ignore[arg-type]
+    assert markdown(report_of(*cases)).count(f"\n- {LEAST} cases: Line ") == 9  # type: ignore[arg-type]
 
 
 NOT_FOUND = 'was answered 404 (not_found): b\'{"error":{"code":"not_found"}}\''
@@ -87,7 +87,7 @@ def test_the_cases_after_the_one_with_the_details_have_its_cause() -> None:
 
 def test_the_summary_tells_them_before_the_failures() -> None:
     text = markdown(report_of(*failed(LEAST, REFUSED)))  # type: ignore[arg-type]
-    assert text.index(f"- {LEAST} cases\\: The client sent a request that") < text.index(f"### Failed: {LEAST}")
+    assert text.index(f"- {LEAST} cases: The client sent a request that") < text.index(f"### Failed: {LEAST}")
     assert "Most common" not in markdown(report_of(*failed(LEAST - 1, REFUSED)))  # type: ignore[arg-type]
 
 

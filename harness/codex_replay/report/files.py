@@ -8,7 +8,7 @@ from pathlib import Path
 from codex_replay.report import data
 from codex_replay.report.junit import junit
 from codex_replay.report.markdown import markdown
-from codex_replay.report.traces import TraceText, writing_traces
+from codex_replay.report.traces import TraceText, read_traces, writing_traces
 
 JUNIT, SUMMARY, PAGE = "junit.xml", "summary.md", "report.html"
 NAMES = (data.REPORT, data.TRACES, JUNIT, SUMMARY, PAGE)
@@ -31,6 +31,18 @@ def write_all(folder: Path, report: data.Report, traces: Iterable[data.Trace | T
     data.write_whole(folder / SUMMARY, markdown(report))
     data.write_report(folder, report)
     return [folder / name for name in NAMES]
+
+
+def rewrite(folder: Path, report: data.Report) -> None:
+    """Write a changed report into its folder, with the traces that are there; raises `OSError`.
+
+    The cases must not have changed.
+    """
+    from codex_replay.report.page.build import write_html
+
+    write_html(report, read_traces(folder), folder / PAGE)
+    data.write_whole(folder / SUMMARY, markdown(report))
+    data.write_report(folder, report)
 
 
 def remove_all(folder: Path) -> None:

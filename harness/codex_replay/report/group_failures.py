@@ -30,6 +30,8 @@ _ANSWERED = re.compile(r"(?P<request>[A-Z]+ /[^\s?]*)\b(?P<wanted>.*?), but was 
 _WANTED = re.compile(r" must be answered (?P<status>.+?)(?= \(| if | while | for |$)")
 #: The end of a line that is continued by what a program wrote to stderr.
 STDERR = " The stderr of the proxy:"
+#: How the reason of a skipped case begins, for pytest and in the suites.
+_SKIPPED = re.compile(r"^(?:Skipped: )?(?:not verified: )?")
 #: Added by the cases after the one that reported a cause in full.
 EARLIER = " (An earlier case has the details.)"
 
@@ -69,6 +71,18 @@ def sentences(cases: Iterable[Case], most: int | None = MOST) -> list[str]:
     lines = [f"{plural(len(indexes), 'case')}: {truncate(text, LONGEST)}" for text, indexes in found[:most]]
     left = len(found) - len(lines)
     return [*lines, f"and {left} more {'cause' if left == 1 else 'causes'}: summary.md lists all."] if left else lines
+
+
+def skip_reasons(cases: Iterable[Case], most: int | None = MOST) -> list[str]:
+    """Return the reasons of the skipped cases as readable lines, the most frequent first.
+
+    If `most` leaves reasons out, the last line has the number of the other cases.
+    """
+    found = Counter(_SKIPPED.sub("", _first_line(case["message"])) for case in cases if case["outcome"] == "skipped")
+    shown = found.most_common(most)
+    lines = [f"{plural(count, 'case')}: {truncate(reason, LONGEST)}" for reason, count in shown]
+    left = found.total() - sum(count for _, count in shown)
+    return [*lines, f"{plural(left, 'case')} for other reasons: summary.md lists all."] if left else lines
 
 
 def _first_line(message: str) -> str:

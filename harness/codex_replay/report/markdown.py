@@ -14,13 +14,23 @@ from typing import Any
 from codex_replay.core.text.truncate import shortened
 from codex_replay.core.text.visible import visible
 from codex_replay.report.data import Case, Report, Sums, by_spec, by_suite, sums
-from codex_replay.report.group_failures import sentences
+from codex_replay.report.group_failures import sentences, skip_reasons
 
 #: GitHub refuses comments of more than 65,536 characters.
 MOST = 60_000
 #: So many sorts of things to see are named: methods, notifications and events.
 SORTS = 5
-_ACTIVE = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&:])")
+#: The characters that are markup at their place; everywhere else, they are readable without a backslash.
+_ACTIVE = re.compile(
+    r"""[\\`*|~]                                   # anywhere
+    | (?<![^\W_])_ | _(?![^\W_])                    # not inside a word
+    | ^\[ | \[(?=\^) | \](?=[(\[:])                 # a check box, a footnote; a link, or the definition of one
+    | <(?=[A-Za-z/!?]) | &(?=\#?\w)                 # a tag, an entity
+    | @(?=\w) | \#(?=\w) | :(?=//) | :(?=[\w+-]+:) # a mention, an issue, an address, an emoji
+    | ^[\#>+-] | ^\d+[.)](?=\s|$)                    # a heading, a quotation, a list
+    """,
+    re.VERBOSE,
+)
 _WORDS = {"verified": "VERIFIED", "failed": "FAILED", "nothing verified": "NOTHING VERIFIED"}
 
 
@@ -39,6 +49,8 @@ def markdown(report: Report, most: int = MOST) -> str:
     page.all("### Racy: a different result when rerun\n", [f"- {code(check)}\n" for check in report.get("racy", [])], "check")
     known = [case for case in cases if case["outcome"] == "known"]
     page.all(f"### Known failures: {len(known)}\n", [_known(case) for case in known], "known failure")
+    skipped = sum(case["outcome"] == "skipped" for case in cases)
+    page.all(f"### Skipped: {skipped}\n", [f"- {escaped(line)}\n" for line in skip_reasons(cases, most=None)], "reason")
     rows = [((document, section), sums(of)) for document, sections in by_spec(cases).items() for section, of in sections.items()]
     documents = [
         ((document,), sums(case for of in sections.values() for case in of)) for document, sections in by_spec(cases).items()
@@ -85,7 +97,7 @@ class _Page:
 
 def escaped(text: str) -> str:
     """Return `text` on one line, without any markup."""
-    return _ACTIVE.sub(r"\\\1", visible(" ".join(text.split())))
+    return _ACTIVE.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", visible(" ".join(text.split())))
 
 
 def code(text: str) -> str:

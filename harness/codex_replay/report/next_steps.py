@@ -13,8 +13,6 @@ from codex_replay.report.group_failures import FEW, LONGEST, groups
 
 #: How the message of a case begins that passes, although the baseline lists it as a known failure.
 STALE = "Stale: "
-#: How the steps after `--update-baseline` begin.
-REASON, GATE = "Write a reason for ", "Run the gate: "
 
 
 def next_steps(report: Report, advice: Iterable[str] = (), listed: bool = False) -> list[str]:

@@ -153,7 +153,7 @@ def test_a_proxy_with_a_defect_gets_a_gate_that_wants_a_reason_and_then_is_green
     steps = data["next"]
     assert steps[0].startswith("Look at the report: codex-replay report open reports/proxy-")
     assert steps[1].startswith("Fix the most common cause ")
-    assert [step for step in steps if step.startswith("Write a reason into known-proxy.yaml (1 entry)")]
+    assert [step for step in steps if step.startswith("Write a reason into 1 entry of known-proxy.yaml: ")]
     assert data["run"]["passed"] + data["run"]["failed"] + data["run"]["skipped"] == data["run"]["cases"]
     listed = yaml.safe_load(known.read_text())
     assert {line["check"].partition("[")[0] for line in listed} == {"turn-choices"}

@@ -106,7 +106,7 @@ def test_a_pyproject_that_is_no_utf_8_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_what_a_subject_says_stays_in_its_comment() -> None:
-    found = Found([], {"command": "x"}, comments=["models: no\n[tool.evil]\x1b[31m"])
+    found = Found([], {"command": "x"}, lacks={"models": "no\n[tool.evil]\x1b[31m"})
     assert tomllib.loads(_table("proxy", "mine", found)) == {"tool": {"codex-replay": {"proxy": {"mine": {"command": "x"}}}}}
 
 

@@ -1,6 +1,6 @@
 """Proxies that cannot be tested, each in one way: the plugin must say so in time, and leave no process.
 
-python bad_proxy.py never|deaf|garbage|exits|http10|always500|post500|hangs|drips|children|stubborn|starting|nomodels|busy
+python bad_proxy.py never|deaf|garbage|exits|http10|always500|post500|hangs|drips|children|stubborn|starting|noget|nomodels|busy
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Handler(BaseHTTPRequestHandler):
         status = 500 if way == "always500" or (way == "nomodels" and self.path == "/v1/models") else 200
         if way == "starting" and self.path == "/readyz" and time.monotonic() < begun + 1.5:
             status = 503
-        self.send_response(status)
+        self.send_response(501 if way == "noget" and self.command == "GET" else status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -54,22 +54,18 @@ def test_an_endpoint_that_drops_each_connection_is_no_capability() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "keyless", "line"),
+    ("status", "problem", "line"),
     [
-        (401, "", "needed (a request without a bearer is answered 401)"),
-        (400, "", "not needed (a request without a bearer is answered 400)"),
-        (0, DROPPED.problem, "unknown: a request without a key got no answer (the connection was closed)"),
-        (
-            0,
-            "no complete answer within 5 s",
-            "unknown: a request without a key got no answer (no complete answer within 5 s)",
-        ),
+        (401, "", "needed (POST /v1/responses without a key is answered 401)"),
+        (400, "", "not needed (POST /v1/responses without a key is answered 400)"),
+        (0, DROPPED.problem, f"unknown: POST /v1/responses without a key got no answer ({DROPPED.problem})"),
     ],
 )
 def test_whether_a_key_is_needed_is_unknown_without_an_answer(
-    status: int, keyless: str, line: str, monkeypatch: pytest.MonkeyPatch
+    status: int, problem: str, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codex_replay.plugin.proxy.probe.observe", lambda *_: seen(without_key=status, keyless=keyless))
+    observed = seen(without_key=status, keyless="POST /v1/responses", no_answer=problem)
+    monkeypatch.setattr("codex_replay.plugin.proxy.probe.observe", lambda *_: observed)
     found = find_proxy("http://127.0.0.1:9", ".", 1.0, lambda _: None)
     assert dict(found.lines)["key"] == line
 

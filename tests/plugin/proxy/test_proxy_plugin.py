@@ -73,6 +73,7 @@ def test_the_reference_is_started_asked_and_ended(suite: pytest.Pytester) -> Non
         ("children", "assert 'Hello there.' in"),
         ("stubborn", "assert 'Hello there.' in"),
         ("starting", "assert 'Hello there.' in"),  # /readyz is 503 at first, though the list of models is there
+        ("noget", "assert 'Hello there.' in"),  # 501 is an answer: there is no such route
         ("nomodels", "assert 'Hello there.' in"),  # /readyz is 200, though the list of models is broken
         ("busy", "assert 'Hello there.' in"),  # asked again after retry-after-ms
     ],
@@ -538,11 +539,11 @@ def test_who_finds_no_calls_in_a_text_says_so_and_is_not_judged_by_them(suite: p
     shown = result.stdout.str()
     if claimed:
         result.assert_outcomes(passed=4, failed=3)
-        assert "not judged" not in shown
+        assert "Skipped:" not in shown
     else:
         result.assert_outcomes(passed=3, skipped=3, failed=1)
-        assert "natively does not declare the capabilities that these cases need: 3 for text-tools." in shown
-        assert "FAILED: 1 of 7 cases, 3 skipped; proxy natively" in shown
+        assert "Skipped:\n3 cases: natively does not declare the capability text-tools\n" in shown
+        assert "FAILED: 1 of 7 cases, 3 skipped (3 need an undeclared capability); proxy natively" in shown
 
 
 def test_a_proxy_of_another_dialect_gets_no_case_of_tool_call(suite: pytest.Pytester) -> None:

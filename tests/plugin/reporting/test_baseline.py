@@ -67,7 +67,7 @@ def test_known_failures_pass(run_both) -> None:
     result = run_both(KNOWN)
     assert result.ret == 0
     result.assert_outcomes(passed=2, xfailed=4)
-    result.stdout.fnmatch_lines(["4 known failures, 0 stale lines of 3."])
+    result.stdout.fnmatch_lines(["4 known failures. known.yaml lists 3 checks in 3 entries, 0 of them stale."])
 
 
 def test_known_failures_are_one_line(run) -> None:
@@ -120,7 +120,7 @@ def test_one_case_of_a_line_does_not_make_it_stale(run_both) -> None:
 
 def test_an_update_says_what_is_new(run) -> None:
     said = run("- {check: bad-all, reason: all are wrong}\n", "--update-baseline").stdout
-    said.fnmatch_lines(["New in it: 'bad-some[[]1]', 'bad-some[[]3]'.", "2 groups still need a reason*"])
+    said.fnmatch_lines(["New in it: 'bad-some[[]1]', 'bad-some[[]3]'.", "2 entries still need a reason*"])
 
 
 def test_racy_lines_may_pass(run) -> None:
@@ -154,7 +154,7 @@ def test_lines_of_what_is_not_asked_for_by_name_are_left_alone(run) -> None:
     both = KNOWN + "- {check: of-another-module, reason: x}\n"
     result = run(both, "test_it.py")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["4 known failures, 0 stale lines of 4."])
+    result.stdout.fnmatch_lines(["4 known failures. known.yaml lists 4 checks in * entries, 0 of them stale."])
     assert run(both, "test_it.py::test_all").ret == 0
     assert run(both.replace("bad-all", "bad-nothing"), "test_it.py").ret == 1, "and a failure that is not listed fails"
     assert run(both, ".").ret == pytest.ExitCode.USAGE_ERROR, "a folder is the whole of it"
@@ -179,7 +179,11 @@ def test_a_reason_that_nobody_has_given_is_a_usage_error(run, pytester: pytest.P
     assert run(None, "--update-baseline").ret == 1
     result = run(None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "'bad-all', 'bad-some[1]', 'bad-some[3]' have no reason yet" in result.stderr.str()
+    message = result.stderr.str()
+    assert "3 checks in 3 entries have no reason yet: 'bad-all', 'bad-some[1]', 'bad-some[3]'. " in message
+    assert message.rstrip().endswith("or all cases without the list: --baseline /dev/null.")
+    without = run(None, "--baseline", "/dev/null")
+    without.assert_outcomes(passed=2, failed=4)
     for part in (["-k", "some"], ["test_it.py"], ["test_it.py::test_all"]):
         assert run(None, *part).ret in (0, 5), "a part of the cases may be looked at before every reason is written"
     assert run(None, "--update-baseline").ret == 1, "the run that writes them may go on"
@@ -199,7 +203,7 @@ def test_update_and_run_again(run_both, pytester: pytest.Pytester) -> None:
     result = run_both(None, "--update-baseline")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*known.yaml lists 3 checks in 3 groups now.", "3 groups still need a reason: write the reason in place of *"]
+        ["*known.yaml lists 3 checks in 3 entries now.", "3 entries still need a reason: write the reason in place of *"]
     )
     lines = parse(path.read_text(encoding="utf-8"), "it")
     assert [line.check for line in lines] == ["bad-all", "bad-some[1]", "bad-some[3]"]
@@ -347,7 +351,7 @@ def test_lines_of_the_other_profile_are_neither_stale_nor_unmatched(run, pyteste
     for profile in ("as-specified", "works-on-0.92"):
         result = run(both, "--profile", profile)
         assert result.ret == 0
-        result.stdout.fnmatch_lines(["1 known failure, 0 stale lines of 2."])
+        result.stdout.fnmatch_lines(["1 known failure. known.yaml lists 2 checks in * entries, 0 of them stale."])
         run(both, "--profile", profile, "--update-baseline")
         assert len(parse((pytester.path / "known.yaml").read_text(encoding="utf-8"), "it")) == 2, "the other's line is kept"
         assert run(both + "- {check: nothing, reason: z}\n", "--profile", profile).ret == pytest.ExitCode.USAGE_ERROR

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,18 +117,21 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
     _refuse_secret(subject)
     _refuse_missing_file(subject, folder)
     found = _try(verb, subject, folder, wait)
-    if not as_json:
-        click.echo("Found")
-        _rows(found.lines)
-    if found.wrong:
-        _finish(found, verb, [], None, [found.wrong], dry_run, as_json)
-        return 1
     name = _name(folder)
     known = folder / f"known-{verb}.yaml"
     table = configuration_file(folder, role, _table(role, name, found), own)
+    if not as_json:
+        click.echo("Found")
+        _rows(found.lines)
+        if found.lacks:
+            below = not found.wrong and (dry_run or table.action == "keep")  # the table, which has the reasons, is printed
+            _rows([("not capable", ", ".join(found.lacks))] if below else [("not capable", each) for each in _reasons(found)])
+    if found.wrong:
+        _finish(found, verb, [], None, [found.wrong], dry_run, as_json)
+        return 1
     run = None
     if table.action != "keep" and found.judged and not dry_run:
-        from codex_replay.cli.init.first_run import first_run
+        from codex_replay.cli.init.first_run import complete_report, first_run
 
         aside(f"running the suite {SUITE_OF[role]} once: {_TAKES}")
         run = first_run(role, table.text, table.path.name, found.profile, _report_folder(folder, role, name))
@@ -138,6 +143,11 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
     if run is not None and run.baseline is not None:
         files.insert(1, new_file(known, run.baseline))
     steps = [_DRY_STEP] if dry_run else _next(found, files, run, known)
+    if run is not None:
+        complete_report(run.report, steps, "codex-replay run")
+        if run.failed:
+            look = f"Look at the report: codex-replay report open {shlex.quote(os.path.relpath(run.report))}"
+            steps.insert(0 if run.baseline is not None else 1, look)
     _finish(found, verb, files, run, steps, dry_run, as_json)
     return 0
 
@@ -217,8 +227,7 @@ def _try(verb: str, subject: str, folder: Path, wait: float) -> Found:
     except (BadSubject, pytest.UsageError) as error:
         raise Unable(f"{error} Nothing was written.") from None
     except SubjectFailure as error:
-        spoke = "HTTP/1.0" in str(error)  # it listens where it must
-        hint = "" if spoke or subject.startswith(("http://", "https://")) else _READY
+        hint = "" if getattr(error, "answered", False) or subject.startswith(("http://", "https://")) else _READY
         raise Unable(f"{printable_lines(redactor.text(str(error)))}\n{hint}Nothing was written.") from None
 
 
@@ -239,10 +248,14 @@ def _name(folder: Path) -> str:
 def _table(role: str, name: str, found: Found) -> str:
     import tomli_w
 
-    notes = "".join(f"# {printable(note)}\n" for note in found.comments)
+    notes = "".join(f"# not capable of {printable(note)}\n" for note in _reasons(found))
     plain = {key: value for key, value in found.row.items() if not isinstance(value, list)}
     lists = "".join(f"{key} = {json.dumps(value)}\n" for key, value in found.row.items() if isinstance(value, list))
     return notes + tomli_w.dumps({"tool": {"codex-replay": {role: {name: plain}}}}) + lists
+
+
+def _reasons(found: Found) -> list[str]:
+    return [f"{name}: {why}" for name, why in found.lacks.items()]
 
 
 def _workflow(folder: Path, configuration: Path) -> PlannedFile:
@@ -255,13 +268,12 @@ def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list
     if files[0].action == "keep":
         steps.insert(0, f"Compare your [{TABLE}] in {files[0].path.name} with the settings above.")
     if run is not None and run.failed:
-        look = f"Look at the report: codex-replay report open {shlex.quote(os.path.relpath(run.report))}"
-        steps = [look, *run.steps, *steps]
+        steps = [*run.steps, *steps]
     if run is not None and run.baseline is None:
         steps.insert(0, "No list of known failures was written: the first cases all fail. Fix their most common cause first.")
     elif run is not None and run.entries:
-        many = f"{run.entries} {'entry' if run.entries == 1 else 'entries'}"
-        steps.append(f"Write a reason into {known.name} ({many}): a run with --baseline refuses an entry without a reason.")
+        many = "1 entry" if run.entries == 1 else f"each of the {run.entries} entries"
+        steps.append(f"Write a reason into {many} of {known.name}: the gate refuses an entry without a reason.")
     if not found.judged:
         steps.append(
             "Run the suite: codex-replay run. The suite sends several hundred requests to the proxy's own model, which may "
@@ -270,6 +282,8 @@ def _next(found: Found, files: list[PlannedFile], run: Any, known: Path) -> list
     else:
         steps.append("Run the gate: codex-replay run")
     steps += _placeholder(files)
+    if made_here := _not_ignored(repository(files[0].path.parent), files[0].path.parent):
+        steps.append(f"Add {' and '.join(made_here)} to .gitignore.")
     if made := _commit(files):
         steps.append(made)
     return steps
@@ -282,6 +296,18 @@ def _placeholder(files: list[PlannedFile]) -> list[str]:
         if created and requirement()[1]
         else []
     )
+
+
+def _not_ignored(root: Path, folder: Path) -> list[str]:
+    """Return the folders that belong into .gitignore and are not there: the reports, and this Python environment."""
+    own = Path(sys.prefix)
+    inside = own.is_relative_to(folder) and not (own / ".gitignore").exists()  # some tools make the environment ignore itself
+    there: set[str] = set()
+    for place in {root, folder}:
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            there.update(line.strip().strip("/") for line in (place / ".gitignore").read_text(encoding="utf-8").splitlines())
+    names = ["reports", *([own.relative_to(folder).as_posix()] if inside else [])]
+    return [f"{name}/" for name in names if name not in there]
 
 
 def _commit(files: list[PlannedFile]) -> str:

@@ -19,7 +19,7 @@ from codex_replay.cli.run.parts import Part, default_jobs
 from codex_replay.plugin.base.configuration import SUITE_OF, read
 from codex_replay.plugin.base.option_table import KEYS
 from codex_replay.plugin.base.places import PACKAGED, installed_suites
-from codex_replay.plugin.base.progress import VARIABLE
+from codex_replay.plugin.base.progress import BY_INIT, VARIABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +70,30 @@ def first_run(role: str, table: str, file: str, profile: str | None, report: Pat
     )
     entries = 0 if baseline is None else sum(line.startswith(("- check:", "- checks:")) for line in baseline.splitlines())
     from codex_replay.report.group_failures import sentences
-    from codex_replay.report.next_steps import GATE, REASON, next_steps
 
     causes, steps = sentences(found["cases"]), list(found.get("next", []))
-    if baseline is not None:  # `init` has its own steps for the reasons and the gate, and names the first cause, too
-        steps = next_steps(found, [step for step in steps if not step.startswith((REASON, GATE))])
     return FirstRun(found["verdict"], len(found["cases"]), passed, failed, skipped, baseline, entries, report, causes, steps)
+
+
+def complete_report(folder: Path, steps: list[str], command: str) -> None:
+    """Write the steps of `init` into the report of its run, and the command that the user will type.
+
+    The run itself used files that no longer exist. Raises `OSError`.
+    """
+    from codex_replay.report.data import read_report
+    from codex_replay.report.files import rewrite
+
+    report = read_report(folder)
+    report["command"], report["next"] = command, steps
+    rewrite(folder, report)
 
 
 def _run(words: list[str], suite: str) -> tuple[int, bytes]:
     """Run pytest, and print the number of finished cases on stderr; return pytest's exit status and output."""
     read, write = os.pipe()
     with tempfile.TemporaryFile() as printed:
-        with started(
-            words, env={**os.environ, VARIABLE: str(write)}, stdout=printed, stderr=subprocess.STDOUT, pass_fds=(write,)
-        ) as child:
+        environment = {**os.environ, VARIABLE: str(write), BY_INIT: "1"}
+        with started(words, env=environment, stdout=printed, stderr=subprocess.STDOUT, pass_fds=(write,)) as child:
             os.close(write)
             with open(read, encoding="utf-8") as events:
                 _count(events, suite)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Found:
     """The findings about a proxy or client.
 
-    `lines` are pairs (label, text). `row` is the table for the configuration, and `comments` are written above this table.
+    `lines` are pairs (label, text). `row` is the table for the configuration. `lacks` has the reason for each capability that the
+    proxy lacks; the reasons are written above the table.
 
     `options` has options for the run, such as `profile`. `judged` is False if the suite must not run automatically. If the proxy
     or client failed when it was tried, `wrong` is a sentence about the failure. `data` is for programs.
@@ -25,7 +26,7 @@ class Found:
 
     lines: list[tuple[str, str]]
     row: dict[str, Any]
-    comments: list[str] = field(default_factory=list)
+    lacks: Mapping[str, str] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
     profile: str | None = None
     judged: bool = True
@@ -37,7 +38,7 @@ class Found:
         return replace(
             self,
             lines=[(label, redactor.text(text)) for label, text in self.lines],
-            comments=[redactor.text(each) for each in self.comments],
+            lacks={name: redactor.text(why) for name, why in self.lacks.items()},
             wrong=redactor.text(self.wrong),
             data=cast("Mapping[str, Any]", redactor.value(json.loads(json.dumps(dict(self.data))))),
         )
@@ -56,17 +57,15 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     seen = observe(proxy, folder, wait, report_on)
     found = detect(seen)
     ready = ", ".join(f"{path} {seen.ready.get(path) or 'no answer'}" for path in READY_PATHS)
-    key = f"{'' if found.needs_key else 'not '}needed (a request without a bearer is answered {seen.without_key})"
+    key = f"{'' if found.needs_key else 'not '}needed ({seen.keyless} without a key is answered {seen.without_key})"
     if not seen.without_key:
-        why = "the connection was closed" if any(w in seen.keyless for w in ("closed", "reset")) else seen.keyless
-        key = f"unknown: a request without a key got no answer ({why})"
+        key = f"unknown: {seen.keyless} without a key got no answer ({seen.no_answer})"
     lines = [
         ("ready", f"after {seen.seconds:.1f} s ({ready})"),
         ("key", key),
         ("calls", ", ".join(found.calls) or ("not visible through a URL" if seen.attached else "none")),
         ("profile", _PROFILES.get(found.profile or "", found.profile or "unknown")),
         ("capable of", ", ".join(found.capabilities) or "nothing"),
-        *(("not capable", f"{name}: {why}") for name, why in found.lacks.items()),
     ]
     if found.wrong:
         lines = lines[:1]
@@ -81,11 +80,11 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
             "capability are skipped. "
             "If the proxy has such a capability after all, add it to `capabilities` in the table of the proxy."
         )
-    comments = [f"not capable of {name}: {why}" for name, why in found.lacks.items()]
     where = {"url": proxy.url} if proxy.url is not None else {"command": subject}
     data = {**asdict(found), "seconds": round(seen.seconds, 3), "ready_paths": dict(seen.ready)}
     del data["wrong"]
-    return Found(lines, {**where, **table(found)}, comments, steps, found.profile, not seen.attached, found.wrong, data)
+    lacks = {} if found.wrong else found.lacks
+    return Found(lines, {**where, **table(found)}, lacks, steps, found.profile, not seen.attached, found.wrong, data)
 
 
 _PROFILES = {"default": "both: the proxy follows PROXY_PROFILE"}

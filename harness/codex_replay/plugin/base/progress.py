@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 VARIABLE = "CODEX_REPLAY_PROGRESS"
 #: Set by `codex-replay run`, whose last lines are the verdict and the report: below pytest's own closing line.
 LAST_WORDS = "CODEX_REPLAY_LAST_WORDS"
+#: Set by `codex-replay init` for its run of the suite: `init` has its own next steps for the list of known failures.
+BY_INIT = "CODEX_REPLAY_BY_INIT"
 
 
 class Progress:

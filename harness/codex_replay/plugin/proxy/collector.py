@@ -10,7 +10,7 @@ from codex_replay.plugin.base.configuration import TABLE
 from codex_replay.plugin.base.options import configuration_of, settings_of
 from codex_replay.plugin.base.subjects import usage_errors
 from codex_replay.plugin.proxy.subject import ProxySubject, parse_proxy
-from codex_replay.plugin.reporting.session import SESSION, UNCLAIMED
+from codex_replay.plugin.reporting.session import SESSION
 
 if TYPE_CHECKING:
     import pytest
@@ -43,7 +43,6 @@ class Fields:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.rows: dict[str, list[list[Any]]] = {}
-        self.unclaimed: dict[str, int] = {}
         self.needs: list[tuple[list[str], bool]] = []  # of each case that ran: its capabilities, and whether it passed
 
     def advice(self) -> list[str]:
@@ -71,12 +70,10 @@ class Fields:
         return {"proxy_fields": as_data(self.rows, subject_of(self.config).name)} if self.rows else {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the fields that the proxy sent in one case, or the capabilities that it lacks for this case."""
+        """Add the fields that the proxy sent in one case, and the capabilities that the case needs."""
         for name, found in report.user_properties:
             if name == NEEDS and report.when == "call" and not report.skipped and isinstance(found, list):
                 self.needs.append((found, report.passed))
-            if name == UNCLAIMED and report.skipped:
-                self.unclaimed[str(found)] = self.unclaimed.get(str(found), 0) + 1
             if name == FIELDS and isinstance(found, dict):
                 for profile, rows in ((profile, rows) for profile, rows in found.items() if rows):
                     self.rows.setdefault(profile, []).extend(rows)
@@ -88,10 +85,6 @@ class Fields:
         from codex_replay.plugin.proxy.fields import as_data, table, write
 
         out = terminalreporter
-        if self.unclaimed:
-            cases = ", ".join(f"{count} for {name}" for name, count in sorted(self.unclaimed.items()))
-            out.section("not judged")
-            out.write_line(f"{subject_of(self.config).name} does not declare the capabilities that these cases need: {cases}.")
         for profile in sorted(self.rows):
             out.section(f"Fields that the proxy sends to app-server ({profile})")
             for line in table(self.rows[profile]):

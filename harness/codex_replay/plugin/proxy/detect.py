@@ -55,7 +55,8 @@ class Observed:
     `ready` has the status of each path in `READY_PATHS` (0 means no answer). `seconds` is the time until the first answer.
     `without_key` is the status of the answer to a request without a bearer token. `answers` are the answers to the probes, by
     name, in the profile works-on-0.92. `specified` are the answers in the profile as-specified. `clients` maps each number of
-    parallel clients to the number of clients that were served. If the proxy served no client, `stderr` is the end of its stderr.
+    parallel clients to the number of clients that were served. If the proxy served no client, `stderr` is the end of its stderr
+    during the first request of a client.
     """
 
     attached: bool = False
@@ -66,7 +67,8 @@ class Observed:
     specified: Mapping[str, Answer] = field(default_factory=dict)
     clients: Mapping[int, int] = field(default_factory=dict)
     stderr: str = ""
-    keyless: str = ""  # why a request without a bearer got no answer
+    keyless: str = ""  # the request without a bearer token, such as "POST /v1/responses"
+    no_answer: str = ""  # why this request got no answer
 
 
 @dataclass(frozen=True, slots=True)

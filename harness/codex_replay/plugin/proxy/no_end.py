@@ -160,12 +160,18 @@ def no_end(done: Exchange, *, attached: bool, gone: Collection[str] = ()) -> str
     `attached` proxy cannot be seen, so the cause is unknown.
     """
     cause = "" if attached else _cause(done.frames, done.ended, gone, _framing(done)) + " "
-    came = (
-        f"Status {done.status} and {plural(len(done.body), 'byte')} had come."
-        if done.status
-        else "The client had received no byte of the answer."
-    )
-    return f"{cause}{done.method} {done.path}: {done.problem}. {came}"
+    return f"{cause}{done.method} {done.path}: {done.problem}. {_received(done)}"
+
+
+def came(done: Exchange) -> str:
+    """Return sentences on how much of an answer came, and on a missing header that shows where the body ends."""
+    return _received(done) + _framing(done)
+
+
+def _received(done: Exchange) -> str:
+    if not done.status:
+        return "The client had received no byte of the answer."
+    return f"Status {done.status} and {plural(len(done.body), 'byte')} had come."
 
 
 def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framing: str) -> str:
@@ -208,7 +214,7 @@ def _framing(done: Exchange) -> str:
         return ""
     return (
         " The answer has neither Content-Length nor Transfer-Encoding: chunked, so a client waits until the connection "
-        "closes. Send the answer in chunks, or close the connection after it."
+        "closes. Send Content-Length, send the answer in chunks, or close the connection after it."
     )
 
 

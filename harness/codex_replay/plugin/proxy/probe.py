@@ -22,6 +22,7 @@ from codex_replay.plugin.base.subjects import parse_app_server
 from codex_replay.plugin.proxy.detect import PATHS, READY_PATHS, Answer, Observed
 from codex_replay.plugin.proxy.dialects import DIALECTS
 from codex_replay.plugin.proxy.http import Exchange, exchange
+from codex_replay.plugin.proxy.no_end import came
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, RunningProxy
 from codex_replay.plugin.proxy.subject import CLIENTS, ProxySubject
 
@@ -93,15 +94,20 @@ def _observe(probe: _Probe, report_on: Callable[[str], None]) -> Observed:
     report_on("finding its routes")
     answers = {"models": probe.ask("GET", PATHS["models"]), "cors": probe.ask("OPTIONS", PATHS["responses"], None, _PREFLIGHT)}
     ready = {path: probe.ask("GET", path).status for path in READY_PATHS}
+    stderr: list[str] = []
     for name in ("chat", "responses"):
         report_on(f"asking POST {PATHS[name]}")
+        since = probe.stderr_bytes
         answers[name] = probe.post(name, name)
+        stderr.append(probe.stderr(since))
     served = [name for name in ("responses", "chat") if answers[name].served]
     if not served:
-        return Observed(False, ready, probe.seconds, answers=answers, stderr=probe.stderr())
+        return Observed(False, ready, probe.seconds, answers=answers, stderr=stderr[0])
     first = served[0]
-    keyless = probe.without_key(first)
-    seen = Observed(False, ready, probe.seconds, keyless.status, answers, keyless=keyless.problem)
+    keyless = probe.post(first, "without-key", key=False)
+    seen = Observed(
+        False, ready, probe.seconds, keyless.status, answers, keyless=f"POST {PATHS[first]}", no_answer=keyless.problem
+    )
     report_on("trying streams and tools")
     answers["stream"] = probe.post(first, "stream", lambda endpoint: {"stream": True})
     answers["text-tools"] = probe.post(first, "text-tools", _tools)
@@ -129,8 +135,9 @@ def _attached(probe: _Probe) -> Observed:
     answers["cors"] = probe.ask("OPTIONS", PATHS["responses"], None, _PREFLIGHT)
     ready = {path: probe.ask("GET", path).status for path in READY_PATHS}
     first = next((name for name in ("responses", "chat") if answers[name].served), "responses")
-    keyless = probe.without_key(first)
-    return Observed(True, ready, probe.seconds, keyless.status, answers, keyless=keyless.problem)
+    keyless = probe.ask("POST", PATHS[first], {}, key=False)
+    request = f"POST {PATHS[first]} with the body {{}}"
+    return Observed(True, ready, probe.seconds, keyless.status, answers, keyless=request, no_answer=keyless.problem)
 
 
 def _endpoints(answers: Mapping[str, Answer]) -> list[str]:
@@ -167,15 +174,13 @@ class _Probe:
         name: str,
         more: Callable[[str], dict[str, Any]] = lambda endpoint: {},
         headers: Mapping[str, str] | None = None,
+        *,
+        key: bool = True,
     ) -> Answer:
-        """Send the prompt of the probe with this `name` to an endpoint."""
+        """Send the prompt of the probe with this `name` to an endpoint; without `key`, the request has no bearer token."""
         text = f"Hello probe-{name};"
         body = {"messages": [{"role": "user", "content": text}]} if endpoint == "chat" else {"input": text}
-        return self.ask("POST", PATHS[endpoint], {"model": "gpt-5.2", **body, **more(endpoint)}, headers)
-
-    def without_key(self, endpoint: str) -> Answer:
-        """Return the answer to a request without a bearer token and without a prompt, so that it never reaches a model."""
-        return self.ask("POST", PATHS[endpoint], {}, key=False)
+        return self.ask("POST", PATHS[endpoint], {"model": "gpt-5.2", **body, **more(endpoint)}, headers, key=key)
 
     def at_once(self, endpoint: str, number: int) -> int:
         """Send `number` requests in parallel, each from its own client; return the number of successful answers."""
@@ -191,10 +196,15 @@ class _Probe:
         done.frames = [] if self._attached else self._running.wire.update()
         return answer_of(done)
 
-    def stderr(self) -> str:
-        """Return the last lines of the proxy's stderr, on one line."""
+    @property
+    def stderr_bytes(self) -> int:
+        """The number of bytes that the proxy has written to stderr."""
+        return 0 if self._running.process is None else self._running.process.stderr_bytes
+
+    def stderr(self, since: int) -> str:
+        """Return the last lines that the proxy wrote to stderr after its first `since` bytes, on one line."""
         process = self._running.process
-        return "" if process is None else " | ".join(line.strip() for line in process.stderr_tail(3))
+        return "" if process is None else " | ".join(line.strip() for line in process.stderr_tail(3, since))
 
     def stop(self) -> None:
         """End it."""
@@ -209,10 +219,10 @@ def answer_of(done: Exchange) -> Answer:
         value = None
     text, calls = _text_and_calls(value)
     sent = [call for call in done.calls() if call["method"] not in ("initialize", "initialized")]
-    body = "" if 200 <= done.status < 300 else shortened(done.body.decode("utf-8", "replace").strip(), SHOWN)
+    body = "" if 200 <= done.status < 300 else _error_text(done)
     return Answer(
         done.status,
-        done.problem,
+        f"{done.problem}. {came(done).rstrip('.')}" if done.silent and done.status else done.problem,
         done.is_stream,
         text,
         calls,
@@ -221,6 +231,12 @@ def answer_of(done: Exchange) -> Answer:
         done.header("access-control-allow-origin") is not None,
         any(isinstance(params := call.get("params"), dict) and params.get("dynamicTools") for call in sent),
     )
+
+
+def _error_text(done: Exchange) -> str:
+    """Return the body of an error for a sentence; a page of HTML is only named."""
+    text = done.body.decode("utf-8", "replace").strip()
+    return "an HTML page" if text[:14].lower().startswith(("<!doctype html", "<html")) else shortened(text, SHOWN)
 
 
 def _text_and_calls(value: Any) -> tuple[str, tuple[str, ...]]:

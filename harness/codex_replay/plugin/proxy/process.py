@@ -45,6 +45,8 @@ AGAIN = 0.02
 #: The paths by which a proxy may say that it is not ready yet (503), and how many seconds it is believed: a path that is wrong
 #: while requests are served is for its own case to judge.
 HEALTH_PATHS, BUSY, GOES_ON = ("/readyz", "/healthz"), 503, 5.0
+#: The status with which a server answers a method or a route that it does not have; Python's http.server does so.
+NOT_IMPLEMENTED = 501
 #: The maximum seconds after a case until its turns have ended.
 SETTLES = 0.3
 #: The maximum number of processes of one run at a time.
@@ -75,6 +77,14 @@ def profile_in(chosen: str, names: Container[str]) -> bool:
 
 #: What the real Codex would find in its config.toml; nothing that a proxy sets itself is here.
 _KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START")
+
+
+class NotReady(SubjectFailure):
+    """The proxy did not become ready. `answered` is True if the proxy answered requests: then it listens at the right port."""
+
+    def __init__(self, text: str, answered: bool) -> None:
+        super().__init__(text)
+        self.answered = answered
 
 
 class RunningProxy:
@@ -173,7 +183,9 @@ class RunningProxy:
         self.process.close_stdin()
 
     def _await_ready(self) -> None:
-        """Send requests until an answer is not a server error; raises `SubjectFailure` if this takes too long.
+        """Send requests until an answer shows that the proxy is up; raises `NotReady` if this takes too long.
+
+        A status below 500 shows this, and 501, with which a server answers a method or route that it does not have.
 
         If the configuration sets no path, `/readyz` and `/healthz` decide: status 503 means that the proxy is still starting,
         status 200 that it is ready. If `/readyz` or `/healthz` has answered with 503 or 200, the status of `/v1/models` does not
@@ -187,14 +199,14 @@ class RunningProxy:
             if self.process is not None and self.process.exited.is_set():
                 last_line = last_words(self.process.stderr_tail(60))
                 why = f"The proxy ended (status {self.process.status}) before it answered GET {self.subject.ready}{last_line}"
-                raise self._not_ready(why)
+                raise self._not_ready(why, False)
             done = self._get(self.subject.ready, min(left, ASK))
             answers = bool(done.status) and not done.problem
             health = self._health() if answers and self.subject.ready == READY_PATH else {}
             busy = next((path for path, status in health.items() if status == BUSY), None)
-            if answers and (done.status < 500 or 200 in health.values()):
+            if answers and (done.status < 500 or done.status == NOT_IMPLEMENTED or 200 in health.values()):
                 if done.version < 11:
-                    raise self._not_ready(_old_http(done))
+                    raise self._not_ready(_old_http(done), True)
                 if busy is None or time.monotonic() > began + GOES_ON:
                     return
             # Silence says nothing about the proxy if the last question of all has left it no time for an answer.
@@ -207,7 +219,7 @@ class RunningProxy:
         why = f"The proxy was not ready within {self.subject.ready_seconds:g} s: GET {self.subject.ready} gave {last}."
         if self.process is None:
             why += " Start the proxy before the run, or correct the URL."
-        raise self._not_ready(why)
+        raise self._not_ready(why, last.startswith("status "))
 
     def _get(self, path: str, seconds: float) -> Exchange:
         return exchange(self.url, "GET", path, None, {"Authorization": f"Bearer {self.key}"}, seconds)
@@ -216,13 +228,13 @@ class RunningProxy:
         """Return the status of the answer for each path of `HEALTH_PATHS`; 0 means no answer."""
         return {path: self._get(path, ENOUGH).status for path in HEALTH_PATHS}
 
-    def _not_ready(self, why: str) -> SubjectFailure:
+    def _not_ready(self, why: str, answered: bool) -> NotReady:
         lines = self.process.stderr_tail(15) if self.process is not None else []
         self.stop()
         why = why if why.endswith(".") else f"{why}."
         if len(lines) == 1 and lines[0].strip() in why:
             lines = []  # the sentence has it already
-        return SubjectFailure("\n".join([f"{why}{STDERR if lines else ''}", *lines]))
+        return NotReady("\n".join([f"{why}{STDERR if lines else ''}", *lines]), answered)
 
     @contextmanager
     def codex_ends_at_its_start(self) -> Iterator[Callable[[], list[float]]]:

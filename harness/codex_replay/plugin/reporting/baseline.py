@@ -12,6 +12,7 @@ failure, and replaces the file with the failures of the run, one entry for each 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.options import settings_of
+from codex_replay.plugin.base.progress import BY_INIT
 from codex_replay.plugin.base.shard import shard_of
 from codex_replay.plugin.reporting.alone import Results, is_alone, rerun_changes
 from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, BadBaseline, Line, parse, render
@@ -28,7 +30,7 @@ from codex_replay.plugin.reporting.changes import ONCE, Change, new_lines, plan,
 from codex_replay.plugin.reporting.message import message_of
 from codex_replay.plugin.reporting.selection import a_part, looked_at, selected
 from codex_replay.plugin.reporting.session import SESSION, UNCLAIMED
-from codex_replay.report.next_steps import GATE, REASON, STALE
+from codex_replay.report.next_steps import STALE
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -46,6 +48,12 @@ def _some(checks: list[str]) -> str:
     """Return a list of checks for a sentence: the names of the first few checks, and the number of the others."""
     listed = ", ".join(map(repr, checks[:_LISTED]))
     return listed if len(checks) <= _LISTED else f"{listed} and {len(checks) - _LISTED} more"
+
+
+def _checks_in_entries(lines: list[Line]) -> str:
+    """Return the number of checks, and of the entries of the file that list them."""
+    entries = len({line.entry for line in lines})
+    return f"{plural(len(lines), 'check')} in {'1 entry' if entries == 1 else f'{entries} entries'}"
 
 
 def names_of(item: pytest.Item) -> list[str]:
@@ -106,11 +114,14 @@ def pytest_configure(config: pytest.Config) -> None:
         lines = parse(text, str(path))
     except BadBaseline as error:
         raise pytest.UsageError(f"--baseline: {error}") from None
-    unexplained = [line.check for line in lines if line.reason == UNEXPLAINED]
+    unexplained = [line for line in lines if line.reason == UNEXPLAINED]
     if unexplained and not update and not selected(config):
         have = "has" if len(unexplained) == 1 else "have"
+        checks = _some([line.check for line in unexplained])
         raise pytest.UsageError(
-            f"--baseline {path}: {_some(unexplained)} {have} no reason yet; write the reason in place of {UNEXPLAINED!r}."
+            f"--baseline {path}: {_checks_in_entries(unexplained)} {have} no reason yet: {checks}. Write each reason in place of "
+            f"{UNEXPLAINED!r}. To see only the effect of a fix, run some cases with -k WORDS, or all cases without the list: "
+            f"--baseline {os.devnull}."
         )
     gate = Gate(path, lines, update, selected(config), shard_of(config) is not None)
     config.pluginmanager.register(gate, "codex-replay-baseline-gate")
@@ -133,7 +144,9 @@ class Gate:
         self.stale: list[str] = []
         self.changes: list[Change] = []
         self.unchecked = ""  # why the changes were not run again
-        self.entries = self.checks = self.unexplained = 0
+        self.unexplained = 0
+        self.written: list[Line] = []
+        self.listed = ("", 0)  # the file that --update-baseline wrote, and how many failed cases of the run it lists
         self.stopped = False  # the run stopped early
         self.added: list[str] = []  # the checks that --update-baseline listed anew
         self.dropped = 0  # the entries whose cases all need a capability that the subject lacks
@@ -244,9 +257,11 @@ class Gate:
 
     def _advice(self) -> list[str]:
         """Return the next steps of a run that wrote the baseline."""
+        if BY_INIT in os.environ:
+            return []
         many = "the new entry" if self.unexplained == 1 else f"each of the {self.unexplained} new entries"
-        reasons = [f"{REASON}{many} in {self.path}, in place of {UNEXPLAINED!r}."] if self.unexplained else []
-        return [*reasons, f"{GATE}the same command without --update-baseline."]
+        reasons = [f"Write a reason for {many} in {self.path}, in place of {UNEXPLAINED!r}."] if self.unexplained else []
+        return [*reasons, "Run the gate: the same command without --update-baseline."]
 
     def _failed_again(self) -> set[int | None]:
         """Return the indexes of the lines whose cases all passed in the run, but one of them failed when it was rerun."""
@@ -321,7 +336,8 @@ class Gate:
         self.added = [line.check for line in new]
         lines = [*kept, *new]
         self.path.write_text(render(lines), encoding="utf-8")
-        self.entries, self.checks = len({line.entry for line in lines}), len(lines)
+        self.written = lines
+        self.listed = (self.path.name, sum(failed for failed, _, _ in self.seen.values()))
         self.unexplained = len({line.entry for line in lines if line.reason == UNEXPLAINED})
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
@@ -360,8 +376,8 @@ class Gate:
         else:
             known = sum(failed and bool(lines) for failed, _, lines in self.seen.values())
             above = " (shown above)" if known and looked_at(config) else ""
-            stale = plural(len(self.stale), "stale line")
-            out.write_line(f"{plural(known, 'known failure')}{above}, {stale} of {len(self.lines)}.")
+            file = f"{self.path.name} lists {_checks_in_entries(self.lines)}, {len(self.stale)} of them stale."
+            out.write_line(f"{plural(known, 'known failure')}{above}. {file}")
             for sentence in self._passing_here():
                 out.write_line(sentence)
             for check in self.stale:
@@ -373,7 +389,7 @@ class Gate:
 
     def _written(self) -> list[str]:
         """Return the lines of a run that wrote the baseline."""
-        lines = [f"{self.path} lists {plural(self.checks, 'check')} in {plural(self.entries, 'group')} now."]
+        lines = [f"{self.path} lists {_checks_in_entries(self.written)} now."]
         if self.added:
             lines.append(f"New in it: {_some(self.added)}.")
         if self.dropped:
@@ -381,7 +397,7 @@ class Gate:
             why = "every case was skipped, because the program under test does not declare a capability"
             lines.append(f"{many} dropped from the baseline: {why}.")
         if self.unexplained:
-            many = "1 group still needs" if self.unexplained == 1 else f"{self.unexplained} groups still need"
+            many = "1 entry still needs" if self.unexplained == 1 else f"{self.unexplained} entries still need"
             where = f"write the reason in place of {UNEXPLAINED!r}, because a run with --baseline refuses that text"
             lines.append(f"{many} a reason: {where}.")
         return lines

@@ -17,7 +17,7 @@ from codex_replay.plugin.base.progress import LAST_WORDS, Progress
 from codex_replay.plugin.base.signals import Interrupts, block, unblock
 from codex_replay.plugin.reporting.case_result import CaseResult
 from codex_replay.plugin.reporting.message import message_of
-from codex_replay.plugin.reporting.session import TRACES, Session
+from codex_replay.plugin.reporting.session import TRACES, UNCLAIMED, Session
 from codex_replay.protocol.versions import DEFAULT
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class Collector:
         self.session.lock_report_folder()
         known = getattr(report, "wasxfail", None) if report.skipped else None
         outcome = report.outcome if known is None else "known"
+        verdict.unclaimed += report.skipped and UNCLAIMED in dict(report.user_properties)
         if report.passed:
             verdict.add(report.nodeid, result, "passed", report.duration)
         else:
@@ -160,7 +161,8 @@ class Collector:
         ended = (pytest.ExitCode.INTERNAL_ERROR,) if verdict.stopped_early else (_INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
         if self._interrupted or exitstatus in ended:
             verdict.interrupt()
-        verdict.stale = getattr(self.session.config.pluginmanager.get_plugin("codex-replay-baseline-gate"), "stale", [])
+        gate = self.session.config.pluginmanager.get_plugin("codex-replay-baseline-gate")
+        verdict.stale, verdict.listed = getattr(gate, "stale", []), getattr(gate, "listed", ("", 0))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
@@ -185,6 +187,11 @@ class Collector:
 
             for i, line in enumerate(sentences(verdict.cases.values())):
                 out.write_line(line if i else f"Most common failures:\n{line}")
+        if verdict.count("skipped"):
+            from codex_replay.report.group_failures import skip_reasons
+
+            for i, line in enumerate(skip_reasons(verdict.cases.values())):
+                out.write_line(line if i else f"Skipped:\n{line}")
         for line in verdict.coverage.table() if verdict.coverage is not None else ():
             out.write_line(line)
         for path in sorted(path for case in verdict.cases.values() for path in case["recorded"]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from codex_replay.core.redact.redactor import Redactor
+from codex_replay.plugin.base.progress import BY_INIT
 from codex_replay.plugin.base.rerun_command import RerunCommand, shell_line
 from codex_replay.plugin.reporting.spool import Spool, key_of
 from codex_replay.report.data import Case, Report
@@ -118,7 +120,7 @@ class Reporter:
         redact = plain.argv
         for case, dirty in zip(clean["cases"], report["cases"], strict=True):
             case["again"] = again.line(dirty["nodeid"], redact)
-        listed = bool(self._config.option.update_baseline) and not report.get("stopped_early")
+        listed = bool(self._config.option.update_baseline) and not report.get("stopped_early") and BY_INIT not in os.environ
         self.next = next_steps(clean, map(self._redactor.text, self._advice), listed)
         if self.next:
             clean["next"] = self.next

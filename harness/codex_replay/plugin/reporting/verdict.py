@@ -40,6 +40,8 @@ class Verdict:
         self.planned = 0  # how many cases were chosen
         self.stale: list[str] = []
         self.racy: list[str] = []
+        self.listed: tuple[str, int] = ("", 0)  # the baseline file that the run wrote, and how many failed cases it lists
+        self.unclaimed = 0  # how many cases were skipped because they need an undeclared capability
         self.coverage: Coverage | None = None
         self._of_node: dict[str, str] = {}
         self._ended: set[str] = set()
@@ -173,18 +175,25 @@ class Verdict:
             who = "They all" if len(causes) == 1 else f"{max(causes.values(), default=0)} of them"
             return f"FAILED: stopped early after {ran} of {self.planned}. {who} failed for one cause{cause}. Subject: {of}."
         if self.count("failed"):
-            unjudged = f", {self.count('skipped')} skipped" if self.count("skipped") else ""
-            return f"FAILED: {self.count('failed')} of {plural(len(self.cases), 'case')}{unjudged}; {of}."
+            file, many = self.listed
+            listed = f", all listed in {file} now" if file and many == self.count("failed") else ""
+            return f"FAILED: {self.count('failed')} of {plural(len(self.cases), 'case')}{listed}{self._skipped()}; {of}."
         if self.stale:
-            return f"FAILED: {plural(len(self.stale), 'stale line')} of the baseline; {of}."
+            return f"FAILED: {plural(len(self.stale), 'stale check')} of the baseline; {of}."
         if self.word == "nothing verified":
             known = self.count("known")
-            listed = f"; {plural(known, 'known failure')} of the baseline" if known else ""
-            return f"NOTHING VERIFIED: no case passed{listed}; {of}."
+            still = "1 case still fails" if known == 1 else f"{known} cases still fail"
+            listed = f"; {still}, as listed in the baseline" if known else ""
+            return f"NOTHING VERIFIED: no case passed{listed}{self._skipped()}; {of}."
         more = [f", {plural(self.count('known'), 'known failure')}"] if self.count("known") else []
-        more += [f", {self.count('skipped')} skipped"] if self.count("skipped") else []
         more += [f", {len(self.racy)} of them racy and not listed"] if self.racy else []
-        return f"VERIFIED: {plural(self.count('passed'), 'case')}{''.join(more)}; {of}."
+        passed, cases = self.count("passed"), plural(len(self.cases), "case")
+        verified = cases if passed == len(self.cases) else f"{passed} of {cases}"
+        return f"VERIFIED: {verified}{''.join(more)}{self._skipped()}; {of}."
+
+    def _skipped(self) -> str:
+        why = f" ({self.unclaimed} need an undeclared capability)" if self.unclaimed else ""
+        return f", {self.count('skipped')} skipped{why}" if self.count("skipped") else ""
 
     def report(self, command: str, started: str) -> Report:
         """Return the data of the report, not yet redacted."""
