@@ -255,8 +255,8 @@ def test_a_secret_that_is_streamed_in_pieces_is_taken_out_at_the_end_and_said(tm
     assert b"abcdefghijklmnop" in done.stdout  # what the client gets is what was said
     said = sentence(done)
     assert said == (
-        f"codex-replay record: {tmp_path}/run.ndjson: a secret (api-key) streamed in chunks in frames 1 to 3 was sent to the "
-        f"client unchanged, and was removed from the cassette.\n"
+        f"codex-replay record: {tmp_path}/run.ndjson: the client received a secret (api-key) streamed in chunks in frames 1 to "
+        "3. The cassette contains placeholders instead.\n"
     )
     found = [json.loads(line)["params"]["delta"] for line in lines(tmp_path / "run.ndjson")]
     # As the secret is called where a frame has the whole of it.

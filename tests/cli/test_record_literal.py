@@ -63,8 +63,8 @@ def check_rpc(folder: Path, variant: str | None = None) -> None:
     assert frames[0] == frames[1]
     assert [one["delta"] for one in frames[2:]] == ["It is redacted-1", "", ".", "Whole: redacted-1"]
     assert done.stderr.decode() == (
-        f"codex-replay record: {folder}/run.ndjson: a secret (literal) streamed in chunks in frames 3 to 5 was sent to the "
-        f"client unchanged, and was removed from the cassette.\n"
+        f"codex-replay record: {folder}/run.ndjson: the client received a secret (literal) streamed in chunks in frames 3 to 5. "
+        "The cassette contains placeholders instead.\n"
     )
     lint = subprocess.run([*PROGRAM, "cassette", "lint", "run.ndjson", "--literal", SECRET], cwd=folder, capture_output=True)
     assert b": secret:" not in lint.stdout

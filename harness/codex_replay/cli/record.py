@@ -216,8 +216,7 @@ def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
         return False
     if rewritten.secrets:
         options.write_out(
-            f"{writer.path}: {secrets_text(rewritten.secrets)} was sent to the client unchanged, and was removed from the "
-            "cassette."
+            f"{writer.path}: the client received {secrets_text(rewritten.secrets)}. The cassette contains placeholders instead."
         )
     return True
 

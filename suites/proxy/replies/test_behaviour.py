@@ -107,22 +107,22 @@ ERRORS: list[Any] = [
 ]
 
 
-def with_model(cases: list[Any], check: str = "") -> list[Any]:
+def with_model(cases: list[Any], cited: bool = False) -> list[Any]:
     """Return the given cases; in each, the script of the model is the turn of the case.
 
-    With the name of a `check`, each case cites only the statement about its own fault.
+    With `cited`, each case of the check `fault-status` cites only the statement about its own fault.
     """
     found = []
     for case in cases:
         turn, expected, statement = case.values
         marks = [pytest.mark.model(turns=[{**turn, **THINKS, "times": "always"}])]
-        marks += [pytest.mark.spec(check, statement)] if check else []
+        marks += [pytest.mark.spec("fault-status", statement)] if cited else []
         found.append(pytest.param(expected, id=case.id, marks=marks))
     return found
 
 
 @BOTH
-@pytest.mark.parametrize("expected", with_model(ERRORS, "fault-status"))
+@pytest.mark.parametrize("expected", with_model(ERRORS, cited=True))
 @pytest.mark.spec("fault-status", "REAL-99", "REAL-102", "REAL-103", "REAL-107", "REAL-108")
 def test_a_fault_becomes_a_status(proxy: Proxy, endpoint: str, expected: int) -> None:
     """After a fault, the proxy answers 429 for a limit, 400 for a too long prompt, or a 5xx, with an error message."""

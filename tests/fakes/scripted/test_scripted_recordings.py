@@ -69,6 +69,8 @@ DIFFERENT = {
 }
 #: Of those that a beginning names, the ones that are equal after all.
 EQUAL = ("test_mcp/status", "test_mcp/status_of_none", "test_mcp/reload", "test_mcp/oauth_login_refused")
+#: The recording in which a message reached the server before the first call of the model of the turn before it.
+JOINED = "test_steering/v1_turn_and_message_at_once"
 #: Seconds; where a difference is expected there is nothing to wait for.
 WAIT, SHORT = 30.0, 2.0
 
@@ -111,10 +113,23 @@ class Recording:
         return [found.sentence("the recording", "the fake") for found in compare(self.frames, live).differences]
 
 
-def play(recording: Recording, timeout: float) -> list[str]:
+class Together(Client):
+    """Sends a v1 turn and the message behind it in one write: the fake then has read both before the first call of the model."""
+
+    _turn = b""
+
+    def send(self, message: Any) -> None:
+        if b'"method":"sendUserTurn"' in message:
+            self._turn = message
+        else:
+            super().send(self._turn + message)
+            self._turn = b""
+
+
+def play(recording: Recording, timeout: float, kind: type[Client] = Client) -> list[str]:
     """Play a recording to the fake as a program; return what differs."""
     env = {**recording.home.env, "FAKE_CODEX_SCRIPT": str(recording.script)}
-    client = Client([FAKE, "app-server"], env=env, cwd=str(recording.home.work), timeout=timeout)
+    client = kind([FAKE, "app-server"], env=env, cwd=str(recording.home.work), timeout=timeout)
     try:
         failure = Player(client, recording.places).play(recording.until_the_end())
         status = client.close(WAIT)  # `timeout` is for what never comes, which a slow start is not
@@ -131,7 +146,7 @@ def play(recording: Recording, timeout: float) -> list[str]:
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_the_fake_says_what_was_recorded(name: str, tmp_path: Path) -> None:
     why = reason(name)
-    found = play(Recording(name, tmp_path), WAIT if why is None else SHORT)
+    found = play(Recording(name, tmp_path), WAIT if why is None else SHORT, Together if name == JOINED else Client)
     if why is None:
         assert found == []
     else:

@@ -192,7 +192,7 @@ class Verdict:
         return f"VERIFIED: {verified}{''.join(more)}{self._skipped()}; {of}."
 
     def _skipped(self) -> str:
-        why = f" ({self.unclaimed} need an undeclared capability)" if self.unclaimed else ""
+        why = f" ({self.unclaimed} need{'s' * (self.unclaimed == 1)} an undeclared capability)" if self.unclaimed else ""
         return f", {self.count('skipped')} skipped{why}" if self.count("skipped") else ""
 
     def report(self, command: str, started: str) -> Report:
