@@ -148,7 +148,7 @@ function schemaSentence(found, items) {
   if (!found.findings.length) return `Nothing changed between ${from} and ${to}${listOf(found.uncompared).length ? " in what could be compared" : ""}.`;
   const changes = `${plural(breaking, "change breaks", "changes break")} clients${noticed(items, "breaking")}. ${plural(additive, "change adds", "changes add")} something new${noticed(items, "additive")}`;
   const left = numberIn(found, "ignored");
-  const rest = `rom ${from} to ${to}, ${changes}.${left ? ` Not counted: ${plural(left, "change")} (--ignore, --reads).` : ""}`;
+  const rest = `rom ${from} to ${to}, ${changes}.${left ? ` Not counted: ${plural(left, "change")} (--ignore, --reads, --sends).` : ""}`;
   return isObject(found.cassettes) ? `${affected(found.cassettes)}. In all, f${rest}` : `F${rest}`;
 }
 
