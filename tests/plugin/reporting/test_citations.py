@@ -30,30 +30,27 @@ def test_a_marker_must_cite_what_exists(pytester: pytest.Pytester, arguments: st
     assert sentence in found.stdout.str() + found.stderr.str()
 
 
-def test_a_parameter_cites_its_own_statement(pytester: pytest.Pytester) -> None:
-    """The report of a parametrised case has the statement of the parameter, and not all statements of the check."""
+def run_parametrised(pytester: pytest.Pytester, of_the_parameter: str, of_the_check: str) -> pytest.RunResult:
+    """Run two cases of a check: one cites the statement of its parameter, the other only those of the check."""
     pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
     folder = pytester.mkdir("suites").joinpath("mine")
     folder.mkdir()
     folder.joinpath("test_it.py").write_text(
         "import pytest\n\n"
-        "@pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.spec('it', 'PAY-07')), 2])\n"
-        "@pytest.mark.spec('it', 'PAY-07', 'REAL-31')\ndef test_one(n):\n    pass\n"
+        f"@pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.spec('it', {of_the_parameter})), 2])\n"
+        f"@pytest.mark.spec('it', {of_the_check})\ndef test_one(n):\n    pass\n"
     )
-    assert pytester.runpytest_subprocess(*ALONE, "suites", "--report", "out").ret == 0
+    return pytester.runpytest_subprocess(*ALONE, "suites", "--report", "out")
+
+
+def test_a_parameter_cites_its_own_statement(pytester: pytest.Pytester) -> None:
+    """The report of a parametrised case has the statement of the parameter, and not all statements of the check."""
+    assert run_parametrised(pytester, "'PAY-07'", "'PAY-07', 'REAL-31'").ret == 0
     cases = json.loads((pytester.path / "out" / "report.json").read_text())["cases"]
     assert sorted(case["spec"]["section"] for case in cases) == ["PAY-07", "PAY-07, REAL-31"]
 
 
 def test_a_wrong_citation_of_a_parameter_ends_the_run(pytester: pytest.Pytester) -> None:
-    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
-    folder = pytester.mkdir("suites").joinpath("mine")
-    folder.mkdir()
-    folder.joinpath("test_it.py").write_text(
-        "import pytest\n\n"
-        "@pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.spec('it', 'PAY-none'))])\n"
-        "@pytest.mark.spec('it', 'PAY-07')\ndef test_one(n):\n    pass\n"
-    )
-    found = pytester.runpytest_subprocess(*ALONE, "suites", "--report", "out")
+    found = run_parametrised(pytester, "'PAY-none'", "'PAY-07'")
     assert found.ret == 4
     assert "PAY-none is not a statement" in found.stdout.str() + found.stderr.str()
