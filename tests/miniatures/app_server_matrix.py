@@ -27,7 +27,7 @@ import pytest
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 from tests.miniatures.broken_cassettes import VARIANTS, Line
-from tests.support.suite_run import forked_pytest
+from tests.support.suite_run import NoTraces, forked_pytest
 
 ROOT = Path(__file__).parents[2]
 MUTANT = ROOT / "tests" / "miniatures" / "mutant.py"
@@ -144,7 +144,7 @@ def failures(report: str, arguments: list[str]) -> dict[str, float]:
     # Not this run's warnings: a failing run leaves more behind than a passing one.
     options += [word for plugin in ("cacheprovider", "xdist", "unraisableexception") for word in ("-p", f"no:{plugin}")]
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        pytest.main([*arguments, *options])
+        pytest.main([*arguments, *options], plugins=[NoTraces()])
     found = Path(report, "report.json")
     assert found.exists(), said.getvalue()
     cases = json.loads(found.read_text())["cases"]

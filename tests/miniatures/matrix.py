@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.suite_run import forked_pytest
+from tests.support.suite_run import NoTraces, forked_pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The name that stands for the subject as it is, without a mistake.
@@ -125,7 +125,7 @@ def cover(kills: Pairs) -> Found:
     return {variant: sorted(checks) for variant, checks in sorted(chosen.items())}
 
 
-class Matrix:
+class Matrix(NoTraces):
     """The hooks of one run: every case that uses `fixture` gets the variants by way of its parameter `parameter`.
 
     A check is named `module::function[parameters]`.

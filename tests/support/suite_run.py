@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,7 @@ def forked_pytest(options: Sequence[str], **environ: str) -> subprocess.Complete
     """Run pytest as `PYTEST` does, in a fork of this process, which has loaded all of it: a start takes four times as long."""
     # What is loaded is not rewritten once more.
     argv = [*PYTEST[PYTEST.index("pytest") + 1 :], "-W", "ignore::pytest.PytestAssertRewriteWarning", *options]
+    load_all()
     env = {**os.environ, **environ}
     env.pop("PYTEST_XDIST_WORKER", None)  # of the run that this test belongs to
 
@@ -49,6 +52,27 @@ def forked_pytest(options: Sequence[str], **environ: str) -> subprocess.Complete
     with fork(main, env, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         stdout, stderr = process.communicate()
     return subprocess.CompletedProcess(argv, process.returncode, stdout.decode(), stderr.decode())
+
+
+@cache
+def load_all() -> None:
+    """Import the library once: each run in this process, or in a fork, would import what it needs and rewrite its assertions."""
+    importlib.import_module("http.client")
+    for name in ("core", "protocol", "shell", "report", "plugin"):
+        package = importlib.import_module(f"codex_replay.{name}")
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not found.name.endswith(".__main__"):
+                importlib.import_module(found.name)
+
+
+class NoTraces:
+    """A plugin for a run of which only the verdicts are read: the trace of a failed case takes longer than most cases."""
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Collect no traces."""
+        from codex_replay.plugin.reporting.session import SESSION
+
+        session.config.stash[SESSION].tells = False
 
 
 def forget(*packages: str) -> None:
@@ -81,6 +105,7 @@ def prepare_pytester(request: pytest.FixtureRequest, options: str) -> None:
     """Give these options to every pytest that a test starts by `pytester`."""
     if "pytester" not in request.fixturenames:
         return
+    load_all()
     request.getfixturevalue("pytester")  # which forgets PYTEST_ADDOPTS
     patch = request.getfixturevalue("monkeypatch")
     patch.setenv("PYTEST_ADDOPTS", options)

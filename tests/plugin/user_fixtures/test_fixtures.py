@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import textwrap
 from pathlib import Path
 
@@ -71,7 +70,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 
 def run(project: pytest.Pytester, test: str, *options: str) -> pytest.RunResult:
     project.makepyfile(test_outside="from client import Client, ask_backend\n" + textwrap.dedent(test))
-    return project.run(sys.executable, "-m", "pytest", "-q", *options)
+    return project.runpytest_subprocess("-q", *options)
 
 
 def test_a_client_of_the_app_server(project: pytest.Pytester) -> None:

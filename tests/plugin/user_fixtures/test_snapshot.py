@@ -47,7 +47,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 
 
 def run(project: pytest.Pytester, *options: str) -> pytest.RunResult:
-    return project.run(sys.executable, "-m", "pytest", "-q", *options)
+    return project.runpytest_subprocess("-q", *options)
 
 
 def written(project: pytest.Pytester) -> dict[str, str]:
@@ -102,7 +102,8 @@ def test_ids_have_one_name_throughout(project: pytest.Pytester) -> None:
 
 def test_without_syrupy_the_error_names_the_extra(project: pytest.Pytester) -> None:
     (project.path / "syrupy.py").write_text("raise ModuleNotFoundError(\"No module named 'syrupy'\", name='syrupy')")
-    result = run(project, "-p", "no:syrupy", "-k", "backend")
+    # Not in a fork, which has loaded syrupy.
+    result = project.run(sys.executable, "-m", "pytest", "-q", "-p", "no:syrupy", "-k", "backend")
     result.assert_outcomes(errors=1, deselected=2)
     result.stdout.fnmatch_lines(["*codex_replay.snapshot needs syrupy*pip install 'codex-replay[[]snapshot[]]'*"])
 
