@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_replay.core.cassette.frames import Frame
-from codex_replay.protocol.turn.diff import TurnDiff, changes_of, shown_v2
+from codex_replay.protocol.turn.diff import AppliedDiff, TurnDiff, changes_of, shown_v2
 from codex_replay.protocol.turn.frames import camel, failure, fill, frames, load_table
 from codex_replay.protocol.turn.patch_text import BadPatch, parse_patch, summary_lines
 from codex_replay.protocol.turn.stream import Sampling
@@ -339,6 +339,21 @@ def test_the_diff_of_a_turn_adds_up() -> None:
     diff.apply(gone)
     assert diff.text() == ""
     assert [change["path"] for change in shown_v2({**first, "/w/A": first["/w/a"]})] == ["/w/A", "/w/a"]
+
+
+def test_the_diff_of_a_later_turn_has_only_what_was_applied() -> None:
+    diff = AppliedDiff("/w/")
+    moved = {"type": "update", "old": "1\n", "new": "2\n", "move_path": "/w/b"}
+    diff.begin({"/w/a": moved})
+    assert diff.text() == ""
+    diff.apply({"/w/c": {"type": "update", "unified_diff": "@@\n-a\n+b"}})
+    assert diff.text().endswith("\n@@\n-a\n+b\n")
+    diff.apply({"/w/a": moved})
+    assert diff.text().startswith("diff --git a/a b/b\nindex ")
+    diff.apply({"/w/b": {**moved, "old": "2\n", "new": "1\n", "move_path": "/w/a"}})
+    assert diff.text().startswith("diff --git a/c b/c\n")
+    diff.fail()
+    assert diff.text() == ""
 
 
 def test_a_patch_that_is_refused_shows_as_the_real_binary_shows_it() -> None:

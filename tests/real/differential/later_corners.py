@@ -218,9 +218,9 @@ KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     ),
     "patches": st.builds(
         _patches,
-        st.lists(st.sampled_from(_BODIES), min_size=1, max_size=2),
+        st.lists(st.sampled_from(_BODIES), min_size=1, max_size=3),
         st.sampled_from([FREE, ASKING, {**FREE, "approvalPolicy": "untrusted"}, {"approvalPolicy": "never"}]),
-        st.lists(st.sampled_from(["accept", "acceptForSession", "decline", "nonsense"]), min_size=2, max_size=2),
+        st.lists(st.sampled_from(["accept", "acceptForSession", "decline", "nonsense"]), min_size=3, max_size=3),
     ),
     "several threads": st.builds(
         _threads,

@@ -38,11 +38,44 @@ def conversations() -> dict[str, dict[str, Any]]:
         told = conversation([{"items": [call]}, GREETING, GREETING], [{**GO, "decide": {"*": decision}}, NEXT], settings=settings)
         return {**told, "model": "gpt-5.5"}
 
-    def two_patches(decision: str) -> dict[str, Any]:
+    def two_patches(*decisions: str) -> dict[str, Any]:
         calls = [patched({}, "", f"{n}.txt")["script"][0]["items"][0] for n in range(2)]
         script = [*({"items": [{**call, "call_id": f"call_{n}"}]} for n, call in enumerate(calls)), GREETING, GREETING]
-        steps = [{**GO, "decide": {"call_0": "accept", "call_1": decision}}, NEXT]
+        steps = [{**GO, "decide": {f"call_{n}": decision for n, decision in enumerate(decisions)}}, NEXT]
         return {**conversation(script, steps, settings=ASKING), "model": "gpt-5.5"}
+
+    def patches(before: list[str], texts: list[tuple[str, dict[str, Any]]], *declined: int) -> dict[str, Any]:
+        """Return a scenario that adds files in a first turn, and makes patches in a second one, each with its result."""
+        first = "".join(f"*** Add File: {name}\n+one\n" for name in before)
+        calls = [
+            {**patched({})["script"][0]["items"][0], "input": f"*** Begin Patch\n{text}*** End Patch\n", "call_id": f"call_{n}"}
+            for n, (text, _) in enumerate([(first, {}), *texts])
+        ]
+        (opening, *others) = [
+            {"items": [{**call, "result": told}]} for call, (_, told) in zip(calls, [("", {}), *texts], strict=True)
+        ]
+        decide = {**{f"call_{n}": "decline" for n in declined}, "*": "accept"}
+        told = conversation(
+            [opening, GREETING, *others, GREETING],
+            [{**GO, "decide": {"*": "accept"}}, {**NEXT, "decide": decide}],
+            settings={**FREE, "approvalPolicy": "untrusted"},
+        )
+        return {**told, "model": "gpt-5.5"}
+
+    def added(name: str) -> tuple[str, dict[str, Any]]:
+        return f"*** Add File: {name}\n+one\n", {}
+
+    def deleted(name: str) -> tuple[str, dict[str, Any]]:
+        return f"*** Delete File: {name}\n", {"changes": {name: {"type": "delete", "content": "one\n"}}}
+
+    def moved(name: str, to: str, old: str = "one", new: str = "two") -> tuple[str, dict[str, Any]]:
+        lines = f"-{old}\n+{new}\n"
+        texts = {"unified_diff": f"@@ -1 +1 @@\n{lines}", "old": f"{old}\n", "new": f"{new}\n"}
+        change = {name: {"type": "update", "move_path": None if name == to else to, **texts}}
+        head = f"*** Update File: {name}\n" + ("" if name == to else f"*** Move to: {to}\n")
+        return f"{head}@@\n{lines}", {"changes": change}
+
+    failed = {"success": False, "stderr": "Failed to write"}
 
     def answered(answer: Any) -> dict[str, Any]:
         call = {"type": "function_call", "name": "weather", "arguments": {"city": "Rome"}, "call_id": "call_1"}
@@ -116,7 +149,24 @@ def conversations() -> dict[str, dict[str, Any]]:
         "patch-accepted-beside": patched(ASKING, "accept", "a/b/c.txt", "new.txt"),
         "patch-declined": patched(ASKING, "decline"),
         "patch-cancelled": patched(ASKING, "cancel"),
-        "patch-accepted-and-declined": two_patches("decline"),
+        "patch-accepted-and-declined": two_patches("accept", "decline"),
+        "patch-declined-and-accepted": two_patches("decline", "accept"),
+        "patches-undone": patches(
+            ["z.txt"], [added("b.txt"), added("a.txt"), deleted("a.txt"), deleted("b.txt"), deleted("z.txt")]
+        ),
+        "patches-moved": patches(
+            ["m.txt"],
+            [
+                moved("m.txt", "z.txt"),
+                moved("m.txt", "a.txt"),
+                added("b.txt"),
+                moved("a.txt", "a.txt", "two", "three"),
+                moved("b.txt", "c.txt"),
+                added("m.txt"),
+            ],
+            1,
+        ),
+        "patch-failed": patches(["z.txt"], [added("b.txt"), (added("z.txt/c.txt")[0], failed), added("d.txt")]),
         "amended-in-part": parts,
         "dynamic": answered({"contentItems": [{"type": "inputText", "text": "sunny"}], "success": True}),
         "dynamic-invalid": answered({"output": "sunny", "success": True}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from posix import urandom
 
 from codex_fakes.scripted.state.waits import Never, Sleep, Ticket
-from codex_replay.protocol.turn.diff import TurnDiff
+from codex_replay.protocol.turn.diff import AppliedDiff, TurnDiff
 from codex_replay.protocol.turn.output import chunks, for_the_model, formatted, kept
 from codex_replay.protocol.turn.tools import BadArguments, ShellCall, actions_v2
 
@@ -47,7 +47,7 @@ class Calls:
         self.settings: dict[str, Any] = table["settings"]
         # A repository of the script has its root in the directory of the thread.
         base = turn.settings.cwd if thread.clock else thread.cwd if thread.git else None
-        self.diff = TurnDiff("" if base is None else f"{base.rstrip('/')}/")
+        self.diff = (AppliedDiff if thread.clock else TurnDiff)("" if base is None else f"{base.rstrip('/')}/")
         self.asked = "v2"  # the API of the listener that was asked last
         self.budget = turn.settings.output_budget()
         self.undecided: int | None = None  # the id of the open request for an approval

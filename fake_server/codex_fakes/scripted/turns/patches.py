@@ -108,14 +108,18 @@ class Patches(Calls):
         (_, stdout), (_, stderr) = streams(result)
         ended = {"stdout": stdout, "stderr": stderr, "success": success, "status": "completed" if success else "failed"}
         thread.emit("patch-end", {**values, **ended})
+        shown = self.diff.text() if thread.clock else ""
         if success:
             self.diff.apply(changes)
-        self._diff()
+        else:
+            self.diff.fail()
+        self._diff(shown)
         code = result.get("exit_code", 0 if success else 1)
         return self.what_ran(code, stdout + stderr, sentence="patch-output" if thread.clock else "exec-output")
 
-    def _diff(self) -> None:
-        if diff := self.diff.text():
+    def _diff(self, shown: str = "") -> None:
+        """Send the diff of the turn; also an empty one if the client has seen another (`shown`)."""
+        if (diff := self.diff.text()) or shown:
             self.thread.emit("turn-diff", {"diff": diff})
 
     def _approve_patch(self, values: dict[str, Any], key: tuple[str, ...]) -> Generator[Any, None, str]:

@@ -3,7 +3,8 @@
 `changes_of` returns the changes of an apply_patch call. The changes of a call come from the script's `result.changes`; otherwise
 they are read from the patch, as far as possible. `TurnDiff` joins the changes of a turn into one diff in git's form. The real
 Codex sends the diff of a turn after each patch. In recordings, each path begins with `a//` or `b//`, the ids of blobs are not
-shortened, and the files are sorted. The program fake-codex loads this module at start-up.
+shortened, and the files are sorted. `AppliedDiff` is the diff of versions after 0.92. The program fake-codex loads this module
+at start-up.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class TurnDiff:
         """
         for path, change in changes.items():
             if path not in self._files:
-                before = {"add": change.get("old"), "delete": change.get("content")}.get(change["type"], change.get("old", ""))
+                before = _before(change)
                 self._files[path] = (path, before, before, "")
             if change.get("move_path"):
                 origin, before, _, _ = self._files.pop(path)
@@ -85,11 +86,10 @@ class TurnDiff:
         for path, change in changes.items():
             now = change.get("move_path") or path
             origin, before, _, _ = self._files[now]
-            if change["type"] == "update":
-                hunks = "" if "old" in change else change.get("unified_diff", "")
-                self._files[now] = (origin, before, change.get("new", ""), hunks)
-            else:
-                self._files[now] = (origin, before, change.get("content") if change["type"] == "add" else None, "")
+            self._files[now] = (origin, before, *_after(change))
+
+    def fail(self) -> None:
+        """Process a patch that failed: nothing changes."""
 
     def text(self) -> str:
         """Return the diff of the turn; empty if nothing has changed."""
@@ -103,6 +103,76 @@ class TurnDiff:
 
     def _shown(self, path: str) -> str:
         return path.removeprefix(self._base)
+
+
+class AppliedDiff(TurnDiff):
+    """The files that the applied patches of a turn have changed so far, in versions after 0.92.
+
+    Refused patches and unchanged files are not in the diff. After a failed patch, the diff of the turn stays empty.
+    """
+
+    def __init__(self, base: str = "") -> None:
+        super().__init__(base)
+        self._origins: dict[str, str] = {}  # the original path of each moved file, by its new path
+        self._known = True
+
+    def begin(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Do nothing: a patch counts when it is applied."""
+
+    def apply(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Add the changes of one patch after it was applied."""
+        for path, change in changes.items():
+            _, before, _, _ = self._files.get(path, ("", _before(change), None, ""))
+            now = change.get("move_path") or path
+            if now != path:
+                self._files[path] = (path, before, None, "")
+                _, before, _, _ = self._files.get(now, ("", None, None, ""))
+                self._origins[now] = self._origins.pop(path, path)
+            elif change["type"] != "update":
+                self._origins.pop(path, None)
+            self._files[now] = (now, before, *_after(change))
+
+    def fail(self) -> None:
+        """Process a patch that failed: it may have changed any file, so the diff is unknown."""
+        self._known = False
+
+    def text(self) -> str:
+        """Return the diff of the turn; empty if nothing has changed, or if a patch has failed.
+
+        A moved file is at the place of its original path if it was there before the turn, and is not there now.
+        """
+        moved = {origin: now for now, origin in self._origins.items() if self._removed(origin) and self._files[now][1] is None}
+        whole = ""
+        for path in sorted(self._files) if self._known else ():
+            if path in moved.values():
+                continue
+            _, old, _, _ = self._files[path]
+            now, _, new, hunks = self._files[moved.get(path, path)]
+            found = _file_diff(self._shown(now), self._shown(path), old, new, hunks)
+            whole += found if found.endswith("\n") or not found else f"{found}\n"
+        return whole
+
+    def _removed(self, path: str) -> bool:
+        _, before, now, _ = self._files[path]
+        return before is not None and now is None
+
+
+def _before(change: Mapping[str, Any]) -> str | None:
+    """Return the text of a file before a change; None if there was no file."""
+    if change["type"] == "update":
+        return str(change.get("old", ""))
+    before: str | None = change.get("old" if change["type"] == "add" else "content")
+    return before
+
+
+def _after(change: Mapping[str, Any]) -> tuple[str | None, str]:
+    """Return the text of a file after a change, and the hunks that show the change if the text is unknown.
+
+    The text is None if there is no file.
+    """
+    if change["type"] == "update":
+        return change.get("new", ""), "" if "old" in change else change.get("unified_diff", "")
+    return change.get("content") if change["type"] == "add" else None, ""
 
 
 def _file_diff(path: str, origin: str, old: str | None, new: str | None, hunks: str) -> str:
