@@ -179,6 +179,30 @@ def test_the_backend_loads_nothing_slow(more: str) -> None:
     assert bool(found & SLOW_FOR_BACKENDS) is bool(more)
 
 
+#: What `codex-replay serve` does without: each takes a tenth of its start. The redactor is loaded after the address is printed.
+SLOW_FOR_SERVE = {
+    *("asyncio", "http.client", "email", "ssl", "tempfile", "shutil", "random", "difflib", "encodings.idna", "yaml", "rich"),
+    *("codex_replay.core.replay.http_match", "codex_replay.core.redact.redactor"),
+}
+
+
+@pytest.mark.parametrize("more", ["", "tempfile"], ids=["as it is", "broken by tempfile"])
+def test_serve_loads_nothing_slow_before_its_address(more: str, tmp_path: Path) -> None:
+    (tmp_path / "script.json").write_text('{"turns": []}')
+    probe = (
+        f"import {more or 'sys'}, sys; from codex_replay.cli import serve; from codex_replay.cli.main import main\n"
+        "def ready(line):\n"
+        "    print(*sys.modules)\n"
+        "    raise KeyboardInterrupt\n"
+        "serve.at_once = ready\n"
+        f"main(['serve', '--script', {str(tmp_path / 'script.json')!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False, timeout=60)
+    found = set(done.stdout.split())
+    assert "codex_replay.shell.http.control_call" in found, done.stderr
+    assert bool(found & SLOW_FOR_SERVE) is bool(more), found & SLOW_FOR_SERVE
+
+
 def test_our_programs_are_those_of_this_installation(tmp_path: Path) -> None:
     """Whatever lies in the folder where a client starts them."""
     (tmp_path / "codex_replay").mkdir()
