@@ -165,7 +165,7 @@ def test_the_proxy_loads_nothing_slow_that_asyncio_does_not(more: set[str]) -> N
 SLOW_FOR_BACKENDS = {
     *("asyncio", "concurrent.futures", "logging", "subprocess", "threading", "traceback", "ssl", "locale", "tempfile"),
     *("inspect", "ast", "dis", "linecache", "tokenize", "json", "argparse", "jiter", "zstandard", "brotli"),
-    *("dataclasses", "pathlib", "uuid", "urllib.parse", "base64", "hashlib", "http", "zlib", "encodings.idna", "stringprep"),
+    *("dataclasses", "pathlib", "uuid", "urllib.parse", "base64", "hashlib", "http", "encodings.idna", "stringprep"),
 }
 
 

@@ -5,6 +5,7 @@ Only the end of a path matters, so a client may use any base path. `/s/NAME` at 
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from codex_fakes.backend import account
@@ -186,8 +187,6 @@ async def _models(exchange: Exchange, session: Session, entry: Entry, path: str,
     else:
         data = [_model_object(name) for name in _model_names(session)]
         value = {"object": "list", "data": data, "models": models}
-    import zlib
-
     etag = f'"{zlib.crc32(dump(value)):08x}"'
     if exchange.request.header("if-none-match") == etag:
         entry.answer, entry.status = "route", 304

@@ -26,7 +26,7 @@ from codex_fakes.backend.connection import Connection
 from codex_fakes.backend.control import PREFIX, control, load_script, refusal
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.limits import Limits, Traffic
-from codex_fakes.backend.loop.sockets import Port, Transport
+from codex_fakes.backend.loop.sockets import CannotAccept, Port, Transport
 from codex_fakes.backend.loop.tasks import Loop, Task, running_loop
 from codex_fakes.backend.loop.waiting import Event, sleep, timeout
 from codex_fakes.backend.routes import answer, split_target
@@ -258,6 +258,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _report(error: Exception) -> None:
     """Report an exception in the event loop, which goes on."""
+    if isinstance(error, CannotAccept):
+        # Not redacted, because no file is free to load the redactor from.
+        complain(f"{error} Close connections, or allow more open files (`ulimit -n`) and restart the backend.", foreign=False)
+        return
     complain(f"The backend failed: {describe(error)}. This is a bug of codex-replay: please report it.")
 
 

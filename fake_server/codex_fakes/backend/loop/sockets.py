@@ -23,6 +23,10 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _READ = memoryview(bytearray(1 << 18))
 
 
+class CannotAccept(Exception):
+    """The system has no file descriptor or memory for another connection. The message is a sentence."""
+
+
 class Connected(Protocol):
     """The interface of a protocol, which handles the events of its transport."""
 
@@ -221,7 +225,7 @@ class Port:
                     raise
                 self._loop.watch(self._sock.fileno(), None)
                 self._loop.call_later(PAUSE, self._watch)
-                self._loop.report(error)
+                self._loop.report(CannotAccept(f"No further connection can be accepted at the moment: {error.strerror}."))
                 return
             transport = Transport(sock)
             transport.start(self._connect(transport))

@@ -228,7 +228,7 @@ def test_without_free_descriptors_the_port_pauses_and_goes_on(monkeypatch: pytes
         port.close()
 
     Loop(reported.append).run(run())
-    assert list(map(str, reported)) == ["[Errno 24] too many"]
+    assert list(map(str, reported)) == ["No further connection can be accepted at the moment: too many."]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
