@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 from codex_replay.plugin.editor_client.fixture import editor_argv
 from codex_replay.plugin.lite_client.fixture import parse_lite_client
 from codex_replay.plugin.proxy.subject import parse_proxy
-from codex_replay.shell.http.backend_process import backend_command
+from codex_replay.shell.http.backend_process import BackendProcess, backend_command
 from codex_replay.shell.process.programs import program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -177,6 +178,25 @@ def test_the_backend_loads_nothing_slow(more: str) -> None:
     found = loaded(arguments, "", dict(os.environ))
     assert "codex_fakes.backend.server" in found
     assert bool(found & SLOW_FOR_BACKENDS) is bool(more)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "not streamed"])
+def test_the_first_session_and_the_first_replies_load_no_module(stream: bool) -> None:
+    """No cost of the start is moved to a client's first request."""
+    python, *rest = backend_command()
+    with BackendProcess(command=[python, "-X", "importtime", *rest]) as backend:
+        started = backend.stderr()
+        session = backend.session(
+            "first", [{"match": "Hi", "items": ["Hello"]}, {"items": [{"type": "reasoning", "summary": ["a"]}]}]
+        )
+        for text in ("Hi", "more"):
+            body = json.dumps({"model": "m", "input": text, "stream": stream}).encode()
+            with urllib.request.urlopen(f"{session.url}/v1/responses", body, timeout=20) as response:
+                assert b"completed" in response.read()
+        assert "codex_fakes.backend.server" in started
+        assert backend.stderr() == started
+        session.ledger(redact=True)
+        assert "codex_replay.core.redact.redactor" in backend.stderr(), "a module that is loaded later is seen"
 
 
 #: What `codex-replay serve` does without: each takes a tenth of its start. The redactor is loaded after the address is printed.

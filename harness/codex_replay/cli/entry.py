@@ -10,7 +10,7 @@ from codex_replay.cli.io.interrupted import SENTENCE, STATUS
 
 def main() -> None:
     """Load the commands and run the requested command."""
-    gc.disable()  # until the command is loaded: imports leave no garbage, and looking for it takes a tenth of their time
+    gc.disable()  # until the command is loaded: imports leave no garbage, and looking for it is a twelfth of their time
     try:
         from codex_replay.cli.main import main as command
 
