@@ -24,7 +24,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "exec": (*STATE, "scripted.turns", "scripted.methods", "scripted"),
     "listening": ("stdio", "replaying", "scripted.state", "scripted"),
     "backend.rules": (),
-    "backend": ("model", "backend.rules"),
+    "backend.loop": (),
+    "backend": ("model", "backend.rules", "backend.loop"),
     "fake_codex": ("stdio", "replaying", "scripted", "exec", "listening"),
 }
 #: What of the library the fakes may import: its two pure floors, and the reader and writer of cassettes.

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 from codex_replay.plugin.editor_client.fixture import editor_argv
 from codex_replay.plugin.lite_client.fixture import parse_lite_client
 from codex_replay.plugin.proxy.subject import parse_proxy
-from codex_replay.shell.http.backend_process import backend_command
+from codex_replay.shell.http.backend_process import BackendProcess, backend_command
 from codex_replay.shell.process.programs import program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,11 +162,15 @@ def test_the_proxy_loads_nothing_slow_that_asyncio_does_not(more: set[str]) -> N
     assert (found - of_itself) & SLOW_FOR_PROXIES <= more
 
 
-#: What the backend does without, from its start to its end. asyncio imports `inspect` and `linecache` only for error messages.
-SLOW_FOR_BACKENDS = {"inspect", "ast", "dis", "linecache", "tokenize", "json", "argparse", "jiter", "zstandard", "brotli"}
+#: What the backend does without, from its start to its end. asyncio alone, with all that it imports, takes as long as the rest.
+SLOW_FOR_BACKENDS = {
+    *("asyncio", "concurrent.futures", "logging", "subprocess", "threading", "traceback", "ssl", "locale", "tempfile"),
+    *("inspect", "ast", "dis", "linecache", "tokenize", "json", "argparse", "jiter", "zstandard", "brotli"),
+    *("dataclasses", "pathlib", "uuid", "urllib.parse", "base64", "hashlib", "http", "encodings.idna", "stringprep"),
+}
 
 
-@pytest.mark.parametrize("more", ["", "json", "inspect"], ids=["as it is", "broken by json", "broken by inspect"])
+@pytest.mark.parametrize("more", ["", "json", "asyncio"], ids=["as it is", "broken by json", "broken by asyncio"])
 def test_the_backend_loads_nothing_slow(more: str) -> None:
     arguments = [*backend_command()[1:], "--port", "0", "--exit-with-stdin"]
     at = arguments.index("-c") + 1
@@ -173,6 +178,49 @@ def test_the_backend_loads_nothing_slow(more: str) -> None:
     found = loaded(arguments, "", dict(os.environ))
     assert "codex_fakes.backend.server" in found
     assert bool(found & SLOW_FOR_BACKENDS) is bool(more)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "not streamed"])
+def test_the_first_session_and_the_first_replies_load_no_module(stream: bool) -> None:
+    """No cost of the start is moved to a client's first request."""
+    python, *rest = backend_command()
+    with BackendProcess(command=[python, "-X", "importtime", *rest]) as backend:
+        started = backend.stderr()
+        session = backend.session(
+            "first", [{"match": "Hi", "items": ["Hello"]}, {"items": [{"type": "reasoning", "summary": ["a"]}]}]
+        )
+        for text in ("Hi", "more"):
+            body = json.dumps({"model": "m", "input": text, "stream": stream}).encode()
+            with urllib.request.urlopen(f"{session.url}/v1/responses", body, timeout=20) as response:
+                assert b"completed" in response.read()
+        assert "codex_fakes.backend.server" in started
+        assert backend.stderr() == started
+        session.ledger(redact=True)
+        assert "codex_replay.core.redact.redactor" in backend.stderr(), "a module that is loaded later is seen"
+
+
+#: What `codex-replay serve` does without: each takes a tenth of its start. The redactor is loaded after the address is printed.
+SLOW_FOR_SERVE = {
+    *("asyncio", "http.client", "email", "ssl", "tempfile", "shutil", "random", "difflib", "encodings.idna", "yaml", "rich"),
+    *("codex_replay.core.replay.http_match", "codex_replay.core.redact.redactor"),
+}
+
+
+@pytest.mark.parametrize("more", ["", "tempfile"], ids=["as it is", "broken by tempfile"])
+def test_serve_loads_nothing_slow_before_its_address(more: str, tmp_path: Path) -> None:
+    (tmp_path / "script.json").write_text('{"turns": []}')
+    probe = (
+        f"import {more or 'sys'}, sys; from codex_replay.cli import serve; from codex_replay.cli.main import main\n"
+        "def ready(line):\n"
+        "    print(*sys.modules)\n"
+        "    raise KeyboardInterrupt\n"
+        "serve.at_once = ready\n"
+        f"main(['serve', '--script', {str(tmp_path / 'script.json')!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False, timeout=60)
+    found = set(done.stdout.split())
+    assert "codex_replay.shell.http.control_call" in found, done.stderr
+    assert bool(found & SLOW_FOR_SERVE) is bool(more), found & SLOW_FOR_SERVE
 
 
 def test_our_programs_are_those_of_this_installation(tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ PUT  .../asked/3             the answer to this request: a turn of a script, or 
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codex_fakes.backend.answers import dump
 from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.loop.tasks import Future
+from codex_fakes.backend.loop.waiting import Event, timeout
 from codex_fakes.model.faults import fault_error
 from codex_replay.protocol.script.script import BadScript, Turn, parse
 
@@ -25,8 +26,8 @@ class Asked:
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Entry, Sequence[Mapping[str, Any]]]] = deque()
-        self._answers: dict[int, asyncio.Future[Turn | str]] = {}
-        self._came = asyncio.Event()
+        self._answers: dict[int, Future[Turn | str]] = {}
+        self._came = Event()
         self._closed = False
 
     async def ask(self, entry: Entry, earlier: Sequence[Mapping[str, Any]]) -> Turn | str:
@@ -36,7 +37,7 @@ class Asked:
         """
         if self._closed:
             return "The program that answers the requests of this session has ended."
-        answer: asyncio.Future[Turn | str] = asyncio.get_running_loop().create_future()
+        answer: Future[Turn | str] = Future()
         self._answers[entry.n] = answer
         self._waiting.append((entry, earlier))
         self._came.set()
@@ -51,7 +52,7 @@ class Asked:
         "n" is the number of the request. "n" is null if no request came in time, or if no more requests can come.
         """
         try:
-            async with asyncio.timeout(seconds):
+            async with timeout(seconds):
                 while not self._waiting and not self._closed:
                     self._came.clear()
                     await self._came.wait()

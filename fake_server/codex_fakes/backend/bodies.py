@@ -5,9 +5,8 @@ and 279 of these 362 change nothing else."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.limits import Limits
@@ -15,13 +14,8 @@ from codex_replay.core.wire.client_json import MAX_TOKENS, read
 from codex_replay.core.wire.content_encoding import IDENTITY, TooLarge, decode
 from codex_replay.core.wire.json_text import NotJson
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
 #: Bodies up to these sizes are decoded at once, which takes a few milliseconds at most; others in a thread, one after another.
 SENT, DECODED = 64 * 1024, 1024 * 1024
-
-_thread: ThreadPoolExecutor | None = None
 
 
 async def decoded(exchange: Exchange, limits: Limits) -> bytes:
@@ -38,20 +32,12 @@ async def decoded(exchange: Exchange, limits: Limits) -> bytes:
             if limits.body <= DECODED:
                 raise
     if plain is None:
-        loop = asyncio.get_running_loop()
-        plain = await loop.run_in_executor(_decoder(), decode, request.body, encoding, limits.body)
+        from codex_fakes.backend.loop.threads import in_thread  # only for long bodies: it would slow every start
+
+        plain = await in_thread(decode, request.body, encoding, limits.body)
     if not exchange.take(len(plain)):
         raise TooLarge("The request bodies of all clients together are too long at the moment: retry later.")
     return plain
-
-
-def _decoder() -> ThreadPoolExecutor:
-    global _thread
-    if _thread is None:
-        from concurrent.futures import ThreadPoolExecutor  # only for long bodies: it would slow every start
-
-        _thread = ThreadPoolExecutor(1, "decoder")
-    return _thread
 
 
 #: A body of so many bytes is read in parts: a shorter one is not worth it, and no part of a longer one could exceed the limits of

@@ -15,17 +15,26 @@ _SHOWN = 1000  # characters of a line
 _written = 0
 
 
-def complain(text: str) -> None:
-    """Write one line to stderr. The text may contain data of a client."""
+def complain(text: str, *, foreign: bool = True) -> None:
+    """Write one line to stderr. If `foreign`, the text may contain data of a client, and secrets in it are replaced."""
     global _written
     _written += 1
     if _written > MOST:
         return
-    from codex_replay.core.redact.sentence import sentence as plain  # only for those who complain: it would cost every start
-
-    line = plain(shortened(text, _SHOWN)).replace("\n", "\\n")
+    line = shortened(text, _SHOWN)
+    if foreign:
+        line = _redacted(line)
+    line = line.replace("\n", "\\n")
     sys.stderr.write(line + "\n" + ("Further problems are not written here.\n" if _written == MOST else ""))
     sys.stderr.flush()
+
+
+def _redacted(line: str) -> str:
+    try:
+        from codex_replay.core.redact.sentence import sentence  # only for those who complain: it would cost every start
+    except OSError as error:  # too many open files
+        return f"The backend has a problem. Its description is left out, because the redactor cannot be loaded: {error.strerror}."
+    return sentence(line)
 
 
 def describe(error: BaseException) -> str:

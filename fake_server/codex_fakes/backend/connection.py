@@ -7,18 +7,18 @@ pipelining.
 
 from __future__ import annotations
 
-import asyncio
-import socket
-import struct
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TypeVar
 
 import httptools
 
 from codex_fakes.backend.complaints import complain, describe
 from codex_fakes.backend.exchange import Disconnected, Exchange, Request, reason
 from codex_fakes.backend.limits import Traffic
+from codex_fakes.backend.loop.sockets import Transport
+from codex_fakes.backend.loop.tasks import CancelledError, Task, running_loop
+from codex_fakes.backend.loop.waiting import Event
 from codex_fakes.backend.turns import STEP
 from codex_replay.core.wire.json_text import dumps
 
@@ -32,60 +32,51 @@ T = TypeVar("T")
 HEADER, WRITE = 32, 1024
 
 Handler = Callable[[Exchange], Awaitable[None]]
-#: All connections read into this memory, one after the other: it is parsed before the next read, and nothing of it is kept.
-#: A buffer of their own for each read cost a system call or two and its page faults.
-_READ = memoryview(bytearray(1 << 18))
 # Otherwise glibc returns free memory to the system when it has more than 128 KB, and asks for it again at the next request. A
 # mapped block that is freed raises this limit to twice its size (mallopt(3), M_MMAP_THRESHOLD).
 bytes(1 << 20)
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection:
     """One client connection.
 
     The connection parses the incoming data, answers the requests in order, and drops all its data at its end.
     """
 
-    def __init__(self, handler: Handler, number: int, traffic: Traffic) -> None:
+    def __init__(self, handler: Handler, number: int, traffic: Traffic, transport: Transport) -> None:
         self._handler = handler
         self.number = number
         self._traffic = traffic
         self._limits = traffic.limits
         self._parser = httptools.HttpRequestParser(self)
         self._waiting: deque[Request] = deque()
-        self._task: asyncio.Task[None] | None = None
+        self._task: Task[None] | None = None
         self._request: Request | None = None
         self._body: list[bytes] = []
         self._size = 0
         self._kept = 0  # bytes of bodies of this connection that are on their way
         self._in_head = False
-        self._clock = asyncio.get_running_loop().time
+        self._clock = running_loop().time
         #: When something last moved here: a whole request came, an answer ended, or the client took what was written.
         self._moved = self._clock()
         self._unsent = 0
         self._eof = False
         self._holding = False
         self._broken: tuple[int, str] | None = None
-        self._transport: Any = None
+        self._transport = transport
         #: What takes the bytes after an upgrade, and those that came before it was there.
         self._reader: Callable[[bytes], None] | None = None
         self._wanted = True  # whether the reader wants more bytes
         self._early = b""
-        self._writable = asyncio.Event()
+        self._writable = Event()
         self._writable.set()
         self._made = 0  # bytes that were written since the last turn
 
-    # asyncio's side
+        traffic.connections.add(self)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport, and send small writes without delay."""
-        self._transport = transport
-        self._traffic.connections.add(self)
-        sock = transport.get_extra_info("socket")
-        if sock is not None:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # the transport's side
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self) -> None:
         """Abort the answer in progress."""
         self._eof = True
         self._traffic.connections.discard(self)
@@ -102,14 +93,6 @@ class Connection(asyncio.BufferedProtocol):
         if self._holding and self._task is not None:
             self._task.cancel()
         return self._task is not None
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the memory for the next bytes."""
-        return _READ
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Take the bytes that were read."""
-        self.data_received(_READ[:nbytes])
 
     def data_received(self, data: bytes | memoryview) -> None:
         """Parse the data. A message that is not HTTP is answered with 400, after the answers to the messages before it."""
@@ -242,7 +225,7 @@ class Connection(asyncio.BufferedProtocol):
             request.keep_alive = False
         self._waiting.append(request)
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._answer())
+            self._task = Task(self._answer())
 
     # the answers' side
 
@@ -258,7 +241,7 @@ class Connection(asyncio.BufferedProtocol):
                 await self._handler(exchange)
                 self._release(exchange.size)
                 self._moved = self._clock()
-        except (asyncio.CancelledError, Disconnected):
+        except (CancelledError, Disconnected):
             self._transport.close()
         except Exception as error:
             self._failed(exchange, error)
@@ -301,7 +284,7 @@ class Connection(asyncio.BufferedProtocol):
 
         A connection whose answer waits for a delay or a gate of its script is not idle.
         """
-        if self._transport is None or self._transport.is_closing():
+        if self._transport.is_closing():
             return
         unsent = self.unsent()
         if unsent != self._unsent:
@@ -336,7 +319,7 @@ class Connection(asyncio.BufferedProtocol):
     async def wait_for(self, waiting: Awaitable[T]) -> T:
         """Wait for an awaitable. If the client disconnects meanwhile, the wait is cancelled and the answer is aborted."""
         if self._eof:
-            if asyncio.iscoroutine(waiting):
+            if isinstance(waiting, Coroutine):
                 waiting.close()  # else Python complains that nobody awaited it
             raise Disconnected
         self._holding = True
@@ -367,7 +350,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def unsent(self) -> int:
         """Return the number of written bytes that the operating system has not taken yet."""
-        return 0 if self._transport.is_closing() else int(self._transport.get_write_buffer_size())
+        return 0 if self._transport.is_closing() else self._transport.get_write_buffer_size()
 
     def close(self) -> None:
         """Close the connection when the pending bytes are written."""
@@ -375,7 +358,4 @@ class Connection(asyncio.BufferedProtocol):
 
     def reset(self) -> None:
         """Close the connection with RST, and drop the pending bytes."""
-        sock = self._transport.get_extra_info("socket")
-        if sock is not None:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self._transport.abort()
+        self._transport.reset()

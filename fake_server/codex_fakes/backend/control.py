@@ -22,12 +22,12 @@ GET    /_codex_replay/health
 
 from __future__ import annotations
 
-import asyncio
 import gc
 
 from codex_fakes.backend.answers import JSON_TYPE, dump
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.limits import Limits
+from codex_fakes.backend.loop.waiting import sleep
 from codex_fakes.backend.rules.table import unknown_rules
 from codex_fakes.backend.rules.tokens import auth_error
 from codex_fakes.backend.sessions import Session
@@ -63,14 +63,17 @@ def load_script(data: bytes) -> Script | None:
 
 def refusal(exchange: Exchange, token: str) -> str | None:
     """Return the reason why a request must not use the control API, or None if the request is allowed."""
-    import hmac
-
     if from_page(exchange.request.headers):
         return "The control API is not for web pages: use it from a program."
     given = exchange.request.header(TOKEN_HEADER) or ""
-    if not hmac.compare_digest(given.encode("latin-1"), token.encode()):
+    if not _equal(given.encode("latin-1"), token.encode()):
         return f'The header "{TOKEN_HEADER}" must be the token that the backend printed when it was ready.'
     return None
+
+
+def _equal(given: bytes, token: bytes) -> bool:
+    """Compare in a time that does not depend on where the two differ, as `hmac` does, which loads OpenSSL."""
+    return len(given) == len(token) and not sum(x ^ y for x, y in zip(given, token, strict=True))
 
 
 def _numbers(query: str) -> dict[str, float] | None:
@@ -180,10 +183,12 @@ async def _ledger(exchange: Exchange, session: Session, asked: dict[str, float])
     for entry in ledger.ended_since(since) if follows else ledger.since(since):
         # Other clients do not wait for a long ledger.
         if redactor and entry.size > _AT_ONCE:
-            written.append(await asyncio.to_thread(entry.written, redactor))
+            from codex_fakes.backend.loop.threads import in_thread  # only for long entries: it would slow every start
+
+            written.append(await in_thread(entry.written, redactor))
         else:
             written.append(entry.written(redactor))
-            await asyncio.sleep(0)
+            await sleep(0)
     frames = session.replay.unused() if session.replay is not None else []
     rest = {"complete": complete, "dropped": ledger.dropped, "unused_turns": session.unused(), "unused_frames": frames}
     answer = dump(rest)[:-1] + b',"requests":[' + b",".join(written) + b"]}"

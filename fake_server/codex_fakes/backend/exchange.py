@@ -5,11 +5,11 @@ This module decides each byte of the answer: the order and case of headers, and 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from codex_fakes.backend.loop.waiting import sleep
 from codex_replay.protocol.responses.steps import event_bytes
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Exchange:
     async def sent(self) -> None:
         """Wait until the operating system has taken all pending bytes, so that a later reset does not drop them."""
         while self.connection.unsent():
-            await self.wait_for(asyncio.sleep(0.001))
+            await self.wait_for(sleep(0.001))
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
         """Wait for an awaitable while the answer is open. Raises `Disconnected` if the client disconnects meanwhile."""

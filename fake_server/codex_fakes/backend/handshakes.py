@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from codex_fakes.backend.exchange import Headers
+from codex_replay.core.value import Value
 from codex_replay.protocol.script.script import Turn
 
 
-class Handshake(NamedTuple):
+class Handshake(Value):
     """The acceptance of a handshake: the additional headers of the 101 response, and whether compression is accepted."""
 
     headers: Headers

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any
 
 from codex_fakes.backend.answers import JSON_TYPE, dump, merged, miss, request_id, respond_json
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.loop.tasks import Task
+from codex_fakes.backend.loop.waiting import sleep
 from codex_fakes.backend.sessions import Session
 from codex_fakes.backend.stream import pause, stream
 from codex_fakes.model import unstreamed
@@ -33,7 +34,7 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
         stored = session.responses.keep(turn, entry.body or b"", label)
         if background:
             stored.status = "queued"
-            stored.background = asyncio.create_task(stored.finish(_background(session, turn, body, label)))
+            stored.background = Task(stored.finish(_background(session, turn, body, label)))
             if not streamed:
                 respond_json(exchange, entry, 200, stored.response(), *merged([id_], turn.headers))
                 return
@@ -97,7 +98,7 @@ def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: st
             session.reach(act.name)
             yield session.gate(act.name).wait()
         else:
-            yield asyncio.sleep(act.ms / 1000)
+            yield sleep(act.ms / 1000)
 
 
 async def _play_unstreamed(

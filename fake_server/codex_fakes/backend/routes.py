@@ -5,7 +5,6 @@ Only the end of a path matters, so a client may use any base path. `/s/NAME` at 
 
 from __future__ import annotations
 
-import asyncio
 import zlib
 from typing import Any
 
@@ -15,6 +14,7 @@ from codex_fakes.backend.bodies import decoded
 from codex_fakes.backend.complaints import describe
 from codex_fakes.backend.exchange import Disconnected, Exchange
 from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.loop.tasks import CancelledError
 from codex_fakes.backend.play import play
 from codex_fakes.backend.rules import refresh
 from codex_fakes.backend.rules.auth import Asked
@@ -36,7 +36,7 @@ async def answer(exchange: Exchange, session: Session, path: str, query: str) ->
     try:
         await _route(exchange, session, entry, path, query)
         entry.close("end")  # unless the way it ended is known already
-    except (asyncio.CancelledError, Disconnected):
+    except (CancelledError, Disconnected):
         entry.close("gone")
         raise
     except Exception as error:

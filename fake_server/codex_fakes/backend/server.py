@@ -11,23 +11,24 @@ does not outlive the program that started it.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import gc
 import os
 import resource
 import signal
 import socket
 import sys
-from functools import partial
+from contextlib import suppress
 from typing import Any
 
 from codex_fakes.backend.answers import dump
-from codex_fakes.backend.complaints import complain
+from codex_fakes.backend.complaints import complain, describe
 from codex_fakes.backend.connection import Connection
 from codex_fakes.backend.control import PREFIX, control, load_script, refusal
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.limits import Limits, Traffic
+from codex_fakes.backend.loop.sockets import CannotAccept, Port, Transport
+from codex_fakes.backend.loop.tasks import Loop, Task, running_loop
+from codex_fakes.backend.loop.waiting import Event, sleep, timeout
 from codex_fakes.backend.routes import answer, split_target
 from codex_fakes.backend.sessions import Session
 from codex_replay.core.text.error_text import error_text
@@ -52,10 +53,10 @@ class Backend:
         self._accepted = 0
         self._refused: set[str] = set()
 
-    def connect(self) -> Connection:
+    def connect(self, transport: Transport) -> Connection:
         """Return the protocol object for an accepted connection."""
         self._accepted += 1
-        return Connection(self.handle, self._accepted, self.traffic)
+        return Connection(self.handle, self._accepted, self.traffic, transport)
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request, from the control API or from the session that the path of the request names."""
@@ -87,40 +88,37 @@ class Backend:
 
 async def _sweep(backend: Backend) -> None:
     """Close idle connections while the backend runs."""
-    clock = asyncio.get_running_loop().time
     while True:
-        await asyncio.sleep(min(5.0, backend.limits.idle / 4))
-        backend.traffic.sweep(clock())
+        await sleep(min(5.0, backend.limits.idle / 4))
+        backend.traffic.sweep(Loop.time())
 
 
 async def serve(backend: Backend, host: str, port: int, signals: int, *, exit_with_stdin: bool) -> None:
     """Serve until `signals` (see `_signals`) is readable, and then close every connection and the port."""
-    loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
-    loop.add_reader(signals, stop.set)
-    server = await loop.create_server(backend.connect, host, port, backlog=4096)
-    address = server.sockets[0].getsockname()
-    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-    sys.stdout.write(f'{{"url": "http://{shown}:{address[1]}", "pid": {os.getpid()}, "token": "{backend.token}"}}\n')
+    stop = Event()
+    running_loop().watch(signals, stop.set)
+    listening = Port(host, port, backend.connect)
+    name, number = listening.address
+    shown = f"[{name}]" if ":" in name else name
+    sys.stdout.write(f'{{"url": "http://{shown}:{number}", "pid": {os.getpid()}, "token": "{backend.token}"}}\n')
     sys.stdout.flush()
     if exit_with_stdin:
-        _watch_stdin(loop, stop)
-    sweeper = loop.create_task(_sweep(backend))
+        _watch_stdin(stop)
+    Task(_sweep(backend))
     await stop.wait()
-    sweeper.cancel()
-    server.close()
+    listening.close()
     for connection in list(backend.traffic.connections):
         connection.close()
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(1):
-            await server.wait_closed()
+    with suppress(TimeoutError):
+        async with timeout(1):
+            while backend.traffic.connections:
+                await sleep(0.01)
 
 
 def _signals() -> int:
     """Return a file descriptor that becomes readable at SIGTERM or SIGINT.
 
-    The method add_signal_handler of the event loop is not used, because it imports `inspect`, which is slow. A call of
-    `signal.signal` while the loop runs also imports it.
+    Python writes to it between two steps of the event loop, whatever the loop waits for.
     """
     woken, wakes = socket.socketpair()
     for end in (woken, wakes):
@@ -131,18 +129,18 @@ def _signals() -> int:
     return woken.detach()
 
 
-def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    fd = sys.stdin.fileno()
+def _watch_stdin(stop: Event) -> None:
+    loop, fd = running_loop(), sys.stdin.fileno()
 
     def readable() -> None:
         if not os.read(fd, 65536):
-            loop.remove_reader(fd)
+            loop.watch(fd, None)
             stop.set()
 
     try:
-        loop.add_reader(fd, readable)
+        loop.watch(fd, readable)
     except (OSError, ValueError):  # a file or /dev/null has no end to wait for
-        loop.call_soon(partial(stop.set))
+        stop.set()
 
 
 def _allow_many_files() -> None:
@@ -150,7 +148,7 @@ def _allow_many_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 65536 if hard == resource.RLIM_INFINITY else min(65536, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        with contextlib.suppress(OSError, ValueError):
+        with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
@@ -249,13 +247,22 @@ def main(argv: list[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 50)
     gc.enable()
     try:
-        asyncio.run(serve(backend, given["host"], int(given["port"]), _signals(), exit_with_stdin=given["exit-with-stdin"]))
+        serving = serve(backend, given["host"], int(given["port"]), _signals(), exit_with_stdin=given["exit-with-stdin"])
+        Loop(_report).run(serving)
     except (OSError, OverflowError, UnicodeError) as error:  # the last: a host that is no name at all
         where = f"{given['host']} port {given['port']}"
-        # asyncio's own text repeats the address; the system's text alone says what failed.
         why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error_text(error)
         return _fail(f"The backend cannot listen on {where}: {why}. Choose another port, or 0 for a free one.")
     return 0
+
+
+def _report(error: Exception) -> None:
+    """Report an exception in the event loop, which goes on."""
+    if isinstance(error, CannotAccept):
+        # Not redacted, because no file is free to load the redactor from.
+        complain(f"{error} Close connections, or allow more open files (`ulimit -n`) and restart the backend.", foreign=False)
+        return
+    complain(f"The backend failed: {describe(error)}. This is a bug of codex-replay: please report it.")
 
 
 def _fail(text: str) -> int:

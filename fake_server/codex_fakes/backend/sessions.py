@@ -7,7 +7,6 @@ use one backend at the same time.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from codex_fakes.backend.exchange import Request
 from codex_fakes.backend.handshakes import Handshakes
 from codex_fakes.backend.ledger import Entry, Ledger
 from codex_fakes.backend.limits import Limits
+from codex_fakes.backend.loop.waiting import Event, timeout
 from codex_fakes.backend.rules.tokens import Tokens
 from codex_fakes.backend.state.conversations import Conversations
 from codex_fakes.backend.state.stored import Responses
@@ -37,7 +37,7 @@ class Changes:
     """
 
     def __init__(self) -> None:
-        self.waiters: set[asyncio.Event] = set()
+        self.waiters: set[Event] = set()
 
     def report(self) -> None:
         """Wake all waiting tasks."""
@@ -54,7 +54,7 @@ class Session:
         self.started = time.monotonic()
         self._changes = Changes()
         self.ledger = Ledger(self.limits, self._changes.report)
-        self.gates: dict[str, asyncio.Event] = {}
+        self.gates: dict[str, Event] = {}
         self.reached: set[str] = set()
         self.replay: Replay | None = None  # recordings, which answer before the script
         self.asked = Asked()
@@ -104,9 +104,9 @@ class Session:
         """Return the indexes of the turns that no request has used."""
         return self.turns.unused()
 
-    def gate(self, name: str) -> asyncio.Event:
+    def gate(self, name: str) -> Event:
         """Return the gate with this name. A gate is closed until it is released."""
-        return self.gates.setdefault(name, asyncio.Event())
+        return self.gates.setdefault(name, Event())
 
     def reach(self, name: str) -> None:
         """Record that an answer is waiting at a gate."""
@@ -115,10 +115,10 @@ class Session:
 
     async def wait_for(self, condition: Any, seconds: float) -> bool:
         """Wait until `condition()` is true, for at most `seconds` seconds. Return True if the condition became true."""
-        waiter = asyncio.Event()
+        waiter = Event()
         self._changes.waiters.add(waiter)
         try:
-            async with asyncio.timeout(seconds):
+            async with timeout(seconds):
                 while not condition():
                     waiter.clear()
                     await waiter.wait()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
 from codex_fakes.backend.exchange import Exchange
+from codex_fakes.backend.loop.waiting import Event, sleep
 from codex_fakes.backend.sessions import Session
 from codex_fakes.backend.turns import STEP
 from codex_fakes.model.faults import Act, Cut, Idle, Message, Reset
@@ -30,7 +30,7 @@ async def stream(exchange: Exchange, session: Session, turn: Turn, acts: Iterabl
                 await _flush(exchange, turn, batch)
                 size = 0
                 if turn.delay_ms:
-                    await exchange.wait_for(asyncio.sleep(turn.delay_ms / 1000))
+                    await exchange.wait_for(sleep(turn.delay_ms / 1000))
             if turn.delay_ms or made > STEP:
                 made = 0
                 await exchange.connection.turn()
@@ -40,7 +40,7 @@ async def stream(exchange: Exchange, session: Session, turn: Turn, acts: Iterabl
         if isinstance(act, Wait | Gate):
             await pause(exchange, session, [act])
         elif isinstance(act, Idle):
-            await exchange.wait_for(asyncio.Event().wait())
+            await exchange.wait_for(Event().wait())
         elif isinstance(act, Message):
             exchange.fail(act.name)
             if exchange.ended or act.name.startswith("close_"):
@@ -64,7 +64,7 @@ async def pause(exchange: Exchange, session: Session, acts: Iterable[Wait | Gate
             session.reach(act.name)
             await exchange.wait_for(session.gate(act.name).wait())
         else:
-            await exchange.wait_for(asyncio.sleep(act.ms / 1000))
+            await exchange.wait_for(sleep(act.ms / 1000))
         await exchange.connection.turn()  # a thousand answers may have waited for the same
 
 

@@ -8,13 +8,14 @@ half are for answers.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
+
+from codex_fakes.backend.loop.tasks import Future, running_loop
 
 #: Turns in one round of the event loop, and the bytes that an answer may make or write in one turn, about.
 MOST, STEP = 16, 32 * 1024
 
-_Waiting = deque["asyncio.Future[None]"]
+_Waiting = deque[Future[None]]
 
 
 class Turns:
@@ -47,7 +48,7 @@ class Turns:
         await self._turn(self._answers)
 
     async def _turn(self, waiting: _Waiting) -> None:
-        turn = asyncio.get_running_loop().create_future()
+        turn: Future[None] = Future()
         waiting.append(turn)
         self._call()
         await turn
@@ -55,7 +56,7 @@ class Turns:
     def _call(self) -> None:
         if not self._called:
             self._called = True
-            asyncio.get_running_loop().call_soon(self._round)
+            running_loop().call_soon(self._round)
 
     def _round(self) -> None:
         """Assign the turns of the next round of the event loop."""

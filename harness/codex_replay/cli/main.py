@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import gc
 import importlib
 import os
 import sys
@@ -88,9 +88,11 @@ class LazyGroup(click.Group):
         For an unknown name, suggest the most similar verb; click itself would compare only with the verbs that are already
         loaded.
         """
-        near = difflib.get_close_matches(args[0], VERBS, 1)
-        if args[0] not in VERBS and near:
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        if args[0] not in VERBS:
+            import difflib
+
+            if near := difflib.get_close_matches(args[0], VERBS, 1):
+                ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -103,6 +105,7 @@ class LazyGroup(click.Group):
             return None
         module, name, _ = VERBS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), name)
+        gc.enable()  # see entry.py
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

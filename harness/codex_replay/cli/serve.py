@@ -16,9 +16,8 @@ from click.core import ParameterSource
 from codex_replay.cli.io.console import Place, Unable, aside
 from codex_replay.cli.io.script_file import load_script
 from codex_replay.cli.io.stdout import at_once, disconnected
-from codex_replay.core.redact.redactor import Redactor
-from codex_replay.core.replay.http_match import WAYS
 from codex_replay.core.replay.pace import pace_of
+from codex_replay.core.replay.ways import WAYS
 from codex_replay.core.text.escape import escape, escape_json
 from codex_replay.shell.http.backend_process import DEFAULT_SESSION, BackendError, BackendProcess, BackendSession
 from codex_replay.shell.process.wakeful import answer_signals_at_once
@@ -263,6 +262,8 @@ class _Printer:
     """
 
     def __init__(self) -> None:
+        from codex_replay.core.redact.redactor import Redactor  # its patterns load while the backend already answers
+
         home = os.environ.get("HOME", "")
         self._redactor = Redactor(paths={home: "/home/user"} if home.strip("/") else {})
 

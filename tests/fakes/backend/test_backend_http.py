@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -14,18 +13,19 @@ from codex_fakes.backend.cache import Framed
 from codex_fakes.backend.connection import Connection
 from codex_fakes.backend.exchange import Exchange, frame
 from codex_fakes.backend.limits import Limits, Traffic
+from codex_fakes.backend.loop.waiting import sleep
 from codex_fakes.backend.turns import STEP
+from tests.support.loops import run_loop
 
 POST = b"POST /a?b=c HTTP/1.1\r\nHost: x\r\nX-Odd-Case: 1\r\nx-odd-case: 2\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = b"POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n"
 GET = b"GET /g HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
-class Transport(asyncio.Transport):
+class Transport:
     """A transport that keeps what is written to it."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.written = b""
         self.closed = False
 
@@ -36,13 +36,10 @@ class Transport(asyncio.Transport):
     def close(self) -> None:
         self.closed = True
 
-    abort = close
+    abort = reset = close
 
     def is_closing(self) -> bool:
         return self.closed
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return default
 
     def get_write_buffer_size(self) -> int:
         return 0
@@ -72,22 +69,21 @@ def talk(pieces: list[bytes], handler: Callable[[Exchange], Any] = echo, *, eof:
             await handler(exchange)
 
         transport = Transport()
-        connection = Connection(handle, 1, Traffic(LIMITS))
-        connection.connection_made(transport)
+        connection = Connection(handle, 1, Traffic(LIMITS), transport)  # type: ignore[arg-type]
         for piece in pieces:
             if not transport.closed:
                 connection.data_received(piece)
-                await asyncio.sleep(0)
+                await sleep(0)
         for _ in range(8):
-            await asyncio.sleep(0)
+            await sleep(0)
         if eof:
             connection.eof_received()
-            await asyncio.sleep(0)
-        connection.connection_lost(None)
-        await asyncio.sleep(0)
+            await sleep(0)
+        connection.connection_lost()
+        await sleep(0)
         return transport
 
-    return seen, asyncio.run(run())
+    return seen, run_loop(run())
 
 
 @pytest.mark.parametrize("request_", [POST, CHUNKED, GET, POST + GET, CHUNKED + POST + GET], ids=range(5))
@@ -220,14 +216,13 @@ def test_a_long_answer_and_a_short_one_take_turns() -> None:
     async def run() -> list[Noting]:
         transports = [Noting(name) for name in ("long", "long", "short")]
         for number, transport in enumerate(transports):
-            connection = Connection(answer, number, Traffic(LIMITS))
-            connection.connection_made(transport)
+            connection = Connection(answer, number, Traffic(LIMITS), transport)  # type: ignore[arg-type]
             connection.data_received(f"GET /{transport.name} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
         for _ in range(60):
-            await asyncio.sleep(0)
+            await sleep(0)
         return transports
 
-    transports = asyncio.run(run())
+    transports = run_loop(run())
     assert order.index("short") < 6
     assert order.count("long") == 40
     assert [transport.written.endswith(b"0\r\n\r\n") for transport in transports] == [True] * 3

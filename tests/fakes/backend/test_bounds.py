@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import socket
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ import brotli
 import pytest
 import zstandard
 
-from codex_replay.shell.http.backend_process import BackendProcess
+from codex_replay.shell.http.backend_process import BackendProcess, backend_command
 
 BODY = json.dumps({"model": "m", "input": "hi", "stream": True}).encode()
 MB = 1024 * 1024
@@ -277,3 +278,20 @@ def test_the_ledger_keeps_so_many_bytes() -> None:
 def test_a_limit_that_is_none_is_a_sentence(options: list[str], sentence: str) -> None:
     with pytest.raises(Exception, match=re.escape(sentence)):
         BackendProcess(options=options)
+
+
+def test_more_connections_than_open_files_wait_and_are_answered_later() -> None:
+    """The backend says so once in each pause, and goes on when a connection ends."""
+    limited = ["/bin/sh", "-c", 'ulimit -n 40; exec "$@"', "sh", *backend_command()]
+    with BackendProcess(command=limited) as backend, contextlib.ExitStack() as many:
+        clients = [many.enter_context(connected(backend)) for _ in range(60)]
+        for client in clients:
+            client.sendall(request(b"", method="GET", path="/v1/models"))
+        deadline = time.monotonic() + 20
+        while not backend.stderr() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        why = "No further connection can be accepted at the moment: Too many open files. Close connections, or allow more"
+        assert backend.stderr().startswith(why)
+        for client in clients:
+            assert client.recv(12) == b"HTTP/1.1 200"
+            client.close()

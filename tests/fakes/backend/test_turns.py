@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 
+from codex_fakes.backend.loop.tasks import Task, running_loop
+from codex_fakes.backend.loop.waiting import ended, sleep
 from codex_fakes.backend.turns import MOST, Turns
 from codex_replay.protocol.responses import items
 from codex_replay.protocol.responses.items import steps_of
 from codex_replay.protocol.script.script import parse
+from tests.support.loops import run_loop
 
 
 class Rounds:
@@ -17,11 +19,11 @@ class Rounds:
     def __init__(self) -> None:
         self.number = 0
         self.done: list[tuple[int, str]] = []
-        asyncio.get_running_loop().call_soon(self._next)
+        running_loop().call_soon(self._next)
 
     def _next(self) -> None:
         self.number += 1
-        asyncio.get_running_loop().call_soon(self._next)
+        running_loop().call_soon(self._next)
 
     def note(self, what: str) -> None:
         self.done.append((self.number, what))
@@ -40,21 +42,22 @@ async def _request(turns: Turns, rounds: Rounds, name: str) -> None:
 
 async def _rounds(streams: int, requests: int) -> list[tuple[int, str]]:
     turns, rounds = Turns(), Rounds()
-    tasks = [asyncio.create_task(_answer(turns, rounds, f"stream {n}", 5)) for n in range(streams)]
-    tasks += [asyncio.create_task(_request(turns, rounds, f"request {n}")) for n in range(requests)]
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    tasks = [Task(_answer(turns, rounds, f"stream {n}", 5)) for n in range(streams)]
+    tasks += [Task(_request(turns, rounds, f"request {n}")) for n in range(requests)]
+    await sleep(0)
+    await sleep(0)
     begun = rounds.number
-    late = asyncio.create_task(_request(turns, rounds, "late"))
+    late = Task(_request(turns, rounds, "late"))
     await late
     assert rounds.number - begun < 6, "a later request waits for those that came before it"
-    await asyncio.gather(*tasks)
+    for task in tasks:
+        await ended(task)
     return rounds.done
 
 
 def test_one_round_has_few_turns_and_a_later_request_comes_soon() -> None:
     for streams, requests in ((1000, 0), (0, 1000), (1000, 1000)):
-        done = asyncio.run(_rounds(streams, requests))
+        done = run_loop(_rounds(streams, requests))
         assert len(done) == 5 * streams + requests + 1
         assert max(Counter(number for number, _ in done).values()) <= MOST
         names = [name for _, name in done if name != "late"]
@@ -70,14 +73,14 @@ def test_one_round_has_few_turns_and_a_later_request_comes_soon() -> None:
 def test_who_leaves_takes_no_turn() -> None:
     async def run() -> int:
         turns, rounds = Turns(), Rounds()
-        tasks = [asyncio.create_task(_answer(turns, rounds, "gone", 1)) for _ in range(500)]
-        await asyncio.sleep(0)
+        tasks = [Task(_answer(turns, rounds, "gone", 1)) for _ in range(500)]
+        await sleep(0)
         for task in tasks:
             task.cancel()
         await _answer(turns, rounds, "stays", 1)
         return rounds.number
 
-    assert asyncio.run(run()) < 5
+    assert run_loop(run()) < 5
 
 
 def test_no_more_of_a_long_reply_is_made_than_was_sent(monkeypatch) -> None:

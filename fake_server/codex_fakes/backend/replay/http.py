@@ -7,11 +7,11 @@ client disconnected during an answer, the answer stays open until the live clien
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from codex_fakes.backend.exchange import Exchange
+from codex_fakes.backend.loop.waiting import Event
 from codex_fakes.backend.replay.pace import Pace
 from codex_replay.core.cassette import http_frames
 from codex_replay.core.cassette.frames import Frame
@@ -89,7 +89,7 @@ async def _finish(exchange: Exchange, one: Recorded, head: Mapping[str, Any] | N
     """End an answer in the same way as it ended in the recording."""
     close = one.close
     if close is not None and close.sender == "client":
-        await exchange.wait_for(asyncio.Event().wait())
+        await exchange.wait_for(Event().wait())
     how = str(close.payload) if close is not None else "cut"
     if how == "reset":
         await exchange.sent()

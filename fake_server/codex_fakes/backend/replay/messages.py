@@ -7,10 +7,10 @@ close frames, binary messages, the borders of HTTP chunks. The ledger marks a co
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from codex_fakes.backend.exchange import Exchange, MessageExchange
+from codex_fakes.backend.loop.waiting import Event
 from codex_fakes.backend.replay.pace import Pace
 from codex_replay.core.cassette import http_frames, ws_frames
 from codex_replay.core.cassette.frames import Frame
@@ -46,7 +46,7 @@ async def play_messages(exchange: MessageExchange, one: Recorded, pace: Pace) ->
     if close is None or (close.sender == "client" and _complete(one)):
         return "end"
     if close.sender == "client":
-        await exchange.wait_for(asyncio.Event().wait())
+        await exchange.wait_for(Event().wait())
     await wait(close.t)
     if close.payload == "reset":
         await exchange.sent()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
+
+from codex_fakes.backend.loop.tasks import running_loop
+from codex_fakes.backend.loop.waiting import Event, sleep
 
 if TYPE_CHECKING:
     from codex_fakes.backend.exchange import Exchange
@@ -20,13 +22,13 @@ class Pace:
     stops before this frame until the gate is released.
     """
 
-    def __init__(self, speed: float, held: Mapping[int, asyncio.Event]) -> None:
+    def __init__(self, speed: float, held: Mapping[int, Event]) -> None:
         self._speed = speed
         self._held = held
 
     def waits(self, exchange: Exchange, one: Recorded) -> Wait:
         """Return a function that waits until the moment of a recorded time. The time is in seconds since the recording began."""
-        clock = asyncio.get_running_loop().time
+        clock = running_loop().time
         start, origin = clock(), one.request.t
         frames = [*one.answer, *([one.close] if one.close is not None else [])]
         gates = [(frame.t, self._held[frame.n]) for frame in frames if frame.n in self._held]
@@ -35,6 +37,6 @@ class Pace:
             while gates and gates[0][0] <= until:
                 await exchange.wait_for(gates.pop(0)[1].wait())
             if self._speed and (rest := start + (until - origin) / self._speed - clock()) > 0:
-                await exchange.wait_for(asyncio.sleep(rest))
+                await exchange.wait_for(sleep(rest))
 
         return wait

@@ -4,7 +4,6 @@ A session with recordings and a script answers from the recordings first."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from codex_fakes.backend.exchange import Exchange, MessageExchange, Request
 from codex_fakes.backend.handshakes import Handshake
 from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.loop.waiting import Event
 from codex_fakes.backend.replay.http import play
 from codex_fakes.backend.replay.pace import Pace
 from codex_fakes.backend.rules.auth import Asked
@@ -172,7 +172,7 @@ def _decoded(raw: bytes, encoding: str | None) -> bytes:
     return raw if plain is None else plain
 
 
-def make_replay(value: Mapping[str, Any], gate: Callable[[str], asyncio.Event]) -> Replay:
+def make_replay(value: Mapping[str, Any], gate: Callable[[str], Event]) -> Replay:
     """Load the recordings of a session: `path` (a file or folder, or a list), `by`, `over`, `pace`, `hold`; raises `BadReplay`.
 
     `hold` lists numbers of frames in one recording. For example, with 43 the answer stops before frame 43, at the gate "frame

@@ -8,11 +8,12 @@ request of the response are stored."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from codex_fakes.backend.loop.tasks import Task
+from codex_fakes.backend.loop.waiting import ended
 from codex_replay.core.wire.client_json import read
 from codex_replay.protocol.responses.items import reply
 from codex_replay.protocol.responses.settings import TOKEN
@@ -34,7 +35,7 @@ class Stored:
         self._label = label
         self.data = data
         self.status: str | None = None  # "queued", "in_progress" or "cancelled"; None: it is as its last event has it
-        self.background: asyncio.Task[None] | None = None
+        self.background: Task[None] | None = None
 
     @property
     def body(self) -> dict[str, Any]:
@@ -64,7 +65,7 @@ class Stored:
     async def settled(self) -> None:
         """Wait until the response is complete or cancelled."""
         if self.background is not None:
-            await asyncio.wait([self.background])
+            await ended(self.background)
 
     async def finish(self, waiting: Iterable[Any]) -> None:
         """Wait for the delays and gates of a background response, and then complete the response."""

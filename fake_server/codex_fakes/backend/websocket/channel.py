@@ -11,7 +11,6 @@ mode (the last response of a connection can be continued; a failed response cann
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -20,6 +19,8 @@ from codex_fakes.backend.answers import dump, refuse
 from codex_fakes.backend.complaints import complain, describe
 from codex_fakes.backend.exchange import Disconnected, Exchange, Request
 from codex_fakes.backend.ledger import Entry
+from codex_fakes.backend.loop.tasks import CancelledError
+from codex_fakes.backend.loop.waiting import Event, timeout
 from codex_fakes.backend.play import play
 from codex_fakes.backend.rules.auth import Asked
 from codex_fakes.backend.rules.table import Violation, check
@@ -60,7 +61,7 @@ class Channel:
         self._decoder = Decoder(True, deflate, limits.body)
         self.encoder = Encoder(False, deflate)
         self._waiting: deque[Message] = deque()
-        self._came = asyncio.Event()
+        self._came = Event()
         self.increments = Increments()
         self._head = (b"", b"")  # the first part of the last message, and the same without its `type`
         self._kept = 0  # bytes of the request that can be continued
@@ -128,7 +129,7 @@ class Channel:
         """Wait for the next message. Close the connection if it is idle for too long."""
         self._came.clear()
         try:
-            async with asyncio.timeout(self._idle):
+            async with timeout(self._idle):
                 await self._exchange.wait_for(self._came.wait())
         except TimeoutError:
             self.close(1000, "idle")
@@ -158,7 +159,7 @@ class Channel:
         try:
             await self._judge(exchange, entry, data)
             entry.close("end")
-        except (asyncio.CancelledError, Disconnected):
+        except (CancelledError, Disconnected):
             entry.close("gone")
             raise
         except Exception as error:

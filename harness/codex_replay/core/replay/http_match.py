@@ -29,6 +29,7 @@ from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.replay.increments import Increments, comparable
 from codex_replay.core.replay.match import Difference, Matcher
 from codex_replay.core.replay.match_on import BadMatchOn, MatchOn, body_of, placeholders, terminals, without_numbers
+from codex_replay.core.replay.ways import WAYS
 from codex_replay.core.text.truncate import excerpts
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 #: The method of the exchange that a WebSocket message begins.
 MESSAGE = "WEBSOCKET"
-WAYS = ("content", "connection", "conversation")
 #: The default parts to compare.
 OVER = {"content": ("method", "path", "body"), "connection": ("method", "path"), "conversation": ("method", "path")}
 #: The maximum number of recorded requests that are searched for the nearest one.

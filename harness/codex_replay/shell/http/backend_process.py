@@ -14,16 +14,16 @@ import select
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote, urlsplit
 
 from codex_replay.core.text.error_text import error_text
+from codex_replay.shell.http.control_call import BadAnswer, call
 from codex_replay.shell.process.programs import program
 
 PREFIX = "/_codex_replay/sessions/"
@@ -34,6 +34,18 @@ DEFAULT_SESSION = "default"
 def backend_command() -> list[str]:
     """Return the command that starts the fake backend, without its options."""
     return program("codex_fakes.backend.__main__", using=("httptools", "brotli", "jiter", "zstandard"))
+
+
+def _unnamed_file() -> IO[bytes]:
+    """Return an open file for the stderr of the backend.
+
+    A pipe would block the backend while nobody reads it. `tempfile` takes a fifth of the start of `codex-replay serve` to import.
+    """
+    if hasattr(os, "memfd_create"):  # Linux
+        return open(os.memfd_create("stderr"), "w+b")
+    import tempfile
+
+    return tempfile.TemporaryFile()
 
 
 class BackendError(RuntimeError):
@@ -188,8 +200,7 @@ class BackendProcess:
         self._refusing: socket.socket | None = None
         argv = [*(command or backend_command()), "--host", host, "--port", str(port)]
         argv += ["--exit-with-stdin", *(["--script", str(script)] if script is not None else []), *options]
-        # a file and not a pipe: the backend must not wait for a reader; `close` closes it
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
+        self._stderr = _unnamed_file()
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True, env=env
         )
@@ -206,8 +217,6 @@ class BackendProcess:
         self._address = (parts.hostname or host, parts.port or port)
 
     def _ready(self, seconds: float) -> dict[str, Any]:
-        import http.client  # noqa: F401 - `call` needs it, and loads while the backend starts
-
         stdout = self._process.stdout
         assert stdout is not None
         if not select.select([stdout], [], [], seconds)[0]:
@@ -256,19 +265,13 @@ class BackendProcess:
     def call(self, method: str, path: str, value: object = None, *, seconds: float = 10.0) -> dict[str, Any]:
         """Call the backend's control API. Raises `BackendError` if the backend refuses the call or has ended."""
         __tracebackhide__ = True
-        import http.client
-
-        connection = http.client.HTTPConnection(*self._address, timeout=seconds + 20)
+        body = b"" if value is None else json.dumps(value, ensure_ascii=False).encode()
         try:
-            body = None if value is None else json.dumps(value, ensure_ascii=False).encode()
-            connection.request(method, path, body, {"x-codex-replay-token": self.token})
-            response = connection.getresponse()
-            answer: dict[str, Any] = json.loads(response.read())
-        except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
+            status, text = call(*self._address, method, path, self.token, body, seconds + 20)
+            answer: dict[str, Any] = json.loads(text)
+        except (OSError, BadAnswer, ValueError, RecursionError) as error:
             raise BackendError(f"The backend at {self.url} did not answer {method} {path}: {error_text(error)}.") from error
-        finally:
-            connection.close()
-        if response.status != 200:
+        if status != 200:
             raise BackendError(answer["error"]["message"])
         return answer
 
