@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -154,8 +154,8 @@ def must_be_served_without(proxy: Proxy, endpoint: str, body: Mapping[str, Any],
     must_be_answered(done, 200, f"without {refused}, because only that may be refused,")
 
 
-def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any], *, begun: str) -> Exchange:
-    """Send a request, kill the app-server once it has sent a frame with the text `begun`, and return the answer.
+def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any], *, begun: Sequence[str]) -> Exchange:
+    """Send a request, kill the app-server once it has sent a frame with a text of `begun`, and return the answer.
 
     The app-server lives `WATCHED` seconds after this frame. An answer during this time is not caused by the end of the
     app-server.
@@ -166,7 +166,7 @@ def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any],
         asked = pool.submit(proxy.post, endpoint, {"stream": stream}, script=script, ok=False)
 
         def of_the_turn() -> list[WireFrame]:
-            return [frame for frame in list(running.wire.frames) if begun in frame.raw]
+            return [frame for frame in list(running.wire.frames) if any(text in frame.raw for text in begun)]
 
         came = running.wire.until(lambda _: bool(of_the_turn()) or asked.done(), 10)
         if not (frames := of_the_turn()):

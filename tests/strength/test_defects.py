@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from tests.strength.defects.__main__ import failures, main, named_by
+from tests.strength.defects.__main__ import failures, main, named_by, run
 from tests.strength.defects.table import DEFECTS, PROXIES, command
 from tests.strength.proxy_variants import table
 
@@ -62,3 +62,11 @@ def test_a_class_that_no_case_names_is_a_failure(monkeypatch: pytest.MonkeyPatch
     assert main(["--proxy", "node", "--defect", "two-calls"]) == 1
     assert "two-calls" in (said := capsys.readouterr().out)
     assert "NOT NAMED (1 failed: proxy/a)" in said
+
+
+def test_a_proxy_that_opens_conversations_passes_the_cases_about_a_death() -> None:
+    """The app-server reports the start of its turn by other notifications than that of a thread's."""
+    v1 = ["env", "PROXY_PROFILE=as-specified", "PROXY_RESPONSES_SKIP_TURN=true", *command("reference", ())]
+    found = run("conversations", v1, "responses and (dies_before_the_first_word or dies_in_mid_turn)")
+    assert [(case["id"], case["message"]) for case in found if case["outcome"] == "failed"] == []
+    assert len(found) == 4

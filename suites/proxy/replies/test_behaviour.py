@@ -276,7 +276,7 @@ def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream
         {"match": proxy.marker, "items": items, "delay_ms": 50, "times": "always"},
         {"items": ["Next."], "times": "always"},
     ]
-    report = killed_in_turn(proxy, endpoint, stream, script, begun='"Half of it. ')
+    report = killed_in_turn(proxy, endpoint, stream, script, begun=['"Half of it. '])
     assert failure(report), f"the error in the answer is empty: {report.shown(-300)}"
     must_say(served_again(proxy, endpoint, script), "Next.")
 

@@ -18,7 +18,7 @@ from suites.proxy.answers import read
 from suites.proxy.expected import ENDPOINTS, WORKS, asking
 from suites.proxy.failures import settle
 from suites.proxy.reached import model_bodies, strings
-from suites.proxy.saying import short
+from suites.proxy.saying import must_be, short
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
 
@@ -97,18 +97,28 @@ def only_its_own(done: Exchange, own: str, foreign: str, what: str, wanted: str,
         )
     compare = "Compare the threadId (conversationId) of each event with the threadId of the request."
     between = f"thread {foreign} ({what}), which is not the request's own, {own}"
+    if own == UNKNOWN:
+        raise AssertionError(
+            f"{done.method} {done.path} was answered {done.answered}, and the proxy had not submitted its prompt ({what}): "
+            f"{done.shown()}"
+        )
     if done.status != 200:
         raise AssertionError(
             f"{done.method} {done.path} was answered {done.answered} after an event of {between}: {done.shown()}. {compare}"
         )
-    text = read(done).text.replace("\n", "")  # a proxy may part the messages of a turn by a line
-    if words and words in text:
+    text = read(done).text
+    if words and _solid(words) in _solid(text):
         raise AssertionError(f"The answer to {done.method} {done.path} has text of {between}: {short(text)}. {compare}")
-    if text != wanted:
+    if _solid(text) != _solid(wanted):
         raise AssertionError(
             f"The answer to {done.method} {done.path} must be {short(wanted)}, but it is {short(text)} after an event of "
             f"{between}. {compare}"
         )
+
+
+def _solid(text: str) -> str:
+    """Return a text without white space: a proxy that parts messages by a line, or trims them, mixes no threads."""
+    return "".join(text.split())
 
 
 @BOTH
@@ -179,6 +189,35 @@ def test_a_neighbour_that_ends_first(proxy: Proxy, endpoint: str, kind: str) -> 
     only_its_own(done, own, foreign, f"a request at the same time, which {kind}", TEXT, WORDS)
     if kind == "completed":
         only_its_own(other, foreign, own, "a request at the same time", WORDS, FIRST)
+
+
+@BOTH
+@pytest.mark.model("")
+@pytest.mark.spec("disconnect-beside", "REAL-73")
+def test_a_neighbour_that_hangs_up(proxy: Proxy, endpoint: str) -> None:
+    """If a client hangs up, the proxy ends only its turn: a client at the same time gets its whole answer."""
+    if proxy.clients < 2:
+        pytest.skip("not verified: the proxy serves one client at a time (clients = 1)")
+    script = [
+        {"match": proxy.marker, "items": [FIRST, {"type": "wait", "ms": 2000}, LAST], "times": "always"},
+        {"match": "what is quick", "items": ["word " * 50, {"type": "wait", "ms": 30_000}, WORDS], "times": "always"},
+    ]
+    proxy.process(script=script)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(proxy.post, endpoint, {"stream": True}, script=script, ok=False)
+        quick = {**asking(endpoint, "And what is quick?"), "stream": True}
+        other = proxy.post(endpoint, quick, script=script, stop_after=200, ok=False)
+    must_be("The status of the answer to the client that hangs up", other.status, 200)
+    problem = "" if first.exception() is None else str(first.exception())
+    if not problem and (done := first.result()).status != 200:
+        problem = f"it was answered {done.answered}"
+    if not problem and _solid(text := read(done).text) != _solid(TEXT):
+        problem = f"its text must be {short(TEXT)}, but is {short(text)}"
+    if problem:
+        raise AssertionError(
+            f"A client hung up, and the answer to another client at the same time was not whole: {problem}. If a client hangs "
+            "up, end only its own turn."
+        )
 
 
 @BOTH

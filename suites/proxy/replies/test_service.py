@@ -27,31 +27,38 @@ HEALTH = ("/healthz", "/readyz")
 SILENCE = {"type": "wait", "ms": 1500}
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("kind", ["whole", "stream", "refused"])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec(
     "keep-alive", source="RFC 9112, 9.3", says="A client that does not support persistent connections MUST send the close option"
 )
-def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, stream: bool) -> None:
-    """After an answer, the connection stays open, or the answer has the header `Connection: close`."""
+def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, kind: str) -> None:
+    """After an answer, the connection stays open, or the answer has the header `Connection: close`.
+
+    This also holds for a refused request (without a key). Its body is not a part of the next request.
+    """
+    stream = kind == "stream"
     proxy.post(endpoint, {"stream": stream})
     assert proxy.running is not None, "The proxy must still be running after the answer."
     parts = urlsplit(proxy.running.url)
     data = json.dumps({"model": "gpt-5.2", **asking(endpoint, proxy.prompt()), "stream": stream}).encode()
-    headers = {"Authorization": f"Bearer {proxy.running.key}", "Content-Type": "application/json"}
     connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=10)
     try:
-        for number in (1, 2, 3):
+        for number, status in enumerate((401, 401, 200) if kind == "refused" else (200, 200, 200), 1):
+            login = {"Authorization": f"Bearer {proxy.running.key}"} if status == 200 else {}
+            after = ", after a refused request whose body the proxy must read," if kind == "refused" and number > 1 else ""
+            headers = {**login, "Content-Type": "application/json"}
             try:
                 connection.request("POST", parts.path + PATHS[endpoint], data, headers)
                 answer = connection.getresponse()
                 answer.read()
             except (OSError, http.client.HTTPException) as error:
                 raise AssertionError(
-                    f"Request {number} to {PATHS[endpoint]} on one connection got no whole answer ({type(error).__name__}), but "
-                    "the answer before it did not say `Connection: close`: keep the connection open, or send that header."
+                    f"Request {number} to {PATHS[endpoint]} on one connection{after} got no whole answer "
+                    f"({type(error).__name__}), but the answer before it did not say `Connection: close`: keep the "
+                    "connection open, or send that header."
                 ) from None
-            must_be(f"The status of the answer to request {number} on one connection", answer.status, 200)
+            must_be(f"The status of the answer to request {number} on one connection{after}", answer.status, status)
             if (answer.getheader("connection") or "").lower() == "close":
                 return
     finally:

@@ -27,6 +27,8 @@ BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
 SUBMISSIONS = ("sendUserTurn", "sendUserMessage", "turn/start", "turn/steer")
 #: Each piece begins with the one before, or is equal to it; a model that counts or repeats itself says such things.
 PIECES = ["ha", "ha", "ha!", "ha! ", "1", "10", "100", " ", " 100", " 100", "\n", "\n\n", "end"]
+#: What an app-server sends when a turn begins: to the listeners of a thread (v2), and to those of a conversation (v1).
+BEGUN = ('"turn/started"', '"codex/event/task_started"')
 #: Starts of an app-server that ends at once, a second; one more for each request is fair, too.
 STARTS = 5
 #: Milliseconds until a slow model begins: more than the 5 s after which an impatient proxy gives up.
@@ -180,7 +182,7 @@ def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: s
         {"match": proxy.marker, "items": [{"type": "wait", "ms": 30_000}, "never"], "times": "always"},
         {"items": ["Again."], "times": "always"},
     ]
-    done = killed_in_turn(proxy, endpoint, stream, script, begun='"turn/started"')
+    done = killed_in_turn(proxy, endpoint, stream, script, begun=BEGUN)
     assert failure(done), f"the failure in the answer is empty: {done.shown(-300)}"
     must_say(served_again(proxy, endpoint, script), "Again.")
 

@@ -210,6 +210,26 @@ def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool, declared: bool
 
 
 @BOTH
+@pytest.mark.spec(
+    "text-before-call-reaches-model",
+    "HAND-40",
+    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    says="assistant messages: content, tool_calls",
+)
+def test_the_text_before_an_earlier_call(proxy: Proxy, endpoint: str) -> None:
+    """If the assistant said something and then called a tool, both reach the model, in this order."""
+    text = "First I shall look at the quay."
+    messages = history(endpoint, [NORTH], [NORTH])
+    if endpoint == "chat":
+        messages[1]["content"] = text
+    else:
+        messages.insert(1, {"role": "assistant", "content": text})
+    ask(proxy, endpoint, messages, tools=[tool(endpoint)])
+    arguments = place(endpoint, 0 if endpoint == "chat" else 1)[1]
+    must_reach(proxy, (f"{path(endpoint, 1)}.content", text), (arguments, NORTH.path))
+
+
+@BOTH
 @pytest.mark.parametrize("order", ["as-called", "the-last-first"])
 @pytest.mark.spec(
     "tool-outputs-paired",

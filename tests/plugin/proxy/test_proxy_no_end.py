@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codex_replay.plugin.proxy.http import Exchange
-from codex_replay.plugin.proxy.no_end import ENDED, UNANSWERED, are_joined, ends_turn, no_end, stuck, turn_is_open
-from codex_replay.plugin.proxy.wire import WireFrame
+from codex_replay.plugin.proxy.no_end import ENDED, UNANSWERED, Watch, are_joined, ends_turn, no_end, stuck, turn_is_open
+from codex_replay.plugin.proxy.timeline import proxy_frames, report_on
+from codex_replay.plugin.proxy.wire import Wire, WireFrame
+from codex_replay.shell.process.patience import Patience
 
 ASKED = {"id": 2, "method": "turn/start", "params": {}}
 ACCEPTED = {"id": 2, "result": {}}
@@ -107,6 +110,21 @@ def test_an_answer_without_a_length_is_named(headers: list[tuple[str, str]], sho
 def test_an_app_server_that_has_ended_is_the_cause(sent: list[tuple[str, Any]], cause: str) -> None:
     done = Exchange("POST", "/v1/responses", {}, ended=10.0, problem="the answer broke off", frames=frames_of(*sent))
     assert no_end(done, attached=False, gone={"7"}).startswith(cause)
+
+
+def test_frames_that_another_thread_reads_belong_to_the_request_too(tmp_path: Path) -> None:
+    wire = Wire(tmp_path)
+    watch = Watch(wire, Patience(None, alone=False))
+    (tmp_path / "wire.7").write_text('{"t":1,"got":"{\\"id\\":1,\\"method\\":\\"turn/start\\"}"}\n')
+    assert len(wire.update()) == 1
+    assert [frame.value["method"] for frame in watch.frames()] == ["turn/start"]
+
+
+def test_a_frame_that_two_requests_saw_is_once_on_the_timeline() -> None:
+    frames = frames_of(("client", ASKED), ("server", ACCEPTED))
+    both = [Exchange("POST", path, {}, 200, ended=9.0, frames=frames) for path in ("/v1/a", "/v1/b")]
+    assert report_on(both).count("turn/start") == 1
+    assert len([frame for frame in proxy_frames(both) if frame["seam"] == "rpc"]) == 2
 
 
 def test_what_had_come_is_named() -> None:

@@ -519,6 +519,25 @@ def test_a_case_of_an_endpoint_that_is_not_claimed_is_not_judged(suite: pytest.P
     assert f", {skipped} skipped ({skipped} {need} an undeclared capability); " in shown
 
 
+@pytest.mark.parametrize("able", ["text-tools", "native-tools", ""])
+def test_a_request_with_tools_is_for_proxies_that_find_calls(suite: pytest.Pytester, able: str) -> None:
+    """Which kind of calls the proxy finds does not matter, if it only has to pass the tools on."""
+    claim(suite, ["chat", "responses", *([able] if able else [])])
+    suite.makepyfile(
+        test_it="""
+        TOOLS = [{"type": "function", "name": "look", "parameters": {"type": "object"}}]
+        def test_tools(proxy):
+            assert proxy.responses({"tools": TOOLS}).status == 200
+        def test_none(proxy):
+            assert proxy.responses({"tools": []}).status == 200
+        """
+    )
+    result = run(suite, "-rs")
+    result.assert_outcomes(passed=2 if able else 1, skipped=0 if able else 1)
+    if not able:
+        assert "Skipped:\n1 case: small does not declare the capability text-tools, native-tools\n" in result.stdout.str()
+
+
 def test_every_capability_has_a_case() -> None:
     """One that no case needs would be a word without meaning."""
     source = "".join(path.read_text() for path in (Path(__file__).parents[3] / "suites" / "proxy").rglob("*.py"))

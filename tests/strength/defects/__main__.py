@@ -1,10 +1,10 @@
 """Plant the classes of defects into the three proxies, run the suite on each, and print which case names each class.
 
-    python -m tests.strength.defects [--pairs] [--proxy NAME]... [--defect NAME]... [--app-server SUBJECT] [--chosen]
-                                    [--together]
+    python -m tests.strength.defects [--pairs] [--proxy NAME]... [--defect NAME[+NAME]...]... [--app-server SUBJECT] [--chosen]
 
-Each defect is planted alone and, with `--pairs`, with each other; with `--together` all at once. `--chosen` runs the chosen cases
-of each class only. The status is 1 if a class is not named.
+Each `--defect` is a run of its own; names that are joined by + are planted together, and `all` is every class. The default is a
+run for each class, with `--pairs` also one for each pair of classes. `--chosen` runs only the chosen cases of the planted
+classes. The status is 1 if a class is not named.
 """
 
 from __future__ import annotations
@@ -70,20 +70,26 @@ def named_by(defect: Defect, failed: list[Case]) -> list[str]:
     return [case for case, message in failed if re.search(defect.says, message)]
 
 
+def together(names: str) -> tuple[Defect, ...]:
+    """Return the classes that are planted together."""
+    wanted = [defect.name for defect in DEFECTS] if names == "all" else names.split("+")
+    if unknown := set(wanted) - {defect.name for defect in DEFECTS}:
+        raise argparse.ArgumentTypeError(f"there is no class {', '.join(sorted(unknown))}")
+    return tuple(defect for defect in DEFECTS if defect.name in wanted)
+
+
 def main(argv: list[str]) -> int:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser(prog="python -m tests.strength.defects")
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--chosen", action="store_true")
-    parser.add_argument("--together", action="store_true")
     parser.add_argument("--proxy", action="append", choices=PROXIES)
-    parser.add_argument("--defect", action="append", choices=[defect.name for defect in DEFECTS])
+    parser.add_argument("--defect", action="append", type=together)
     parser.add_argument("--app-server", default="fake")
     given = parser.parse_args(argv)
-    defects = [defect for defect in DEFECTS if not given.defect or defect.name in given.defect]
-    sets: list[tuple[Defect, ...]] = [tuple(defects)] if given.together else [(defect,) for defect in defects]
+    sets: list[tuple[Defect, ...]] = given.defect or [(defect,) for defect in DEFECTS]
     if given.pairs:
-        sets += itertools.combinations(defects, 2)
+        sets += itertools.combinations(dict.fromkeys(defect for each in sets for defect in each), 2)
     missed = 0
     for proxy in given.proxy or PROXIES:
         for planted in sets:

@@ -49,6 +49,14 @@ def an_unread_turn_goes_on() -> None:
 
 
 @variant
+def a_hang_up_ends_the_app_server() -> None:
+    async def interrupt(self: Exchange, server: AppServer) -> None:
+        server._process.kill()
+
+    Exchange._interrupt = interrupt
+
+
+@variant
 def prompt_in_turn_and_message() -> None:
     old = Exchange._begin_v2
 

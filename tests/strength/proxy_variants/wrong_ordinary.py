@@ -10,6 +10,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import httptools
+
 from codex_replay.reference.proxy import app
 from codex_replay.reference.proxy.answering import chat, responses
 from codex_replay.reference.proxy.answering.chat import ChatAnswer
@@ -40,6 +42,23 @@ def _refuse(status: int, wrong: Any) -> None:
 @variant
 def bodies_of_100_kb_at_most() -> None:
     _refuse(413, lambda request: len(request.body) > 102_400)
+
+
+@variant
+def bodies_of_refused_requests_stay_unread() -> None:
+    """What follows the head of a request without a key is read as the next request."""
+    old = http.Connection.on_message_complete
+
+    def again(self: http.Connection, body: bytes) -> None:
+        self._parser = httptools.HttpRequestParser(self)
+        self.data_received(body)
+
+    def complete(self: http.Connection) -> None:
+        old(self)
+        if "authorization" not in self._request.headers and (body := b"".join(self._body)):
+            asyncio.get_running_loop().call_soon(again, self, body)
+
+    http.Connection.on_message_complete = complete
 
 
 @variant

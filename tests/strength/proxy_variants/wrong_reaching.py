@@ -130,6 +130,14 @@ def outputs_in_parts_lost() -> None:
 
 
 @variant
+def texts_before_calls_lost() -> None:
+    old = normalise._chat_message
+    normalise._chat_message = lambda message, *more: old(
+        {**message, "content": None} if message.get("tool_calls") else message, *more
+    )
+
+
+@variant
 def outputs_under_the_first_id() -> None:
     in_outputs(lambda call_id, said, ids: (ids[0] if ids else call_id, said))
 

@@ -31,7 +31,7 @@ from codex_replay.plugin.proxy.http import Event, Exchange, exchange
 from codex_replay.plugin.proxy.no_end import Watch, no_end
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
 from codex_replay.plugin.proxy.script import marker_of, profile_of, script_of, silence, with_latency
-from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed
+from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed, tools_of
 from codex_replay.plugin.proxy.timeline import proxy_frames, report_on
 from codex_replay.plugin.proxy.violations import Kind, violations
 from codex_replay.plugin.reporting.alone import is_alone
@@ -163,7 +163,7 @@ class Proxy:
         app-server, because the answer may then come from a fault of the model.
         """
         __tracebackhide__ = True
-        self._claimed(capabilities_of(path, body))
+        self._claimed([*capabilities_of(path, body), *tools_of(self._subject.capabilities, body)])
         running = self.process(env, script)
         running.wire.update()
         given: dict[str, str | None] = {"Authorization": f"Bearer {running.key}", **(headers or {})}
@@ -174,7 +174,7 @@ class Proxy:
             watch = Watch(running.wire, self.patience, within)
             hopeless = None if self.attached else watch.hopeless
             done = exchange(running.url, method, path, body, sent, self._wait, stop_after, hopeless)
-            done.frames = [*watch.frames, *running.wire.update()]
+            done.frames = watch.frames()
             self.exchanges.append(done)
             pause = done.retry_after
             if pause is None or not (ok or self._busy(done)):

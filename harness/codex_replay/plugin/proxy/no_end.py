@@ -110,17 +110,19 @@ class Watch:
     def __init__(self, wire: Wire, patience: Patience, within: float | None = None) -> None:
         self._wire, self._patience, self._within = wire, patience, within
         self._from = len(wire.frames)
-        #: The frames that were read here: they belong to the exchange.
-        self.frames: list[WireFrame] = []
         #: Why the answer can be given up; "" if it cannot.
         self.cause = ""
         self._earlier = ""  # a sentence, if it was given up before its limit
 
+    def frames(self) -> list[WireFrame]:
+        """Return the messages since the request, those that another thread has read included."""
+        self._wire.update()
+        return self._wire.frames[self._from :]
+
     def hopeless(self) -> bool:
         """Return True once the proxy has not acted for too long; if the answer then still has not ended, call `given_up`."""
         self.cause = ""
-        self.frames += self._wire.update()
-        frames = self._wire.frames[self._from :]
+        frames = self.frames()
         cause = stuck(frames)
         if not cause:
             return False

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,8 @@ CAPABILITIES = (
     *("chat", "responses", "stream", "models", "text-tools", "native-tools", "obsidian-xml", "title-intercept"),
     "cors",
 )
+#: The capabilities of which one is enough for a request that declares tools.
+_TOOLS = ("text-tools", "native-tools")
 #: The endpoints that a proxy may have one of.
 _ENDPOINTS = {"/v1/chat/completions": "chat", "/v1/responses": "responses"}
 READY_PATH, READY_SECONDS = "/v1/models", 20.0
@@ -90,6 +92,12 @@ def capabilities_of(path: str, body: Any) -> list[str]:
     if endpoint is None:
         return []
     return [endpoint, "stream"] if isinstance(body, Mapping) and body.get("stream") is True else [endpoint]
+
+
+def tools_of(able: Collection[str], body: Any) -> list[str]:
+    """Return the capabilities of which a proxy needs one for a request with tools; none if it has one of them."""
+    declared = isinstance(body, Mapping) and body.get("tools")
+    return [*_TOOLS] if declared and not any(each in able for each in _TOOLS) else []
 
 
 def not_claimed(subject: ProxySubject, lacking: Iterable[str]) -> str:

@@ -13,22 +13,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from codex_replay.plugin.proxy.http import Exchange
+    from codex_replay.plugin.proxy.wire import WireFrame
     from codex_replay.report.data import Frame
 
 _MOST_FRAMES = 60
+
+
+def _frames(exchanges: Sequence[Exchange]) -> list[list[WireFrame]]:
+    """Return the JSON-RPC frames of each exchange, each frame once: requests at the same time see the same frames."""
+    seen: set[WireFrame] = set()
+    found = []
+    for one in exchanges:
+        found.append([frame for frame in one.frames if frame not in seen])
+        seen.update(one.frames)
+    return found
 
 
 def report_on(exchanges: Sequence[Exchange], stderr: Sequence[str] = ()) -> str:
     """Return a readable timeline of the requests, the frames and the answers; times are milliseconds since the first request."""
     start = exchanges[0].started
     lines: list[tuple[float, str]] = []
-    for one in exchanges:
+    for one, own in zip(exchanges, _frames(exchanges), strict=True):
         sent = one.sent.decode("utf-8", "replace") if isinstance(one.sent, bytes) else json.dumps(one.sent, ensure_ascii=False)
         lines.append((one.started, f"HTTP     > {one.method} {one.path}  {shortened(sent, 1200)}"))
         message = one.body.decode("utf-8", "replace")
         lines.append((one.ended, f"HTTP     < {one.status or 'no answer'} {one.problem} {shortened(message, 1500)}"))
-        hidden = len(one.frames) - _MOST_FRAMES
-        for frame in one.frames[:_MOST_FRAMES]:
+        hidden = len(own) - _MOST_FRAMES
+        for frame in own[:_MOST_FRAMES]:
             arrow = ">" if frame.sender == "client" else "<"
             lines.append((frame.t, f"{frame.child[-8:]:>8} {arrow} {shortened(frame.raw, 1500 if arrow == '>' else 200)}"))
         if hidden > 0:
@@ -46,13 +57,13 @@ def proxy_frames(exchanges: Sequence[Exchange]) -> Iterator[Frame]:
     children: dict[str, int] = {}
     # (time, frames, how many of them are at that time): a whole answer (None), or the next line of the JSON-RPC seam.
     parts: list[tuple[float, Iterator[Frame], int | None]] = []
-    for conn, one in enumerate(exchanges, 1):
+    for conn, (one, own) in enumerate(zip(exchanges, _frames(exchanges), strict=True), 1):
         parts.append((one.started, iter((request_frame(one.started - start, conn, one.method, one.path, (), one.sent),)), None))
         parts.append((one.ended, answer_frames(one.ended - start, conn, one.status, one.headers, one.body), None))
-        for frame in one.frames:
+        for frame in own:
             children.setdefault(frame.child, len(children) + 1)
-        rpc = rpc_frames((frame.t - start, children[frame.child], frame.sender, frame.raw) for frame in one.frames)
-        times = [frame.t for frame in one.frames]
+        rpc = rpc_frames((frame.t - start, children[frame.child], frame.sender, frame.raw) for frame in own)
+        times = [frame.t for frame in own]
         if times == sorted(times):
             parts += ((t, rpc, 1) for t in times)
         else:  # lines that were read late: labels need the order of reading, the trace the order of time
