@@ -85,6 +85,8 @@ def test_show_one_frame_and_only_some() -> None:
     assert result.output.count("rpc") == 1
     result = run("show", SHELL, "--grep", "turn/(start|completed)")
     assert len(result.output.splitlines()) >= 2
+    for seam in ("^rpc  <-", "^rpc  ->"):
+        assert run("show", SHELL, "--grep", seam).output.count("\n") >= 2
     assert run("show", SHELL, "--frame", "9999").exit_code == 2
     assert run("show", SHELL, "--grep", "(").exit_code == 2
     assert "no frame matches" in run("show", SHELL, "--grep", "nowhere to be seen").stderr

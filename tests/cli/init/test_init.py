@@ -256,6 +256,7 @@ def test_ci_alone(tmp_path: Path) -> None:
             "The proxy ended (status 3) before it answered GET /v1/models: no database.",
         ),
         (["proxy", f"{BAD} deaf", "--wait", "1"], 2, "A proxy must listen on 127.0.0.1, at the port in PORT"),
+        (["proxy", f"{BAD} exits"], 2, "set the variables that it needs in the command, such as `env PYTHONPATH=src "),
         (
             ["proxy", "http://127.0.0.1:9", "--wait", "1"],
             2,

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from codex_replay.cli.io.suite_names import BadUse
 from codex_replay.cli.main import main
-from codex_replay.cli.run.parts import JOBS, JOBS_OF_A_PROXY, Part, default_jobs, parts
+from codex_replay.cli.run.parts import JOBS, JOBS_OF_A_PROXY, Part, default_jobs, only_ours, parts
 from codex_replay.plugin.base.configuration import Configuration
+from codex_replay.plugin.base.places import installed_suites
 
 HERE = Path("/project")
 PROXY = {"mine": {"command": "node a.js", "profile": "works-on-0.92", "baseline": "known.yaml"}}
@@ -111,3 +112,20 @@ def test_more_cases_run_at_a_time_if_the_run_starts_a_proxy(
 def test_a_machine_with_one_core_runs_two_cases_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     assert default_jobs(Part(("proxy",)), {"proxy": "node a.js"}, Configuration()) == JOBS
+
+
+@pytest.mark.parametrize(
+    ("suites", "given", "table", "expected"),
+    [
+        ((), {}, {}, True),
+        (("proxy/test_models.py",), {}, {}, True),
+        (("schema",), {}, {}, False),
+        ((), {"proxy": "node server.js"}, {}, False),
+        ((), {}, {"lite-client": {"mine": {"command": "node client.js"}}}, False),
+    ],
+)
+def test_a_run_that_tests_no_program_of_the_user_is_known(
+    suites: tuple[str, ...], given: dict[str, str], table: dict[str, Any], expected: bool, tmp_path: Path
+) -> None:
+    assert only_ours(suites, given, Configuration(tmp_path / "pyproject.toml", table), tmp_path) is expected
+    assert not only_ours(suites, given, Configuration(None, table), installed_suites().parent)

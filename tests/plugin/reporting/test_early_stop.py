@@ -131,6 +131,21 @@ def test_failures_that_a_baseline_lists_let_a_run_go_on(pytester: pytest.Pyteste
     assert (len(report["cases"]), result.ret) == (2 * FAILURES, 5)  # nothing passed
 
 
+@WORKERS
+def test_stale_lines_let_a_run_go_on(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    """A mended subject passes every listed case; a run that stopped early would name only some of the stale lines."""
+    suite(pytester, "pass", 2 * FAILURES)
+    path = pytester.path / "suites" / "mine" / "test_it.py"
+    each = f"[pytest.param(n, marks=pytest.mark.spec(f'bad-{{n}}', 'PAY-01')) for n in range({2 * FAILURES})]"
+    text = path.read_text().replace("@pytest.mark.spec('bad', 'PAY-01')\n", "").replace(f"range({2 * FAILURES})", each)
+    path.write_text(text)
+    lines = "".join(f"- {{check: bad-{n}, reason: all are}}\n" for n in range(2 * FAILURES))
+    (pytester.path / "known.yaml").write_text(lines)
+    result, report = run(pytester, "--baseline", "known.yaml", *workers)
+    assert (result.ret, len(report["cases"]), len(report["stale"])) == (1, 2 * FAILURES, 2 * FAILURES)
+    assert "stopped_early" not in report
+
+
 def test_a_baseline_is_not_updated_from_a_run_that_stopped(pytester: pytest.Pytester) -> None:
     suite(pytester, "assert False, 'wrong'")
     (pytester.path / "known.yaml").write_text("- {check: 'bad[[]7]', reason: mine}\n")

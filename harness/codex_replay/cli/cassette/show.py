@@ -29,7 +29,10 @@ from codex_replay.shell.cassettes.file import CassetteReader, is_readable_once
 )
 @click.option("--full", is_flag=True, help="Show the whole content of each frame.")
 @click.option(
-    "--grep", "pattern", metavar="REGEX", help="Show only frames whose line in the timeline matches this regular expression."
+    "--grep",
+    "pattern",
+    metavar="REGEX",
+    help="Show only frames whose timeline line (from the seam on) or whole content matches this regular expression.",
 )
 @click.option("--frame", "number", type=int, metavar="N", help="Show only frame N, in full.")
 @click.option("--width", type=click.IntRange(min=40), help="The maximum width of a line (default: the width of the terminal).")
@@ -65,7 +68,7 @@ def show(file: str | None, page: str | None, full: bool, pattern: str | None, nu
             label = timeline.label(frame)
             if number is not None and frame.n != number:
                 continue
-            if wanted is not None and not wanted.search(f"{label} {_text(frame)}"):
+            if wanted is not None and not wanted.search(f"{timeline.direction(frame)} {label} {_text(frame)}"):
                 continue
             found = True
             coloured_line(timeline.full(frame) if full or number is not None else timeline.line(frame))

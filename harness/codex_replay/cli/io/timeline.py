@@ -31,12 +31,16 @@ class Timeline:
         """Return the label of a frame: its method, the request that it answers, the HTTP request, the status or the SSE event."""
         return self._labels.label(frame)
 
+    @staticmethod
+    def direction(frame: Frame) -> str:
+        """Return the seam (`rpc`, or `h` and the connection) and the arrow of a frame."""
+        seam = "rpc" if frame.seam == "rpc" else f"h{frame.conn}"
+        return f"{seam:<4} {'->' if frame.sender == 'client' else '<-'}"
+
     def line(self, frame: Frame) -> str:
         """Return the frame as one line: number, seconds, seam, direction, label, summary."""
         label = printable(self.label(frame))
-        arrow = "->" if frame.sender == "client" else "<-"
-        seam = "rpc " if frame.seam == "rpc" else f"h{frame.conn}".ljust(4)
-        head = f"{frame.n:>6} {frame.t:>10.4f} {seam} {arrow} "
+        head = f"{frame.n:>6} {frame.t:>10.4f} {self.direction(frame)} "
         mark = "" if frame.whole else " [cut]"
         rest = max(0, self._width - len(head) - len(label) - len(mark) - 2)
         summary = printable(summarise(frame, rest))

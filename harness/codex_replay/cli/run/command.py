@@ -17,7 +17,7 @@ from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import BadUse, no_expression, resolve
 from codex_replay.cli.run.child import started, wait
 from codex_replay.cli.run.display import run_live
-from codex_replay.cli.run.parts import default_jobs, parts
+from codex_replay.cli.run.parts import default_jobs, only_ours, parts
 from codex_replay.core.text.whole_number import whole_number
 from codex_replay.plugin.base.configuration import BadConfiguration, find_root, read
 from codex_replay.plugin.base.option_table import KEYS
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 HOW_LONG = (
     "Running all suites: about two minutes on two idle cores. Name a suite to run less: app_server, backend, editor_client, "
     "lite_client, proxy, schema."
+)
+#: Printed before a run that tests no program of the user, such as a run in the wrong folder of a repository.
+OURS_ONLY = (
+    "No proxy or client is configured in {} or named by an option: this run tests only the programs of codex-replay. To test "
+    "yours, run `codex-replay init` in its folder, or give --proxy, --editor-client or --lite-client."
 )
 #: The statuses that end a run of several parts: interrupted, and ended by a signal.
 STOPS = (2, 130, 143)
@@ -133,6 +138,8 @@ def command(
         raise BadUse(str(error)) from None
     if planned[0].suites == ():
         click.echo(HOW_LONG, err=True)
+    if only_ours(suites, given, own, here):
+        click.echo(OURS_ONLY.format(here), err=True)
     given_flags = {
         "backend-cost-ok": backend_cost_ok,
         "backend-websocket": backend_websocket,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from codex_replay.cli.io.suite_names import BadUse
 from codex_replay.plugin.base.configuration import SUITE_OF, TABLE, Configuration
+from codex_replay.plugin.base.places import installed_suites
 
 #: How many cases run at a time by default. A case of a proxy that the run starts mostly waits: for the model, for the end of a
 #: turn, and, if the proxy has a defect, for an answer. Such a run has two cases for each core, four at most.
@@ -51,6 +52,14 @@ def parts(suites: Sequence[str], given: Mapping[str, str | None], own: Configura
             found[found.index(same)] = Part((*same.suites, name), options)
     report = given.get("report")
     return [_with_report(part, report) for part in found] if report and len(found) > 1 else found or [Part(())]
+
+
+def only_ours(suites: Sequence[str], given: Mapping[str, str | None], own: Configuration, here: Path) -> bool:
+    """Return True if the run tests no program of the user, although its suites could; a checkout tests its own programs."""
+    if any(given.get(role) or own.table.get(role) for role in (*SUITE_OF, "app-server", "backend")):
+        return False
+    about = {name.partition("/")[0] for name in suites}
+    return here / "suites" != installed_suites() and (not about or not about.isdisjoint(SUITE_OF.values()))
 
 
 def default_jobs(part: Part, given: Mapping[str, str | None], own: Configuration) -> int:

@@ -1,9 +1,10 @@
 """Stop a run whose first cases all fail, most of them for one cause: a wrong proxy then fails in seconds and not in minutes.
 
-A run stops early only if no case has worked so far. After a passed case, a known failure of the baseline, a test of the user's
-own or a dead worker, the run does not stop early. A passed case that expects a failure does not count, because a subject that
-always fails passes such a case. A run also continues if fewer than `FAILURES` cases are left. Some of the failures may have other
-causes: each worker begins in another part of the suite, where the same mistake fails with another message.
+A run stops early only if no case has worked so far. After a passed case, a known failure of the baseline, a stale line of the
+baseline (its case passed), a test of the user's own or a dead worker, the run does not stop early. A passed case that expects
+a failure does not count, because a subject that always fails passes such a case. A run also continues if fewer than
+`FAILURES` cases are left. Some of the failures may have other causes: each worker begins in another part of the suite, where
+the same mistake fails with another message.
 
 The controller of pytest-xdist decides whether the run stops. Workers of pytest-xdist read no messages from the controller between
 two cases. To stop the workers of pytest-xdist, the controller creates a stop file in the folder of the traces. Each worker looks
@@ -22,6 +23,7 @@ import pytest
 from codex_replay.plugin.reporting.case_result import CaseResult
 from codex_replay.plugin.reporting.message import message_of
 from codex_replay.report.group_failures import cause
+from codex_replay.report.next_steps import STALE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +82,7 @@ class EarlyStop:
         if nodeid in self._failed:
             return
         self._failed.add(nodeid)
-        if not (found := cause(message)):
+        if message.startswith(STALE) or not (found := cause(message)):
             self._watching = False
             return
         self._weights[found] += WAITED if _WAITED.search(message.partition("\n")[0]) else 1
