@@ -24,6 +24,9 @@ from __future__ import annotations
 
 import gc
 
+# What `hmac` has under the name `compare_digest` where Python has no OpenSSL; loading `hmac` would load OpenSSL.
+from _operator import _compare_digest
+
 from codex_fakes.backend.answers import JSON_TYPE, dump
 from codex_fakes.backend.exchange import Exchange
 from codex_fakes.backend.limits import Limits
@@ -66,14 +69,9 @@ def refusal(exchange: Exchange, token: str) -> str | None:
     if from_page(exchange.request.headers):
         return "The control API is not for web pages: use it from a program."
     given = exchange.request.header(TOKEN_HEADER) or ""
-    if not _equal(given.encode("latin-1"), token.encode()):
+    if not _compare_digest(given.encode("latin-1"), token.encode()):
         return f'The header "{TOKEN_HEADER}" must be the token that the backend printed when it was ready.'
     return None
-
-
-def _equal(given: bytes, token: bytes) -> bool:
-    """Compare in a time that does not depend on where the two differ, as `hmac` does, which loads OpenSSL."""
-    return len(given) == len(token) and not sum(x ^ y for x, y in zip(given, token, strict=True))
 
 
 def _numbers(query: str) -> dict[str, float] | None:
