@@ -106,6 +106,7 @@ async def serve(backend: Backend, host: str, port: int, signals: int, *, exit_wi
         _watch_stdin(stop)
     Task(_sweep(backend))
     await stop.wait()
+    running_loop().watch(signals, None)
     listening.close()
     for connection in list(backend.traffic.connections):
         connection.close()
