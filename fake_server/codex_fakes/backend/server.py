@@ -37,6 +37,8 @@ from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.protocol.script.script import BadScript, Script
 
 DEFAULT_SESSION = "default"
+#: How long clients may take to read the last bytes when the backend ends, in seconds.
+LAST = 0.2
 LONGEST_SCRIPT = 64 << 20  # bytes: a device goes on without end
 
 
@@ -106,11 +108,12 @@ async def serve(backend: Backend, host: str, port: int, signals: int, *, exit_wi
         _watch_stdin(stop)
     Task(_sweep(backend))
     await stop.wait()
+    running_loop().watch(signals, None)
     listening.close()
     for connection in list(backend.traffic.connections):
         connection.close()
     with suppress(TimeoutError):
-        async with timeout(1):
+        async with timeout(LAST):
             while backend.traffic.connections:
                 await sleep(0.01)
 

@@ -103,15 +103,15 @@ class Task(Future[T]):
         self._coroutine = coroutine
         self._waits: Future[Any] | None = None
         self._throw = False  # True if the coroutine must get a CancelledError at its next step
-        #: How often the task was cancelled, see `timeout`.
-        self.cancelled = 0
+        #: How often the task was cancelled, without the time limits that ended; see `timeout`.
+        self.cancels = 0
         self._loop.call_soon(self._step)
 
     def cancel(self) -> bool:
         """Raise `CancelledError` in the coroutine. Return False if it has ended already."""
         if self._done:
             return False
-        self.cancelled += 1
+        self.cancels += 1
         if self._waits is None or not self._waits.cancel():
             self._throw = True
         return True

@@ -81,7 +81,7 @@ class timeout:  # noqa: N801 - as in asyncio
         loop = running_loop()
         assert loop.task is not None
         self._task: Task[Any] = loop.task
-        self._cancelled = self._task.cancelled
+        self._before = self._task.cancels
         self._timer: Timer = loop.call_later(max(self._seconds, 0), self._expire)
 
     def _expire(self) -> None:
@@ -91,6 +91,6 @@ class timeout:  # noqa: N801 - as in asyncio
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._timer.cancel()
         if self._expired:
-            self._task.cancelled -= 1
-            if kind is CancelledError and self._task.cancelled == self._cancelled:  # and nothing else cancelled the task
+            self._task.cancels -= 1
+            if kind is CancelledError and self._task.cancels == self._before:  # and nothing else cancelled the task
                 raise TimeoutError from error

@@ -279,7 +279,7 @@ class Broken(Ours):
     class timeout(waiting.timeout):  # noqa: N801 - as in asyncio
         async def __aenter__(self) -> None:
             await super().__aenter__()
-            self._cancelled += 1
+            self._before += 1
 
 
 @pytest.mark.parametrize("scenario", [turns, events, cancelled_in_limit], ids=["turns", "events", "cancelled_in_limit"])
