@@ -20,6 +20,7 @@ from codex_fakes.backend.loop.sockets import Transport
 from codex_fakes.backend.loop.tasks import CancelledError, Task, running_loop
 from codex_fakes.backend.loop.waiting import Event
 from codex_fakes.backend.turns import STEP
+from codex_replay.core.text.whole_number import whole_number
 from codex_replay.core.wire.json_text import dumps
 
 #: How many pipelined requests may wait before reading is paused.
@@ -27,6 +28,10 @@ MAX_WAITING = 64
 
 T = TypeVar("T")
 
+
+#: After a refusal, what a client still sends is read and dropped for so many seconds and bytes: a connection that is closed with
+#: unread bytes is reset, and the client loses the answer.
+LINGER, LINGER_BYTES = 5.0, 64 << 20
 
 #: What a header costs besides its bytes, and what a write does.
 HEADER, WRITE = 32, 1024
@@ -63,6 +68,7 @@ class Connection:
         self._eof = False
         self._holding = False
         self._broken: tuple[int, str] | None = None
+        self._dropped = 0  # bytes after a refusal
         self._transport = transport
         #: What takes the bytes after an upgrade, and those that came before it was there.
         self._reader: Callable[[bytes], None] | None = None
@@ -97,6 +103,9 @@ class Connection:
     def data_received(self, data: bytes | memoryview) -> None:
         """Parse the data. A message that is not HTTP is answered with 400, after the answers to the messages before it."""
         if self._broken is not None:
+            self._dropped += len(data) if self._broken[0] else 0
+            if self._dropped > LINGER_BYTES:
+                self._transport.abort()
             self._after_upgrade(data)
             return
         self._moved = self._moved if self._request is not None else self._clock()
@@ -199,14 +208,16 @@ class Connection:
         request.version = self._parser.get_http_version()
         request.keep_alive = self._parser.should_keep_alive()
         request.upgrade = request.header("upgrade") is not None
-        if (request.header("expect") or "").lower() == "100-continue":
+        if (whole_number(request.header("content-length") or "") or 0) > self._limits.body:
+            self._refuse_body()
+        elif (request.header("expect") or "").lower() == "100-continue":
             self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
         """Collect the body."""
         self._size += len(body)
         if self._size > self._limits.body:
-            self._refuse(413, f"The body is longer than {self._limits.body} bytes: start the backend with a larger --max-body.")
+            self._refuse_body()
         elif self._traffic.buffered > self._limits.buffered:
             self._refuse(503, "The request bodies of all clients together are too long at the moment: retry later.")
         elif self._broken is None:
@@ -300,6 +311,9 @@ class Connection:
         else:
             self._transport.close()
 
+    def _refuse_body(self) -> None:
+        self._refuse(413, f"The body is longer than {self._limits.body} bytes: start the backend with a larger --max-body.")
+
     def _refuse(self, status: int, sentence: str) -> None:
         if self._broken is not None and self._broken[0]:
             return
@@ -314,7 +328,9 @@ class Connection:
         body = sentence.encode()
         lines = [f"HTTP/1.1 {status} {reason(status)}", "content-type: text/plain", f"content-length: {len(body)}"]
         self.write("\r\n".join([*lines, "connection: close", "", ""]).encode() + body)
-        self.close()
+        if not self._transport.is_closing():
+            self._transport.write_eof()
+            running_loop().call_later(LINGER, self._transport.close)
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
         """Wait for an awaitable. If the client disconnects meanwhile, the wait is cancelled and the answer is aborted."""

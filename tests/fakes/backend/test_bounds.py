@@ -17,7 +17,13 @@ import brotli
 import pytest
 import zstandard
 
+from codex_fakes.backend import connection
+from codex_fakes.backend.limits import Limits, Traffic
+from codex_fakes.backend.loop.sockets import Port
+from codex_fakes.backend.loop.threads import in_thread
+from codex_fakes.backend.loop.waiting import sleep, timeout
 from codex_replay.shell.http.backend_process import BackendProcess, backend_command
+from tests.support.loops import run_loop
 
 BODY = json.dumps({"model": "m", "input": "hi", "stream": True}).encode()
 MB = 1024 * 1024
@@ -125,6 +131,51 @@ def test_the_limit_of_a_body_is_an_option() -> None:
         assert ask(backend, request(b" " * 1001)) == 413
         assert ask(backend, request(gzip.compress(BODY + b" " * 1000), "content-encoding: gzip")) == 413
         assert ask(backend, request(gzip.compress(BODY), "content-encoding: gzip")) == 200
+
+
+@pytest.mark.parametrize("more", ["", "expect: 100-continue\r\n"])
+def test_a_body_that_is_announced_too_long_is_refused_before_it_comes(more: str) -> None:
+    head = f"POST /v1/responses HTTP/1.1\r\nhost: localhost\r\n{more}content-length: {1 << 40}\r\n\r\n"
+    with BackendProcess() as backend, connected(backend) as sock:
+        sock.settimeout(30)  # the backend waits 120 s for a body
+        sock.sendall(head.encode())
+        answer = rest(sock)
+        assert answer.startswith(b"HTTP/1.1 413 "), answer[:300]
+        assert b"\r\nconnection: close\r\n" in answer
+        assert b"The body is longer than 67108864 bytes" in answer
+
+
+def test_a_client_that_sends_all_of_a_long_body_before_it_reads_sees_why_it_is_refused() -> None:
+    with BackendProcess(options=["--max-body", "1000"]) as backend:
+        for _ in range(5):
+            with connected(backend) as sock:
+                sock.sendall(request(b" " * (20 * MB)))  # no reset, which would also take the answer with it
+                assert sock.recv(1 << 16).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_client_that_goes_on_sending_after_it_is_refused_is_cut_off() -> None:
+    with BackendProcess(options=["--max-body", "1000"]) as backend, connected(backend) as sock:
+        sock.sendall(request(b"")[:-2].replace(b"length: 0", b"length: %d" % (1 << 40)) + b"\r\n")
+        with pytest.raises(ConnectionError):
+            sock.sendall(b" " * (200 * MB))
+
+
+def test_a_client_that_is_refused_and_does_not_close_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LINGER", 0.05)
+
+    async def run() -> bytes:
+        traffic = Traffic(Limits(body=1000))
+        port = Port("127.0.0.1", 0, lambda transport: connection.Connection(pytest.fail, 1, traffic, transport))
+        with socket.create_connection(port.address, 30) as sock:
+            sock.sendall(request(b"")[:-2].replace(b"length: 0", b"length: 1001") + b"\r\n")
+            answer = await in_thread(rest, sock)
+            async with timeout(30):
+                while traffic.connections:
+                    await sleep(0.01)
+        port.close()
+        return answer
+
+    assert run_loop(run()).startswith(b"HTTP/1.1 413 ")
 
 
 def test_long_targets_and_headers_are_refused() -> None:

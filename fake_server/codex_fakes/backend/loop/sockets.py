@@ -58,7 +58,7 @@ class Transport:
         self._protocol: Connected | None = None
         self._unsent = bytearray()
         self._wanted = True  # False while reading is paused
-        self._eof = self._closing = self._lost = self._full = False
+        self._eof = self._closing = self._lost = self._full = self._ends = False
 
     def start(self, protocol: Connected) -> None:
         """Pass all events to a protocol."""
@@ -111,6 +111,16 @@ class Transport:
         if len(self._unsent) > HIGH and not self._full and self._protocol is not None:
             self._full = True
             self._protocol.pause_writing()
+
+    def write_eof(self) -> None:
+        """Tell the client that no bytes follow the unsent ones. Reading goes on."""
+        self._ends = True
+        if not self._unsent:
+            self._shut()
+
+    def _shut(self) -> None:
+        with suppress(OSError):  # the client has left already
+            self._sock.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """Stop reading, and close the connection when all bytes are sent."""
@@ -187,6 +197,8 @@ class Transport:
                 self.abort()
             else:
                 self._watch()
+                if self._ends:
+                    self._shut()
 
 
 class Port:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from functools import cache, partial
 
 from codex_replay.core.redact.forms import FORMS, PARTS
+from codex_replay.core.redact.named import secret_parts
 from codex_replay.core.redact.placeholders import is_placeholder
-from codex_replay.core.redact.rules import is_stand_in
+from codex_replay.core.redact.rules import is_stand_in, kind_of_name, looks_random
 from codex_replay.core.redact.text import Finder, Span
 
 _PART = re.compile(r"\{([A-Za-z_]+)\}")
@@ -76,6 +77,39 @@ def find_cookie_objects(data: bytes, low: bytes) -> Iterator[Span]:
         at = low.find(b"httponly", at + 8)
 
 
+_QUOTE = rb"\\{0,63}[\"']"
+_ENTRY_VALUE = re.compile(
+    rb"(?i)value(?:"
+    + _QUOTE
+    + rb")?\s{0,4}[:=]\s{0,4}"
+    + _QUOTE
+    + rb"(?P<secret>(?:[a-z]{3,12} )?(?P<word>[^\s\"'\\<>{}|;,]{8,512}+))"
+)
+_ENTRY_NAME = re.compile(
+    rb"(?i)(?<![a-z])[a-z]{0,12}(?:name|key)(?:"
+    + _QUOTE
+    + rb")?\s{0,4}[:=]\s{0,4}"
+    + _QUOTE
+    + rb"(?:[\w.-]{0,64}[/:]){0,8}(?P<last>[\w.-]{2,64})"
+    + _QUOTE
+)
+_NEAR = 512
+
+
+def find_entries(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the value of each entry whose name marks a secret: X in `{"value": "X", "name": "API_KEY"}`."""
+    for found in _ENTRY_VALUE.finditer(data):
+        if not looks_random(found["word"]):
+            continue
+        start = max(data.rfind(sign, max(0, found.start() - _NEAR), found.start()) for sign in (b"{", b"<"))
+        ends = [end for end in (data.find(sign, found.end(), found.end() + _NEAR) for sign in (b"}", b">")) if end >= 0]
+        for name in _ENTRY_NAME.finditer(data, start, min(ends)) if start >= 0 and ends else ():
+            kind = kind_of_name(name["last"].decode())
+            if kind is not None:
+                yield from secret_parts(data, kind, *found.span("secret"))
+                break
+
+
 _BLANK = rb"(?:\s|\\{1,64}[nrt]){0,32}+"
 _SECRET_ELEMENT = rb"(?:(?:client|app|access|refresh|auth|api|shared)[_-]?)?(?:token|secret|api_?key)"
 _ELEMENT = re.compile(
@@ -94,6 +128,16 @@ def find_elements(data: bytes, low: bytes) -> Iterator[Span]:
     for found in _ELEMENT.finditer(data):
         if not is_placeholder(found[1]) and not _is_harmless(found[1]):
             yield Span(*found.span(1), "password")
+
+
+_SIGNATURE = re.compile(rb"(?i)<(?:[\w-]{1,32}:)?(?:signature|cipher)value>((?:[a-z0-9+/=\s]|\\{1,64}[nrt]){64,}+)</")
+
+
+def find_assertions(data: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the signature of a SAML assertion, without which nobody accepts it, or the content of an encrypted assertion."""
+    if b"assertion" in low:
+        for found in _SIGNATURE.finditer(data):
+            yield Span(*found.span(1), "token")
 
 
 _TELLING_BEFORE = r"(?i)(?:password|passwd|passphrase|secret|token|api_?key)(?:{quote})?\]?\)?[ ]?\Z"
@@ -130,6 +174,9 @@ COMMANDS: tuple[Finder, ...] = (
         for trigger in triggers.split("|")
     ),
     Finder("</", find_elements),
+    Finder("signaturevalue>", find_assertions),
+    Finder("ciphervalue>", find_assertions),
+    Finder("value", find_entries),
     Finder("kty", find_jwks),
     Finder("httponly", find_cookie_objects),
     *(Finder(sign, partial(find_fallbacks, sign.encode())) for sign in ("||", "??")),

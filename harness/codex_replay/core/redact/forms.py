@@ -43,6 +43,8 @@ PARTS: dict[str, str] = {
     # signs of both cases and a digit, as random texts have, and no name of a method such as `SHA256`
     "mixed": "(?!(?i:(?:base|sha|utf|pbkdf|x)-?[0-9]|md5|hmac|oauth|aes|rsa|bcrypt|argon))"
     "(?={sign}{0,256}[0-9])(?={sign}{0,256}[a-z])(?={sign}{0,256}[A-Z!#@^*+?])",
+    # no name of a type or a variable of code, such as `TokenKind2`
+    "no_type": r"(?!(?:[A-Z]?[a-z]++)++[0-9]?\.?(?:[\s\"'\\,;\])\x1b]|\Z))",
     # names of secrets
     "NAME": "[A-Z][A-Z0-9_]{0,64}(?:TOKEN|SECRET|PASSWORD|PASSWD|_KEY|APIKEY)",
     "name": r"[\w.:-]{0,48}(?i:password|passwd|passphrase|secret|token|api_?key)",
@@ -55,7 +57,7 @@ PARTS: dict[str, str] = {
     "stdin": r"(?:kinit|cryptsetup|vercel[ ]env[ ]add|wrangler[ ]secret[ ]put|gcloud[ ]secrets|(?:docker|podman)[ ]secret"
     r"|pass[ ]insert|(?:docker|podman|helm|oras|skopeo|gh|glab|gpg)\b[^\r\n|;]{0,96}"
     r"--(?:password-stdin|with-token|stdin|passphrase-fd))",
-    "attribute": r"{quote}{name}{quote}{blanks}value={quote}(?P<secret>[^\s\"'\\<>]{1,256}+)",
+    "attribute": r"{quote}(?:{name}|(?i:SAMLResponse)){quote}{blanks}value={quote}(?P<secret>[^\s\"'\\<>]{1,65536}+)",
     "part_headers": r"(?:[A-Za-z-]{1,32}:[^\r\n\\]{0,128}{eol}){0,3}",
     "uuid": "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}",
     "key_lines": "(?P<secret>(?!redacted-)[A-Za-z0-9+/=]{1,64}(?:{eol}(?![A-Za-z-]{1,32}:)[A-Za-z0-9+/=]{1,64}){0,99}+)",
@@ -103,6 +105,10 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "net use ", r"{options}\\[^\s\"']{1,128}{blanks}(?:/user:[^\s\"']{1,64}{blanks})?(?!/){like}"),
     ("password", "snmp", r"(?:walk|get|set|bulkwalk|bulkget|getnext|table|status)\b{near}{option}A{next}{like}"),
     ("password", "snmp", r"(?:walk|get|set|bulkwalk|bulkget|getnext|table|status)\b{near}{option}X{next}{like}"),
+    ("password", "snmp", r"(?:walk|get|set|bulkwalk|bulkget|getnext|table|status)\b{near}{option}c{next}{like}"),
+    ("password", "snmp-server community |rocommunity|rwcommunity", r"6?[ \t]{0,8}{like}"),
+    ("password", "set snmp community ", "{quoted}{like}"),  # Juniper
+    ("password", "com2sec ", r"(?:[^\s]{1,64}{blanks}){2}{like}"),
     ("password", "curl", "{within}{option}-pass{either}{value}"),
     (
         "cookie",
@@ -133,7 +139,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "-generic-password |-internet-password ", "{near}{option}w{next}{like}"),
     ("password", "plink |pscp ", "{near}{option}pw{next}{like}"),
     ("password", "openssl enc |openssl aes-", "{near}{option}k{next}{like}"),
-    ("password", "influx |isql", "{near}{option}password{next}{like}"),
+    ("password", "influx|isql", "{near}{option}password{next}{like}"),
     ("password", "nuget ", "{near}{option}Password{next}{like}"),
     ("password", "x11vnc ", "{near}{option}passwd{next}{like}"),
     ("password", "rar x |rar a |rar e ", "{near}{option}h?p{like}"),
@@ -153,6 +159,14 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ),
     ("api-key", "wandb login ", "(?P<secret>[0-9a-f]{40})"),
     ("token", "ngrok authtoken |add-authtoken |operator unseal ", "{long}"),
+    ("password", "> auth ", "{like}"),  # the prompt of redis-cli
+    (
+        "password",
+        "echo ",
+        r"(?:-n[ ])?{quoted}{mixed}{like}{quoted}[ ]{0,4}>[ ]{0,4}[^\s|;&]{0,64}(?i:secret|password|passwd|token)",
+    ),
+    ("password", "assword:", r"[^\r\n]{0,32}?send[ ](?:--[ ])?{string}"),  # expect
+    ("password", "rootpw ", "(?:--plaintext{blanks})?{like}"),  # Kickstart
     ("password", "admin-password ", "{like}"),
     ("password", "wifi connect ", "{near}[ ]password{next}{like}"),
     ("password", "wpa_passphrase ", r"[^\s\"']{1,64}{next}(?={sign}{8}){like}"),
@@ -197,6 +211,13 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", ".password(|.passphrase(|.secret(|.token(|.api_key(|.apikey(", "{quote}{mixed}(?={sign}{6}){value}"),
     ("password", "pragma key|pragma rekey", r"[ ]?=[ ]?{string}"),  # SQLCipher
     ("password", "type=", r"{quote}password{quote}[^<>]{0,256}?[ \t]value={quote}{value}"),
+    ("password", "storepassword |keypassword ", "{string}"),  # Gradle
+    ("password", "password>", "(?:{line}|[ ]{0,8})<Value>{value}"),  # an answer file of Windows
+    (
+        "secret",
+        "value: ",
+        r"{quoted}{random}(?=[^\s]{8}){value}{quoted}{eol}[ \t]{1,24}(?:name|key):[ ]{quoted}(?:{NAME}|{name})",
+    ),
     ("password", "variable ", r"{quote}{name}{quote}[ ]?\{[^{}]{0,256}?default[ ]{1,16}=[ ]?{string}"),  # Terraform
     ("token", "csrf-token", "{quote}{blanks}content={quote}(?P<secret>[A-Za-z0-9+/=_-]{16,}+)"),
     ("bearer", "bearer_auth(", "{string}"),  # Rust
@@ -238,6 +259,9 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", ":5432:", r"[\w*.-]{1,64}:[\w*.-]{1,64}:{value}"),  # pgpass
     ("password", "jdbc:oracle:", r"[a-z]{1,8}:[^\s/\"'\\@]{1,64}/(?P<secret>[^\s\"'\\@]{1,128}+)@"),
     ("password", "bindpw", "{blanks}{like}"),
+    ("password", "wpa-psk ", "(?![Ww][Pp][Aa]-){quoted}(?={sign}{8}){like}"),
+    ("password", ": psk ", "{string}"),  # IPsec
+    ("password", "password 7 |key 7 ", "(?P<secret>[0-9A-Fa-f]{8,64}+)(?![0-9A-Za-z])"),  # Cisco
     ("password", "wifi:", r"[^\r\n\"]{0,128}?;P:(?P<secret>[^\s;\"'\\]{4,64})"),  # in a QR code
     ("password", "{ssha|{smd5", r"[0-9]{0,3}\}(?P<secret>[A-Za-z0-9+/]{20,}+={0,2})"),  # LDAP
     ("secret", "secret ", "{quote}(?P<secret>[A-Za-z0-9+/]{20,}+={1,2}){quote}"),  # BIND
@@ -263,10 +287,16 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("api-key", "unseal key ", r"[0-9]{1,2}:[ ](?P<secret>[A-Za-z0-9+/]{40,}+={0,2})"),  # Vault
     ("password", "password ", r"(?:(?<=\spassword[ ])|(?<=\\npassword[ ])){mixed}(?={sign}{6}){value}(?={eol}|\Z)"),  # a line
     ("password", "password  ", r"[ \t]{0,30}{quoted}{like}"),  # a line of a configuration
+    ("password", "password ", r"(?=[A-Za-z]{sign}{0,64}[!#@^*?])(?=[^\s(]{8}){mixed}{value}(?=[\s.,;)\"'\\]|\Z)"),
+    ("password", "pw: ", r"(?:(?<![\w-]pw:[ ])|(?<=\\npw:[ ])|(?<=[0-9]mpw:[ ])){quoted}{no_type}{mixed}(?={sign}{6}){value}"),
     ("password", "password is |passphrase is ", r"\\{0,63}[\"'`]?{mixed}(?=[^\s]{8}){value}"),
     ("token", "token ", r"\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{32,}+)"),
     ("token", "token is ", r"\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{20,}+)"),
-    ("api-key", "api key", r"(?:\*\*)?[ ]?(?:is[ ]|[:=][ ]?)?(?:\*\*[ ])?\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{20,}+)"),
+    (
+        "api-key",
+        "api key",
+        r"(?:\*\*)?[ ]?(?:is[ ]|[:=][ ]?|-{1,2}>[ ])?(?:\*\*[ ])?\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{20,}+)",
+    ),
     ("password", "dockerconfigjson", "{assigned}(?P<secret>[A-Za-z0-9+/]{40,}+={0,2})"),
     ("token", "token-", "[a-z0-9]{5}:(?P<secret>[a-z0-9]{54})(?![a-z0-9])"),  # Rancher
     ("token", "routing_key", "{assigned}(?P<secret>[0-9a-f]{32})(?![0-9a-f])"),  # PagerDuty

@@ -29,6 +29,7 @@ _SPACE = r"(?:[ \t\r\n]|\\{1,64}[nrt]){0,16}+"
 _QUOTE = r"\\{0,63}[\"']"
 #: The type of a variable: `password: str = "X"`, `var password string = "X"`.
 _TYPE = rf"(?:(?::[ ]?[a-z&*?(][\w.:&*<>\[\]?'\\| ]{{0,40}}?|\*?string|\[\]byte)[ ](?==[ ]?[^=\s]{{0,40}}{_QUOTE}))?"
+_ARROW = r"(?P<arrow>(?:-{1,2}>|\xe2\x86\x92|\\{1,64}u2192)(?=[ ]))"
 #: The end of a name in bold or in backticks, before or after the separator: `**Password:** X`.
 _MARK = r"(?:[*_]{2}|`)?"
 #: The first line of a block of YAML, such as `password: >-`, up to the block's text.
@@ -40,7 +41,7 @@ _TRIPLE = rf"(?:(?P<triple>{_QUOTE})(?P=triple)(?=(?P=triple)))?"
 _IN_OBJECT = rf"\{{{_SPACE}{_QUOTE}value{_QUOTE}{_SPACE}:{_SPACE}"
 #: A string's prefix in code, or the calls that make a value of a string: `Some(String::from("X"))`, `SecretStr("X")`.
 _BEFORE_VALUE = (
-    rf"(?:[bfru@]{{1,2}}(?={_QUOTE})|!![a-z]{{1,16}}[ ]|<code>|(?:some\(|string::from\(){{1,2}}"
+    rf"(?:[bfru@]{{1,2}}(?={_QUOTE})|!(?:![a-z]{{1,16}}|unsafe)[ ]|&[\w-]{{1,64}}[ ]|<code>|(?:some\(|string::from\(){{1,2}}"
     r"|(?P<call>(?:new )?[a-z_]{0,24}(?:secret|credential|password|key)[a-z]{0,16}(?:::(?:new|from))?\())?"
 )
 _AFTER_WORD = (
@@ -49,7 +50,7 @@ _AFTER_WORD = (
     + rf"(?P<quote>{_QUOTE})(?:\](?=[ ]?=[^=]))?{_SPACE}(?P<sep>=>|[:=,]){_SPACE}"
     + rf"(?:@|b(?=')|default=|{_IN_OBJECT})?(?:(?P<open>{_QUOTE})|(?=\[))"
     + rf"|(?:\[\])?{_MARK}{_SPACE}{_TYPE}"
-    + rf"(?P<bare_sep>=>|===?(?={_SPACE}{_QUOTE})|[:?]=|[:=]|%3d|(?<=[ ])(?:\|[ ]|(?={_QUOTE})))"
+    + rf"(?P<bare_sep>=>|{_ARROW}|===?(?={_SPACE}{_QUOTE})|[:?]=|[:=]|%3d|(?<=[ ])(?:\|[ ]|(?={_QUOTE})))"
     + rf"{_MARK}{_SPACE}{_BLOCK}{_BEFORE_VALUE}{_TRIPLE}(?P<bare_open>{_QUOTE})?)"
 )
 _BARE = re.compile(rb"(?:(?!%26)[^\x00-\x20\"'&\\;|<>(){}\[\]`])++")
@@ -63,9 +64,17 @@ _HEADER_LINE = re.compile(rb"[^\r\n\"'\\]++")
 _COOKIE_LINE = re.compile(rb"[ ]*[^\s=;,\[({]++=[^\s=]")
 _CALL = re.compile(rb"[A-Za-z_]\w*+(?:(?:\.|::)[A-Za-z_]\w*+)*+")
 #: A value in a cell of a table, or in backticks: a digit and letters of both cases (or signs).
-_MIXED = rb"(?=[^\s|`]*[0-9])(?=[^\s|`]*[a-z])(?=[^\s|`]*[A-Z!#@^*+?])(?P<value>[^\s|`\"'\\<>${}]{8,256}+)"
+_MIXED = rb"(?=[^\s|`]*[0-9])(?=[^\s|`]*[a-z])(?=[^\s|`]*[A-Z!#@^*+?])(?P<value>[^\x00-\x20|`\"'\\<>${}]{8,256}+)"
 _CELL = re.compile(_MIXED + rb"`?[ ]*\|")
 _TICKED = re.compile(b"`" + _MIXED + b"`")
+#: A value after an arrow: no call, no path, and no name of a type such as `TokenKind2`.
+_POINTED = re.compile(
+    rb"(?![^\x00-\x20\"']*[(\[/])(?!(?i:argon|pbkdf|base|sha)-?[0-9])"
+    + PARTS["no_type"].encode()
+    + rb"(?:(?=[A-Za-z]{0,64}[0-9])(?P<key>[A-Za-z0-9]{20,256}+)|"
+    + _MIXED
+    + rb")(?=[\x00-\x20\"'\\,;\])]|\Z)"
+)
 _SCHEME = re.compile(
     rb"(?i)[ ]*(?:bearer|basic|token|digest|negotiate|api-?key|key|bot|oauth|dpop|ssws|geniekey|splunk)(?:[ \t+]|%20)++"
 )
@@ -140,7 +149,11 @@ def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: st
             return
         if found["call"] and not (found["bare_open"] and _is_password(data, *_quoted(data, found.end(), found["bare_open"]))):
             return  # a question: `password = ask_password("Your password")`
-        if found["bare_open"] and not _closes(data, start, b"", found["bare_open"], found.end()):
+        if found["arrow"]:
+            pointed = _POINTED.match(data, found.end())
+            if pointed is not None:
+                yield pointed.span("key" if pointed["key"] else "value")
+        elif found["bare_open"] and not _closes(data, start, b"", found["bare_open"], found.end()):
             yield _quoted(data, found.end(), found["bare_open"])
         elif not found["bare_open"]:
             yield from _unquoted(data, found, start, name, kind)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from codex_replay.core.redact.literals import own_finders
 from codex_replay.core.redact.named import secret_parts
@@ -123,7 +123,7 @@ class Redactor:
         for argument in argv:
             result.append(self._argument(before, argument))
             before = argument
-        return result
+        return cast("list[str]", self.value(result))  # a secret that an earlier argument reveals: `-p X`
 
     def _argument(self, before: str, argument: str) -> str:
         if before in ("-H", "--header") and ":" in argument:

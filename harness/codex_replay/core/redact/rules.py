@@ -20,7 +20,7 @@ NAMES: dict[str, str] = {
             *("access_token", "refresh_token", "id_token", "auth_token", "bearer_token", "session_token", "oauth_token"),
             *("api_token", "csrf_token", "xsrf_token", "security_token", "personal_access_token", "secret_token"),
             *("github_token", "private_token", "job_token", "deploy_token", "code_verifier", "device_code", "user_code"),
-            *("identity_token", "authorization_code", "auth_code", "device_auth_id"),
+            *("identity_token", "authorization_code", "auth_code", "device_auth_id", "saml_response", "saml_assertion"),
         ),
         "token",
     ),
@@ -40,7 +40,11 @@ NAMES: dict[str, str] = {
         "account",
     ),
     **dict.fromkeys(
-        ("password", "passwd", "passphrase", "passcode", "passwort", "mot_de_passe", "secret", "client_secret"), "password"
+        (
+            *("password", "passwd", "passphrase", "passcode", "passwort", "mot_de_passe", "secret", "client_secret"),
+            *("snmp_community", "community_string"),
+        ),
+        "password",
     ),
 }
 _SQUASHED = {name.replace("_", ""): kind for name, kind in NAMES.items()}  # humps are no sure guide: APIKey, OpenAI-Project
@@ -81,6 +85,8 @@ NAME_WORDS = (
         "art-api",
         "art_api",
         "artapi",
+        "saml",
+        "communit",
     ),
 )
 
@@ -91,6 +97,7 @@ _STAND_INS = re.compile(
     rb"|<[\w .-]+>|\.+|\*+|\.[*+].*|(?:\xe2\x80\xa2|\\{1,64}u2022)+|%(?:\(\w+\))?s|:[a-z_]+|\{[\w.]+\}|[0-9]+(?:\.[0-9]+)+"
     rb"|(?:projects/|arn:aws|op://|vault:)[^\s]+"
     rb"|(?i:none|null|true|false|undefined|nil|yes|no|ok|dummy|placeholder|change-?me|x{3,40}|password|passwd|pass|pw|secret)"
+    rb"|(?i:required|nullable|sometimes)(?:\|[^\s]*)?|\.{1,2}/[^\s]*"  # a rule of Laravel, a file
     rb"|(?i:your[-_ ][a-z_ -]{2,40})|\[?(?i:redacted|filtered)\]?/?|\$[0-9@*]|(?:sk|pk|rk|ghp|hf)[-_](?:\.{3})?"
 )
 _VARIABLE = re.compile(rb"\$([A-Za-z_]\w*)")

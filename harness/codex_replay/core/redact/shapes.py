@@ -82,9 +82,14 @@ def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
 
 _PEM = re.compile(
     rb"-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
-    rb"((?:[A-Za-z0-9+/=\s:,.()@<>#;_]|-(?!-)|\\+[nrt/]?)*+)"
+    rb"((?:[A-Za-z0-9+/=\s:,.()@<>#;_|]|-(?!-)|\\+[nrt/]?)*+)"
 )
 _KEY_LINE = re.compile(rb"[A-Za-z0-9+/=]{12}")
+#: A line of a key that code or JSON has as a string of its own.
+_STRING_LINE = re.compile(
+    rb"(?:[\s\"',+.;|#>*]|\\+(?:[nrt\"']|\Z)){2,80}+(?:redacted-private-key-[0-9]+|([A-Za-z0-9+/=]{32,}+"
+    rb"|[A-Za-z0-9+/=]{4,31}+(?=[^A-Za-z0-9]{1,40}(?:n[^A-Za-z0-9]{1,40})?-----END)))"
+)
 
 
 def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
@@ -93,8 +98,15 @@ def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
         # A backslash before a closing quote is the quote's, not the key's.
         body = found[1].rstrip(b"\\")
         redacted = data.startswith(b"redacted-", found.start(1)) or is_placeholder(body)
-        if _KEY_LINE.search(body) and not redacted:
-            yield Span(found.start(1), found.start(1) + len(body), "private-key")
+        if _KEY_LINE.search(body):
+            if not redacted:
+                yield Span(found.start(1), found.start(1) + len(body), "private-key")
+            continue
+        line = _STRING_LINE.match(data, found.end(1))
+        while line is not None:
+            if line[1]:
+                yield Span(*line.span(1), "private-key")
+            line = _STRING_LINE.match(data, line.end())
 
 
 _LOCAL = WORD + b".+" + bytes(range(0x80, 0xC0)) + b"\xc3\xc4\xc5"  # of e-mail addresses, accented letters included
