@@ -11,6 +11,7 @@ import pytest
 
 from codex_fakes.backend.loop.sockets import HIGH, Port, Transport
 from codex_fakes.backend.loop.tasks import Loop
+from codex_fakes.backend.loop.threads import in_thread
 from codex_fakes.backend.loop.waiting import Event, sleep, timeout
 from tests.support.loops import run_loop
 
@@ -134,6 +135,25 @@ def test_a_half_closed_connection_is_answered_if_the_protocol_wants() -> None:
         return kept.happened
 
     assert run_loop(run()) == ["eof", "lost"]
+
+
+@pytest.mark.parametrize("size", [3, 20 * HIGH])
+def test_the_end_follows_the_unsent_bytes_and_reading_goes_on(size: int) -> None:
+    async def run() -> bytes:
+        kept, client, port = await connected()
+        with client:
+            client.settimeout(20)
+            kept.transport.write(b"x" * size)
+            kept.transport.write_eof()
+            found = await in_thread(lambda: b"".join(iter(lambda: client.recv(1 << 16), b"")))
+            assert found == b"x" * size
+            client.sendall(b"late")
+            await until(lambda: kept.received)
+        await kept.ended.wait()
+        port.close()
+        return kept.received
+
+    assert run_loop(run()) == b"late"
 
 
 def test_nothing_is_read_while_reading_is_paused() -> None:
