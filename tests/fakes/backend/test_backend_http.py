@@ -27,11 +27,15 @@ class Transport:
 
     def __init__(self) -> None:
         self.written = b""
-        self.closed = False
+        self.ended = self.closed = False
 
     def write(self, data: Any) -> None:
         assert not self.closed, "written after the close"
+        assert not self.ended, "written after the end"
         self.written += bytes(data)
+
+    def write_eof(self) -> None:
+        self.ended = True
 
     def close(self) -> None:
         self.closed = True
@@ -137,13 +141,13 @@ def test_what_is_not_http_is_answered_after_what_was() -> None:
     _, answer = talk([GET + b"nonsense\r\n\r\n"])
     assert answer.written.startswith(b"HTTP/1.1 200 OK")
     assert b"HTTP/1.1 400 Bad Request" in answer.written
-    assert answer.closed
+    assert answer.ended
 
 
 def test_endless_headers_are_refused() -> None:
     _, answer = talk([b"GET / HTTP/1.1\r\n", *[b"x: " + b"y" * 65536 + b"\r\n"] * 20])
     assert b"HTTP/1.1 431 " in answer.written
-    assert answer.closed
+    assert answer.ended
 
 
 def test_half_a_request_and_the_end_of_the_client_close() -> None:

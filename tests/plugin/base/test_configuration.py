@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +37,23 @@ def test_a_pyproject_without_the_table_leaves_the_other_file_to_be_read(tmp_path
     (tmp_path / "pyproject.toml").write_text(EDITOR)
     with pytest.raises(BadConfiguration, match=r"is in .*pyproject.toml and .*codex-replay.toml; keep only one"):
         read(tmp_path, KEYS)
+
+
+def test_a_pipe_and_a_device_are_no_configuration(tmp_path: Path) -> None:
+    """Nobody writes into the pipe, and the device has no end."""
+    os.mkfifo(tmp_path / "codex-replay.toml")
+    (tmp_path / "pyproject.toml").symlink_to("/dev/zero")
+    program = "from pathlib import Path; from codex_replay.plugin.base.configuration import read; print(read(Path('.'), ()))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"{Configuration()}\n", done.stderr
+
+
+def test_a_file_that_is_too_long_and_one_with_a_byte_order_mark(tmp_path: Path) -> None:
+    os.truncate(os.open(tmp_path / "codex-replay.toml", os.O_CREAT | os.O_RDWR), 1 << 40)
+    with pytest.raises(BadConfiguration, match=r"codex-replay.toml has 1099511627776 bytes; a configuration has at most 1048576"):
+        read(tmp_path, KEYS)
+    (tmp_path / "codex-replay.toml").write_bytes(b"\xef\xbb\xbf" + EDITOR.encode())
+    assert read(tmp_path, KEYS).subjects("editor-client") == {"vim": {"command": "vim {codex}"}}
 
 
 def test_there_may_be_none(tmp_path: Path) -> None:

@@ -50,6 +50,8 @@ def test_each_form_is_known(text: str, choice: Choice) -> None:
             __file__,
             f"--x {__file__}: {__file__} is a file, but not executable; put its interpreter before it, as in node server.js.",
         ),
+        (URL, "http://[::1", "--x http://[::1: this is not a URL (Invalid IPv6 URL); give fake, or a URL."),
+        (ALL, "http://h:70000/v1", "--x http://h:70000/v1: this is not a URL (Port out of range 0-65535); give a, b."),
         (URL, "codex@1", "--x codex@1: give fake, or a URL."),
         (URL, "fake:ls", "--x fake:ls: give fake, or a URL."),
         (NEEDY, "ls {codec}", "--x ls {codec}: it must contain {codex}, which is its codex."),

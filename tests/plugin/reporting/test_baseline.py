@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -421,6 +424,17 @@ def test_a_bad_file_is_a_usage_error(pytester: pytest.Pytester) -> None:
 def test_without_stars_a_line_means_one_name(check: str, name: str) -> None:
     if not set("*?") & set(check):
         assert Line(check, "x").matches([name]) == (check == name)
+
+
+@given(st.text("ab*?.", max_size=8), st.text("ab.", max_size=8))
+def test_stars_match_as_those_of_a_shell(check: str, name: str) -> None:
+    if set("*?") & set(check):
+        assert Line(check, "x").matches([name]) == fnmatch.fnmatchcase(name, check)
+
+
+def test_many_stars_take_no_time() -> None:
+    program = f"from {parse.__module__} import Line; print(Line('*a' * 20 + '*b', 'x').matches(['a' * 60]))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60).stdout == "False\n"
 
 
 def test_an_empty_file_lists_nothing(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from codex_replay.plugin.base.subjects import BadSubject
 
 FILES = ("pyproject.toml", "codex-replay.toml")
 TABLE = "tool.codex-replay"
+_MOST = 1 << 20  # bytes
 #: role -> the suite that judges its subjects.
 SUITE_OF = {"proxy": "proxy", "editor-client": "editor_client", "lite-client": "lite_client"}
 
@@ -135,10 +136,16 @@ def read(folder: Path, options: Collection[str]) -> Configuration:
 
 
 def _table(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        if (size := path.stat().st_size) > _MOST:
+            raise BadConfiguration(f"{path} has {size} bytes; a configuration has at most {_MOST} bytes.")
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError:
         return None
+    except BadConfiguration:
+        raise
     except ValueError as error:
         raise BadConfiguration(f"{path} is not TOML: {error}.") from None
     except RecursionError:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
 from codex_replay.protocol.data_tables import unavailable
 from codex_replay.protocol.versions import DEFAULT, is_version
@@ -91,6 +92,10 @@ class SubjectOption:
         if self.codex and self.fake and text.startswith("fake@"):
             return Choice("imitated", value=text.removeprefix("fake@"))
         if self.url and text.startswith(("http://", "https://")):
+            try:
+                urlsplit(text).port  # noqa: B018 - raises for a port out of range
+            except ValueError as error:
+                raise BadSubject(f"{self.flag} {text}: this is not a URL ({error}); give {self.choices}.") from None
             return Choice("url", value=text.rstrip("/"))
         if not self.command:
             raise BadSubject(f"{self.flag} {text}: give {self.choices}.")
