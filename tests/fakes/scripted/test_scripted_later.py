@@ -18,7 +18,7 @@ from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.turn.frames import load_table
 from codex_replay.shell.cassettes.file import CassetteReader
 from tests.real.differential.later import Both
-from tests.real.differential.later_differing import differences
+from tests.real.differential.later_differing import allowances, differences
 from tests.real.differential.test_later import FAKE
 
 VERSION = "0.169.0"
@@ -55,6 +55,26 @@ def test_there_are_recordings() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_fake_says_what_was_recorded(name: str, imitated: dict[str, list[Frame]]) -> None:
     assert differences(recorded(name), imitated[name]) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("item/completed", "the end of an interrupted item is lost"),
+        ("account/rateLimits/updated", "the usage of an interrupted turn is lost"),
+    ],
+)
+def test_an_allowance_has_a_name_and_allows_no_more(method: str, name: str) -> None:
+    """What the real server may lose in an interrupted turn is named; in the turn after it, the same is a difference."""
+    frames = recorded("interrupted")
+    assert allowances(frames, frames) == []
+    cut = next(n for n, frame in enumerate(frames) if b'"status":"interrupted"' in frame.raw)
+    places = [n for n, f in enumerate(frames) if f.sender == "server" and f.value.get("method") == method]
+    early, late = max(n for n in places if n < cut), max(places)
+    without = [[frame for n, frame in enumerate(frames) if n != place] for place in (early, late)]
+    assert differences(frames, without[0]) == []
+    assert allowances(frames, without[0]) == [name]
+    assert differences(frames, without[1]) != []
 
 
 #: Events that no recording shows: what they need is not among the recorded conversations.
@@ -279,6 +299,17 @@ def test_the_warning_about_an_amendment_may_come_before_the_status_or_after_it()
         first = n - (frames[n - 1].value.get("method") == "thread/status/changed")
         other = [*frames[:first], frames[first + 1], frames[first], *frames[first + 2 :]]
         assert differences(frames, other) == []
+        assert differences(frames, frames[:n] + frames[n + 1 :]) != []
+
+
+def test_the_end_of_a_declined_command_may_come_before_the_status_or_after_it() -> None:
+    for name, allowed in (("declined", True), ("accepted", False)):
+        frames = recorded(name)
+        n = next(n for n in numbers_of("item/completed", frames) if b"commandExecution" in frames[n].raw)
+        status = next(at for at in (n - 1, n + 1) if frames[at].value.get("method") == "thread/status/changed" or not allowed)
+        first, second = sorted((n, status))
+        other = [*frames[:first], frames[second], frames[first], *frames[second + 1 :]]
+        assert (differences(frames, other) == []) == allowed, name
         assert differences(frames, frames[:n] + frames[n + 1 :]) != []
 
 

@@ -2,7 +2,8 @@
 
 Plays N scenarios of each class (default 10), no two alike, prints for each class how many are equal, and the first difference of
 each that is not. A scenario that differs is played once more, as in the test; how many were equal at this second try is printed,
-with what differed at the first. FAKE is another fake-codex to be compared.
+with what differed at the first: what no list names. Where a version has names for its allowances (`later_differing`), it is
+printed how many scenarios are equal only by them, and by which. FAKE is another fake-codex to be compared.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import itertools
 import json
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,32 +44,38 @@ def drawn(kind: st.SearchStrategy[dict[str, Any]], number: int, count: int) -> l
     return list(found.values())[:count]
 
 
-Play = Callable[[str, dict[str, Any]], list[str]]
+#: What differs, and the names of the allowances without which more would.
+Found = tuple[list[str], list[str]]
+Play = Callable[[str, dict[str, Any]], Found]
 
 
 def count_equal(kinds: dict[str, st.SearchStrategy[dict[str, Any]]], number: int, count: int, play: Play) -> None:
-    """Play the scenarios of each class with `play`, which returns the differences; print how many are equal."""
-    equal = whole = late = 0
+    """Play the scenarios of each class with `play`; print how many are equal, and how."""
+    whole: Counter[str] = Counter()
+    names: Counter[str] = Counter()
     for kind, strategy in kinds.items():
-        scenarios = drawn(strategy, number, count)
-        tries = [_tries(play, kind, scenario) for scenario in scenarios]
-        good, second = sum(not found[-1] for found in tries), sum(len(found) > 1 and not found[-1] for found in tries)
-        equal, whole, late = equal + good, whole + len(scenarios), late + second
-        shown = dict.fromkeys(found[0][0] for found in tries if found[0])
-        report = f"{kind}: {good} of {len(scenarios)}{_at_second(second)}\n"
-        sys.stdout.write(report + "".join(f"    {text[:300]}\n" for text in shown))
+        tries = [_tries(play, kind, scenario) for scenario in drawn(strategy, number, count)]
+        found = Counter({"of": len(tries), "equal": sum(not each[-1][0] for each in tries)})
+        found["allowed"] = sum(not each[0][0] and bool(each[0][1]) for each in tries)
+        found["second"] = sum(len(each) > 1 and not each[-1][0] for each in tries)
+        whole += found
+        names.update(name for each in tries if not each[-1][0] for name in each[-1][1])
+        shown = dict.fromkeys(each[0][0][0] for each in tries if each[0][0])
+        sys.stdout.write(f"{kind}: {_sentence(found)}\n" + "".join(f"    {text[:300]}\n" for text in shown))
         sys.stdout.flush()
-    sys.stdout.write(f"seed {number}: {equal} of {whole} equal{_at_second(late)}\n")
+    sys.stdout.write(f"seed {number}: {_sentence(whole)}\n")
+    sys.stdout.write("".join(f"    allowed in {n}: {name}\n" for name, n in names.most_common()))
 
 
-def _tries(play: Play, kind: str, scenario: dict[str, Any]) -> list[list[str]]:
-    """Return the differences of a first try, and those of a second one if there were any."""
+def _tries(play: Play, kind: str, scenario: dict[str, Any]) -> list[Found]:
+    """Return what the first try found, and the second one if the first differed."""
     first = play(kind, scenario)
-    return [first, play(kind, scenario)] if first else [first]
+    return [first, play(kind, scenario)] if first[0] else [first]
 
 
-def _at_second(number: int) -> str:
-    return f", {number} of them at the second try" if number else ""
+def _sentence(found: Counter[str]) -> str:
+    ways = {"allowed": "by a named allowance", "second": "at the second try"}
+    return f"{found['equal']} of {found['of']} equal" + "".join(f", {found[k]} {text}" for k, text in ways.items() if found[k])
 
 
 def main() -> None:
@@ -80,7 +88,7 @@ def main() -> None:
         root = Path(folder)
         real = test_differential.Real(root / "real", backend)
 
-        def play(kind: str, scenario: dict[str, Any]) -> list[str]:
+        def play(kind: str, scenario: dict[str, Any]) -> Found:
             nonlocal real
             try:
                 said = real.play(scenario)
@@ -89,8 +97,8 @@ def main() -> None:
             except AssertionError as error:
                 real.client.stop()
                 real = test_differential.Real(root / f"real{next(numbers)}", backend)
-                return [str(error).partition("\n")[0]]
-            return differences(kind, said, imitated) + asking.differences(asked, wanted)
+                return [str(error).partition("\n")[0]], []
+            return differences(kind, said, imitated) + asking.differences(asked, wanted), []
 
         count_equal(test_differential.KINDS, number, count, play)
         real.client.stop()

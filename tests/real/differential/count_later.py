@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from codex_replay.shell.http.backend_process import BackendProcess
-from tests.real.differential.count import count_equal
+from tests.real.differential.count import Found, count_equal
 from tests.real.differential.later import Both
-from tests.real.differential.later_differing import VERSION, differences
+from tests.real.differential.later_differing import VERSION, allowances, differences
 from tests.real.differential.test_later import FAKE, KINDS
 
 
@@ -23,11 +23,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, BackendProcess() as backend:
         both = Both(Path(folder), VERSION, backend, FAKE)
 
-        def play(_kind: str, scenario: dict[str, Any]) -> list[str]:
+        def play(_kind: str, scenario: dict[str, Any]) -> Found:
             try:
-                return differences(*both.play(scenario))
+                sides = both.play(scenario)
             except AssertionError as error:
-                return [str(error).partition("\n")[0]]
+                return [str(error).partition("\n")[0]], []
+            return differences(*sides), allowances(*sides)
 
         count_equal(KINDS, number, count, play)
 
