@@ -88,7 +88,7 @@ def summary(found: Mapping[str, Any]) -> str:
 
 
 def place(finding: Mapping[str, Any]) -> str:
-    """Return the place of a finding: its path, and the kind of change there."""
+    """Return the place of a finding: the path of the changed value, and the kind of change."""
     return "; ".join(text for text in (finding["path"], finding.get("note", "")) if text)
 
 

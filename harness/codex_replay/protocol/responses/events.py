@@ -1,9 +1,8 @@
 """Check one event of a Responses stream against the types of the `openai` package and the additions of the Codex backend.
 
-The schema is data in this package, generated from the types of the `openai` package (tests/tools/gen_openai_events.py). A second
-table, the overlay of the Codex version, adds the members and events that only Codex's own backend sends. An unknown key in an
-object is a fault, because the real service never sends unknown keys. This module shares no code with the module that builds
-events.
+The schema is data in this package, generated from the types of the `openai` package (tests/tools/gen_openai_events.py). A
+second table, the overlay of the Codex version, adds the members and events that only Codex's own backend sends. An unknown
+key in an object is a fault, because the real service never sends unknown keys.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Compute the changes of patches and the diff of a turn, from texts only, without reading or writing files.
 
-`changes_of` returns the changes of an apply_patch call. The changes of a call come from the script's `result.changes`; otherwise
-they are read from the patch, as far as possible. `TurnDiff` joins the changes of a turn into one diff in git's form. The real
-Codex sends the diff of a turn after each patch. In recordings, each path begins with `a//` or `b//`, the ids of blobs are not
-shortened, and the files are sorted. The program fake-codex loads this module at start-up.
+`changes_of` returns the changes of an apply_patch call. The changes come from the script's `result.changes`; if the script
+has none, they are read from the patch, as far as possible. `TurnDiff` joins the changes of a turn into one diff in git's
+form. The real Codex sends the diff of a turn after each patch. In recordings, each path begins with `a//` or `b//`, the ids
+of blobs are not shortened, and the files are sorted. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def changes_of(patch: str, cwd: str, result: Mapping[str, Any]) -> dict[str, dic
 
 
 def _joined(cwd: str, path: str) -> str:
-    """Return a path from a patch as an absolute path; parts such as `..` are kept."""
+    """Return the path in a patch as an absolute path; parts such as `..` are kept."""
     return path if path.startswith("/") else f"{cwd.rstrip('/')}/{path}"
 
 
@@ -69,8 +69,8 @@ class TurnDiff:
     def begin(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         """Store the files that a patch will change, before it is applied.
 
-        The real binary looks for a moved file only at its new place. Therefore, if a patch that moves a file is refused, the diff
-        shows the deletion of this file, as in recordings.
+        The real binary looks for a moved file only at its new path. Therefore, if the user refuses a patch that moves a
+        file, the diff of the turn shows the file as deleted, as in recordings.
         """
         for path, change in changes.items():
             if path not in self._files:
