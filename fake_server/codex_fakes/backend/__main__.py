@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _Later(ModuleType):
-    """A placeholder for a module. The module is imported when a program uses one of its names."""
+    """A placeholder for a module that is not imported yet. The module is imported when a program uses one of its names."""
 
     def __getattr__(self, name: str) -> Any:
         if sys.modules.get(self.__name__) is self:

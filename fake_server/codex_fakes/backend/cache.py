@@ -61,10 +61,10 @@ class ReplyCache:
         self._size = 0
 
     def framed(self, turn: Turn, body: Mapping[str, Any], label: str, framing: Framing, whole: bool = False) -> Framed | None:
-        """Return the whole reply, framed by `framing`.
+        """Return the whole encoded reply, framed by `framing`.
 
-        Return None if the reply must be streamed step by step. All clients share the encoded reply, so a slow client keeps only a
-        part of it in memory.
+        Return None if the reply must be streamed step by step. All clients share the encoded reply, so a slow client keeps
+        only a part of it in memory.
         """
         if turn.fault is not None or turn.delay_ms or turn.write != "event":
             return None
@@ -100,7 +100,7 @@ class ReplyCache:
 
 
 def _split(written: bytes, mark: bytes) -> Written:
-    """Split a reply into pieces, and split each piece at its marks.
+    """Split an encoded reply into pieces, and split each piece at its marks.
 
     An empty reply is one piece. No mark is split across two pieces.
     """

@@ -1,6 +1,6 @@
 """Write messages of the backend to stderr.
 
-Each message is one line without secrets and control characters. The number of messages is limited.
+Each message is one line without secrets and control characters. After a number of messages, no more are written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _written = 0
 
 
 def complain(text: str) -> None:
-    """Write one line to stderr. The text may contain data of a client."""
+    """Write one line to stderr. The text may contain data of a client: secrets and control characters are removed."""
     global _written
     _written += 1
     if _written > MOST:

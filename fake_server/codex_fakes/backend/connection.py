@@ -1,8 +1,8 @@
 """One HTTP/1.1 connection and its requests.
 
-The library httptools parses the requests. This module writes the answers and decides how a connection ends, without a framework,
-because tests of clients depend on the exact bytes. The requests of one connection are answered in order, so clients may use
-pipelining.
+The library httptools parses the requests. The code here writes the answers and decides how a connection ends, without a
+framework, because tests of clients depend on the exact bytes. The requests of one connection are answered in order, so
+clients may use pipelining.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ bytes(1 << 20)
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client connection.
+    """One connection of a client.
 
-    The connection parses the incoming data, answers the requests in order, and drops all its data at its end.
+    The object parses the incoming data, answers the requests in order, and drops all its data when the connection ends.
     """
 
     def __init__(self, handler: Handler, number: int, traffic: Traffic) -> None:
@@ -86,7 +86,7 @@ class Connection(asyncio.BufferedProtocol):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Abort the answer in progress."""
+        """The connection has ended: abort the answer in progress."""
         self._eof = True
         self._traffic.connections.discard(self)
         self._release(self._kept)
@@ -97,7 +97,10 @@ class Connection(asyncio.BufferedProtocol):
         del self._parser
 
     def eof_received(self) -> bool:
-        """The client has closed its side. Answer the parsed requests immediately, because the client may disconnect."""
+        """The client has closed its side of the connection.
+
+        Answer the parsed requests immediately, because the client may disconnect.
+        """
         self._eof = True
         if self._holding and self._task is not None:
             self._task.cancel()
@@ -108,11 +111,14 @@ class Connection(asyncio.BufferedProtocol):
         return _READ
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take the bytes that were read."""
+        """Take the bytes that were read into the buffer."""
         self.data_received(_READ[:nbytes])
 
     def data_received(self, data: bytes | memoryview) -> None:
-        """Parse the data. A message that is not HTTP is answered with 400, after the answers to the messages before it."""
+        """Parse the data that a client has sent.
+
+        A message that is not HTTP is answered with 400, after the answers to the messages before it.
+        """
         if self._broken is not None:
             self._after_upgrade(data)
             return
@@ -132,9 +138,9 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
-        """Record that the client reads slowly.
+        """Note that the client reads slowly.
 
-        After an upgrade, the frames of the client must wait, because each may need an answer (a pong).
+        After an upgrade to a WebSocket, the client's frames must then wait, because each may need an answer (a pong).
         """
         self._writable.clear()
         self._read_upgraded()
@@ -232,7 +238,7 @@ class Connection(asyncio.BufferedProtocol):
             self._traffic.buffered += len(body)
 
     def on_message_complete(self) -> None:
-        """Queue the request. One task per connection answers the requests in order."""
+        """Queue a complete request. One task per connection answers the requests in order."""
         request, self._request = self._request, None
         if request is None or (self._broken is not None and self._broken[0]):
             return
@@ -272,7 +278,7 @@ class Connection(asyncio.BufferedProtocol):
     def _failed(self, exchange: Exchange | None, error: Exception) -> None:
         """Report an internal error of the backend: write a line to stderr, and answer with 500.
 
-        If an answer has started, cut it.
+        If an answer has already started, cut it off.
         """
         what = f"{exchange.request.method} {exchange.request.target}" if exchange is not None else "a request"
         complain(f"The backend failed to answer {what}: {describe(error)}. This is a bug of codex-replay: please report it.")
@@ -287,7 +293,7 @@ class Connection(asyncio.BufferedProtocol):
         exchange.respond(500, [("content-type", "application/json")], dumps({"error": problem}))
 
     def take(self, size: int) -> bool:
-        """Count the bytes that an answer keeps in memory. Return False if all answers together keep too many."""
+        """Count the bytes that an answer keeps in memory. Return False if all answers together keep too many bytes."""
         self._kept += size
         self._traffic.buffered += size
         return self._traffic.buffered <= self._limits.buffered
@@ -297,9 +303,9 @@ class Connection(asyncio.BufferedProtocol):
         self._traffic.buffered -= size
 
     def sweep(self, now: float) -> None:
-        """End the connection if it was idle for too long.
+        """Close the connection if it was idle for too long.
 
-        A connection whose answer waits for a delay or a gate of its script is not idle.
+        A connection whose answer waits for a delay or a gate of the script is not idle.
         """
         if self._transport is None or self._transport.is_closing():
             return
@@ -334,7 +340,10 @@ class Connection(asyncio.BufferedProtocol):
         self.close()
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
-        """Wait for an awaitable. If the client disconnects meanwhile, the wait is cancelled and the answer is aborted."""
+        """Wait for an awaitable on behalf of an answer.
+
+        If the client disconnects meanwhile, the wait is cancelled and the answer is aborted.
+        """
         if self._eof:
             if asyncio.iscoroutine(waiting):
                 waiting.close()  # else Python complains that nobody awaited it
@@ -346,12 +355,12 @@ class Connection(asyncio.BufferedProtocol):
             self._holding = False
 
     async def turn(self) -> None:
-        """Let the other connections send, and wait until it is this connection's turn again."""
+        """Let the other connections send, and wait until this connection may send again."""
         self._made = 0
         await self._traffic.turns.go_on()
 
     async def drain(self) -> None:
-        """Wait until the client has read most of the pending bytes.
+        """Wait until the client has read most of the bytes that were written.
 
         After many bytes, also wait until the other connections have sent something.
         """
@@ -360,7 +369,7 @@ class Connection(asyncio.BufferedProtocol):
             await self.turn()
 
     def write(self, data: bytes) -> None:
-        """Send bytes. If the client has disconnected, do nothing."""
+        """Send bytes to the client. If the client has disconnected, do nothing."""
         self._made += len(data) + WRITE
         if data and not self._transport.is_closing():
             self._transport.write(data)

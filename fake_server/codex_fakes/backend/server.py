@@ -1,8 +1,8 @@
 """The fake Responses backend, as a program.
 
-When the backend is ready, it prints one line of JSON on stdout: {"url": ..., "pid": ..., "token": ...}. The control API requires
-this token. The backend ends on SIGTERM or SIGINT. With --exit-with-stdin, the backend also ends when its stdin ends, so that it
-does not outlive the program that started it.
+When the backend is ready, it prints one line of JSON on stdout: {"url": ..., "pid": ..., "token": ...}. A client of the
+control API must send the token in this line. The backend ends on SIGTERM or SIGINT. With --exit-with-stdin, the backend
+also ends when its stdin ends, so that it does not outlive the program that started it.
 
     python -m codex_fakes.backend --port 0 [--host 127.0.0.1] [--script F.json] [--exit-with-stdin]
                                   [--cassette F|DIR [--by content|connection] [--over PARTS] [--pace fast]]
@@ -119,8 +119,8 @@ async def serve(backend: Backend, host: str, port: int, signals: int, *, exit_wi
 def _signals() -> int:
     """Return a file descriptor that becomes readable at SIGTERM or SIGINT.
 
-    The method add_signal_handler of the event loop is not used, because it imports `inspect`, which is slow. A call of
-    `signal.signal` while the loop runs also imports it.
+    The method add_signal_handler of the event loop is not used, because it imports `inspect`, which is slow.
+    `signal.signal` is called before the loop runs, because a later call also imports `inspect`.
     """
     woken, wakes = socket.socketpair()
     for end in (woken, wakes):
@@ -174,7 +174,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
 
 
 def read_options(argv: list[str]) -> dict[str, Any]:
-    """Return the command-line options by name. Raises ValueError with a sentence."""
+    """Return the command-line options of the backend by name. Raises ValueError with a sentence."""
     given: dict[str, Any] = {
         name: list(default) if isinstance(default, list) else default for name, (default, _) in OPTIONS.items()
     }

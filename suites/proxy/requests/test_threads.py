@@ -34,7 +34,7 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
 def opened(done: Exchange) -> Any:
-    """Return the answer to thread/start."""
+    """Return the app-server's answer to thread/start."""
     asked = only(f"call of {START}", done.calls(START))["id"]
     return only("answer to it", results(done, asked))["thread"]["id"]
 
@@ -130,7 +130,7 @@ def test_the_input(proxy: Proxy, endpoint: str) -> None:
 
 
 def with_text(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item without `text_elements` if this list is empty, which is the default."""
+    """Return an item without `text_elements` if the list is empty, which is the default."""
     return {name: value for name, value in item.items() if (name, value) != ("text_elements", [])}
 
 

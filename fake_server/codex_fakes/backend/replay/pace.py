@@ -16,8 +16,8 @@ Wait = Callable[[float], Awaitable[None]]
 class Pace:
     """The pace at which the recordings of one session are played.
 
-    `speed` is relative to the recorded speed; 0 means no waiting. `held` maps the number of a recorded frame to a gate. An answer
-    stops before this frame until the gate is released.
+    `speed` is relative to the recorded speed; 0 means no waiting. `held` maps the number of a recorded frame to a gate: an
+    answer stops before the frame until the gate is released.
     """
 
     def __init__(self, speed: float, held: Mapping[int, asyncio.Event]) -> None:
@@ -25,7 +25,10 @@ class Pace:
         self._held = held
 
     def waits(self, exchange: Exchange, one: Recorded) -> Wait:
-        """Return a function that waits until the moment of a recorded time. The time is in seconds since the recording began."""
+        """Return a function that waits until it is time to send a recorded frame.
+
+        The argument of the returned function is the recorded time, in seconds since the recording began.
+        """
         clock = asyncio.get_running_loop().time
         start, origin = clock(), one.request.t
         frames = [*one.answer, *([one.close] if one.close is not None else [])]
