@@ -96,7 +96,7 @@ def fault_error(fault: Parameters | None, where: str) -> str | None:
             continue
         if key not in known:
             return f'{where}.fault: "{key}" is not a parameter of the fault "{name}"{near(key, known)}. ' + (
-                f"Its parameters are {', '.join(known)}." if known else "It has no parameters."
+                f"The parameters of the fault are {', '.join(known)}." if known else "The fault has no parameters."
             )
         if not isinstance(value, PARAMETERS[key]) or isinstance(value, bool) or (isinstance(value, int | float) and value < 0):
             return f"{where}.fault.{key} is {value!r}: it has the wrong type, or is negative."

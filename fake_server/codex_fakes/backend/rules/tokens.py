@@ -51,7 +51,7 @@ def auth_error(auth: Mapping[str, Any]) -> str | None:
     """Return a sentence about an error in the key "auth" of a script, or None."""
     for key, value in auth.items():
         if key not in KEYS:
-            return f'auth: "{key}" is not a key of auth. Its keys are {", ".join(KEYS)}.'
+            return f'auth: "{key}" is not a key of auth. The allowed keys are {", ".join(KEYS)}.'
         meaning, test = KEYS[key]
         if not test(value):
             return f"auth.{key} must be {meaning}, not {value!r}."

@@ -55,7 +55,7 @@ def play_to_backend(
         host, count = urlsplit(subject).hostname, plural(len(asked) + len(messages), "request")
         raise Unable(
             f"This would send {count} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
-            "money. To allow it, add --backend-cost-ok."
+            "money. To allow the requests, add --backend-cost-ok."
         )
     with _backend(subject, cassette) as url:
         try:

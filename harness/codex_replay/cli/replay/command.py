@@ -167,8 +167,8 @@ def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: 
         more = f"\n  and {len(found) - EFFECTS_SHOWN} more" if len(found) > EFFECTS_SHOWN else ""
         raise Unable(
             f"{cassette}: a real server would run the commands of this recording on this machine, with the approval policy and "
-            f"sandbox of the recording:{shown}{more}\nRead the recording first (codex-replay cassette show). To allow it, add "
-            f"--commands-ok."
+            f"sandbox of the recording:{shown}{more}\nRead the recording first (codex-replay cassette show). To allow "
+            "the commands, add --commands-ok."
         )
 
 

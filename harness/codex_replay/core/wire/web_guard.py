@@ -54,7 +54,7 @@ class WebGuard:
         if origin is not None and not self._knows(_name(origin.partition("://")[2] or "null")):
             where = shortened(origin, _SHOWN)
             return (
-                f'A web page of "{where}" must not send requests to this server. To allow it, start the server with '
+                f'A web page of "{where}" must not send requests to this server. To allow such requests, start the server with '
                 f"--allow-host NAME."
             )
         if origin is None and site is not None and site.lower() not in _OWN:

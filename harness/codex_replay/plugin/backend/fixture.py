@@ -79,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if isinstance(subject, str) and not is_loopback(subject) and not config.getoption("backend_cost_ok"):
         raise pytest.UsageError(
             f"--backend {subject}: every check sends one to three small requests to {urlsplit(subject).hostname}, on the "
-            "account of --backend-auth, which may cost money. To allow it, add --backend-cost-ok."
+            "account of --backend-auth, which may cost money. To allow the requests, add --backend-cost-ok."
         )
     if config.getoption("backend_auth"):
         read_login(Path(config.getoption("backend_auth")))

@@ -90,7 +90,9 @@ def check_keys(where: str, row: Mapping[str, Any], kinds: Mapping[str, Kind]) ->
     """
     for key, value in row.items():
         if key not in kinds:
-            raise BadConfiguration(f"{where} has no key {key!r}{did_you_mean(key, kinds)} Its keys are {', '.join(kinds)}.")
+            raise BadConfiguration(
+                f"{where} has no key {key!r}{did_you_mean(key, kinds)} The allowed keys are {', '.join(kinds)}."
+            )
         what, fits = kinds[key]
         if not fits(value):
             raise BadConfiguration(f"{where} {key} must be {what}.")
@@ -127,7 +129,7 @@ def read(folder: Path, options: Collection[str]) -> Configuration:
     for key, value in table.items():
         if key not in options:
             raise BadConfiguration(
-                f"{path}: [{TABLE}] has no key {key!r}{did_you_mean(key, options)} Its keys are {', '.join(options)}."
+                f"{path}: [{TABLE}] has no key {key!r}{did_you_mean(key, options)} The allowed keys are {', '.join(options)}."
             )
         if key in SUITE_OF and isinstance(value, dict):
             continue

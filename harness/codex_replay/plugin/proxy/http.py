@@ -168,7 +168,7 @@ class Exchange:
         if len(found) != 1:
             listed = ", ".join(call["method"] for call in self.calls()) or "nothing"
             raise SubjectFailure(
-                f"The proxy must send {method} once for this request, but sent it {len(found)} times. It sent: {listed}. "
+                f"The proxy must send {method} once for this request, but sent it {len(found)} times. The proxy sent: {listed}. "
                 f"The answer was {self.status}: {self.shown(200)}"
             )
         params = found[0].get("params")

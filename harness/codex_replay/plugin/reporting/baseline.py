@@ -319,7 +319,9 @@ class Gate:
             if verdicts and not any(verdicts) and rest and line.racy is None and not self._sharded:
                 passed = "1 case passes" if len(verdicts) == 1 else f"{len(verdicts)} cases pass"
                 others = "1 other case" if rest == 1 else f"{rest} other cases"
-                found.append(f"{line.check!r}: {passed} now, {others} did not run. If they pass, too, the line is stale.")
+                found.append(
+                    f"{line.check!r}: {passed} now, {others} did not run. If the other cases pass, too, the line is stale."
+                )
         return found
 
     def _elsewhere(self, number: int, ran: int) -> int:
@@ -397,7 +399,7 @@ class Gate:
         """Return the lines of a run that wrote the baseline."""
         lines = [f"{self.path} lists {_checks_in_entries(self.written)} now."]
         if self.added:
-            lines.append(f"New in it: {_some(self.added)}.")
+            lines.append(f"New in the baseline: {_some(self.added)}.")
         if self.dropped:
             many = "1 entry was" if self.dropped == 1 else f"{self.dropped} entries were"
             why = "every case was skipped, because the program under test does not declare a capability"

@@ -74,7 +74,7 @@ class Change:
         if self.kind == "new" and self.confirmed:
             return f"{name} failed in the run, and also when rerun."
         if self.kind == "racy" and self.confirmed:
-            return f"{name} is listed as racy ({self.rate}), but failed in {of}. Fix it, or correct the rate in {path}."
+            return f"{name} is listed as racy ({self.rate}), but failed in {of}. Fix the check, or correct the rate in {path}."
         if self.kind == "stale" and self.confirmed:
             return f"{name} passed in the run, and also when rerun."
         if self.kind == "racy":

@@ -33,7 +33,7 @@ def markdown(found: Mapping[str, Any]) -> str:
         f"# Changes in behaviour from Codex {before} to {after}",
         "",
         f"Made by {made}: {cases}, run",
-        "offline on both binaries. Their frames are compared after normalisation. docs/behavioural-drift.md explains this page.",
+        "offline on both binaries. The frames are compared after normalisation. docs/behavioural-drift.md explains this page.",
         "",
         summary(found) if not some else _cell(summary(found)),
         "",
@@ -49,7 +49,7 @@ def markdown(found: Mapping[str, Any]) -> str:
     if found["ended_early"]:
         lines += ["## Cases that end early", ""]
         lines += [
-            "For these cases, only the frames before that point are compared.",
+            "In a case that ended early, only the frames before its end are compared.",
             "",
             "| case | on | ends early at |",
             "|---|---|---|",

@@ -220,7 +220,7 @@ class Validator:
         if not places:
             return fault
         listed = ", ".join(places[:4])
-        return Fault(fault.kind, fault.verdict, fault.path, f"{fault.message} It is known on {listed}.")
+        return Fault(fault.kind, fault.verdict, fault.path, f"{fault.message} The key is known on {listed}.")
 
     def _keys(self, sender: Sender, method: str) -> Mapping[str, Any]:
         params = self.bundle.params(_REQUEST[sender], method)

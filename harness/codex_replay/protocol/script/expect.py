@@ -36,7 +36,7 @@ def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
     """Return a sentence about a fault in the expectation itself, or None if the expectation is valid."""
     for key in wanted:
         if key not in KEYS:
-            return f'"{key}" is not a key of an expectation{near(key, KEYS)}. Its keys are {", ".join(KEYS)}.'
+            return f'"{key}" is not a key of an expectation{near(key, KEYS)}. The allowed keys are {", ".join(KEYS)}.'
     for key, kind, meaning in (
         ("prompt", (str, list), "a string or a list of strings"),
         ("model", (str,), "a string"),

@@ -258,7 +258,7 @@ def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], w
     """
     for key, given in value.items():
         if key not in table:
-            return f'{where}: "{key}" is not a key of {what}{_meant(key, table)}. Its keys are {listed(table)}.'
+            return f'{where}: "{key}" is not a key of {what}{_meant(key, table)}. The allowed keys are {listed(table)}.'
         wanted = table[key][0]
         if isinstance(wanted, tuple):
             if given not in wanted:
