@@ -138,7 +138,7 @@ def _help() -> str:
 def _version() -> str:
     """Return the Codex version of the cassette.
 
-    A client that asks for the version then gets the version of the frames that it will get.
+    A client that asks for the version gets the version of the frames that it will get.
     """
     from codex_replay.protocol.data_tables import no_version
     from codex_replay.protocol.versions import DEFAULT, is_version
@@ -261,7 +261,7 @@ def _listen(settings: dict[str, str], overrides: list[tuple[str, str]], refusabl
 def _say_empty(settings: dict[str, str]) -> None:
     """Report a setting that is empty, and that therefore counts as unset.
 
-    A user who wanted a recording then sees why the fake answers from a script.
+    The report shows a user who wanted a recording why the fake answers from a script.
     """
     if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
         _write_out(

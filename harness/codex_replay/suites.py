@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
     """Register the module with the pytest hooks.
 
-    The reason: if `-p` named this module directly, pytest would rewrite its assertions.
+    If `-p` named the module with the hooks directly, pytest would rewrite its assertions.
     """
     from codex_replay.plugin import hooks
 

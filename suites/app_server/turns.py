@@ -144,7 +144,7 @@ def asked(server: Server) -> list[str]:
 
 
 def release(server: Server, gate: str) -> None:
-    """Release the answer of the fake model that waits at the given gate; in a replay, this has no effect."""
+    """Let the fake model send the rest of its answer, which waits at the given gate; in a replay, this has no effect."""
     if server.upstream is not None:
         server.upstream.release(gate)
 

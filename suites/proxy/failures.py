@@ -62,7 +62,7 @@ def settle(proxy: Proxy) -> None:
     """Wait until the turns of the last request have ended, but not longer than `SETTLES` seconds.
 
     Otherwise a turn that continues after its answer would send its events during the next request of the case, and could
-    change the next answer by chance. The cases about foreign threads test this.
+    change the next answer by chance. The cases about foreign threads test such late events.
     """
     if proxy.running is not None and not proxy.attached:
         proxy.running.wire.until(is_quiet, SETTLES, proxy.exchanges[-1].frames)
@@ -157,8 +157,8 @@ def must_be_served_without(proxy: Proxy, endpoint: str, body: Mapping[str, Any],
 def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any], *, begun: str) -> Exchange:
     """Send a request, kill the app-server once it has sent a frame with the text `begun`, and return the answer.
 
-    The app-server is killed `WATCHED` seconds after this frame. An answer before the kill is not caused by the end of the
-    app-server.
+    The app-server is killed `WATCHED` seconds after the frame with the text `begun`. An answer before the kill is not
+    caused by the end of the app-server.
     """
     __tracebackhide__ = True
     running = proxy.process(script=script)

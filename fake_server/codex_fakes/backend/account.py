@@ -57,7 +57,7 @@ async def settings(exchange: Exchange, session: Session, entry: Entry, path: str
 async def reset_credits(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     """Answer that the account has no credits to reset its rate limits.
 
-    Codex 0.169.0 requests these credits together with the usage.
+    Codex 0.169.0 requests the credits that reset rate limits together with the usage.
     """
     if not _refused(exchange, session, entry, path, expires=False):
         respond_json(exchange, entry, 200, {"available_count": 0, "credits": []})
@@ -67,8 +67,8 @@ def _refused(exchange: Exchange, session: Session, entry: Entry, path: str, *, e
     """Refuse a request for account data without a valid login.
 
     Return True if the request was refused. In the auth mode `auto`, no login is required. If `expires` is False, an expired
-    token is accepted, and the use of the token is not counted. The reason: Codex requests the account routes at
-    unpredictable times, and a 401 from them makes Codex refresh the login. If such requests counted, a script could not
+    token is accepted, and the use of the token is not counted. Codex requests the account routes at unpredictable times,
+    and a 401 from them makes Codex refresh the login. If account requests counted as uses of a token, a script could not
     decide which request is the first with a new token.
     """
     if session.tokens.mode == "auto":

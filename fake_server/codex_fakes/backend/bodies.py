@@ -72,7 +72,7 @@ class Reader:
     A body is divided into a head, which ends in the opening bracket of `input`, the items of `input`, and a tail, which
     begins with the closing bracket. Each part is read as a JSON text, with the brackets that it lacks. If all parts are
     valid, the body is valid and has their members; otherwise the whole body is read. Later bodies share the values of equal
-    parts: nobody may change these values.
+    parts, so nobody may change the values.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """A cache of encoded replies that may be sent several times.
 
-A turn that is used several times streams the same bytes each time, except for the label in its ids. The reply is encoded once,
-with a mark of the same length in place of the label, and is split at the marks. Joining the parts with a label then gives the
-reply for one client.
+A turn that is used several times streams the same bytes each time, except for the label in its ids. The reply is encoded
+once, with a mark of the same length in place of the label, and is split at the marks. Joining the parts with a label gives
+the reply for one client.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         """Note that the client reads slowly.
 
-        After an upgrade to a WebSocket, the client's frames must then wait, because each may need an answer (a pong).
+        After an upgrade to a WebSocket, the frames of a slow client must wait, because each may need an answer (a pong).
         """
         self._writable.clear()
         self._read_upgraded()

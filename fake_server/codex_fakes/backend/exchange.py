@@ -217,7 +217,7 @@ class Exchange:
     def fail(self, name: str) -> None:
         """Make a mistake that exists only on a WebSocket, because the script demands it.
 
-        Over HTTP, the script of such a mistake is refused earlier.
+        Over HTTP, the backend refuses a script with such a mistake before it answers.
         """
         raise NotImplementedError
 

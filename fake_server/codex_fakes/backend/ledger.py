@@ -200,7 +200,7 @@ class Ledger:
         return list(takewhile(lambda entry: entry.end is not None, islice(self.entries, at, at + FOLLOWED)))
 
     def closed(self, entry: Entry, first: bool) -> None:
-        """Note that the answer to an entry has ended. `first` is True when this is noted for the first time."""
+        """Note that the answer to an entry has ended. `first` is True for the first note about the end of this answer."""
         if first:
             self.ended += 1
             if entry.body is not None and (length := len(entry.body)) > self._limits.ledger_bytes // 2:

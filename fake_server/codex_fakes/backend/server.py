@@ -1,8 +1,8 @@
 """The fake Responses backend, as a program.
 
 When the backend is ready, it prints one line of JSON on stdout: {"url": ..., "pid": ..., "token": ...}. A client of the
-control API must send the token in this line. The backend ends on SIGTERM or SIGINT. With --exit-with-stdin, the backend
-also ends when its stdin ends, so that it does not outlive the program that started it.
+control API must send the token that the backend prints. The backend ends on SIGTERM or SIGINT. With --exit-with-stdin, the
+backend also ends when its stdin ends, so that it does not outlive the program that started it.
 
     python -m codex_fakes.backend --port 0 [--host 127.0.0.1] [--script F.json] [--exit-with-stdin]
                                   [--cassette F|DIR [--by content|connection] [--over PARTS] [--pace fast]]

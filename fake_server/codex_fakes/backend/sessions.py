@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Changes:
     """The tasks that wait for a change of a session.
 
-    They are in a separate object, so that a waiting task does not keep the session in memory.
+    The waiting tasks are in a separate object, so that a waiting task does not keep the session in memory.
     """
 
     def __init__(self) -> None:

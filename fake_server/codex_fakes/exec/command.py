@@ -207,7 +207,7 @@ class _Exec:
 
 
 def _log(text: str) -> None:
-    """Write a line in the form of the real binary's log. SDKs show such a line when a turn fails."""
+    """Write a line in the form of the real binary's log. SDKs show the last log line when a turn fails."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     write_out(f"{now} ERROR codex_api::endpoint::responses: error={text}")
 
@@ -215,7 +215,7 @@ def _log(text: str) -> None:
 def _tell_unheeded(environ: Mapping[str, str]) -> None:
     """Warn about settings that apply only to the app-server.
 
-    The reason: `exec` has no client whose frames could be matched or captured.
+    These settings have no effect, because `exec` has no client whose frames could be matched or captured.
     """
     unheeded = [name for name in _APP_SERVER if environ.get(name)]
     if unheeded:

@@ -59,8 +59,8 @@ def parse(words: list[str]) -> dict[str, Any]:
 def _tip(word: str, left: list[str]) -> str:
     """Return the tip of the error message for an unknown option.
 
-    If a subcommand with this option follows on the command line, the tip names it. If none follows, the tip explains how to
-    pass the unknown option as a value.
+    If a later subcommand on the command line has the option, the tip names the subcommand. If no later subcommand has the
+    option, the tip explains how to pass the unknown option as a value.
     """
     others = {"resume": _RESUME_FLAGS, "review": {**review.VALUES, **review.FLAGS}}
     command = next((word for word in left if word in others), None)

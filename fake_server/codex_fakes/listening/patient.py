@@ -1,6 +1,6 @@
 """A connection on which the frames of a client wait until its handshake is answered.
 
-Without this class, the package `websockets` would process these frames at once: it would answer a ping before the 101
+Without this class, the package `websockets` would process early frames at once: it would answer a ping before the 101
 response, and fail with a traceback if the client has also closed its direction.
 """
 
@@ -44,7 +44,7 @@ class Patient(ServerConnection):
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Note that the client has closed its direction.
 
-        This is processed only when the handshake is answered.
+        The end of the client's direction is processed only when the handshake is answered.
         """
         self._ended = self._is_asked() and self.response is None
         return self._ended or super().eof_received()

@@ -1,9 +1,9 @@
 """The servers behind a listener.
 
 A server with a script serves all connections; with a recording, each connection gets a separate replay. The same two kinds
-of server run behind `fake-codex app-server` on stdio. Here, their lines come from WebSocket connections and go to WebSocket
-connections. Source: the real 0.169.0, with two connections: threads are shared; messages of a thread go to the connections
-that started or resumed it, and messages about the list of threads go to all.
+of server run behind `fake-codex app-server` on stdio. In this module, the lines come from WebSocket connections and go to
+WebSocket connections. Source: the real 0.169.0, with two connections: threads are shared; messages of a thread go to the
+connections that started or resumed it, and messages about the list of threads go to all.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class Shared(Driven, ScriptedServer):
             connection.send(dumps(frame))
 
     def _recipients(self, frame: dict[str, Any]) -> list[Connection]:
-        """Return the connections that must get a frame of the server, each with the frame in the form for this connection.
+        """Return the connections that must get a frame of the server, each with its own form of the frame.
 
         An answer gets the id of the client's request.
         """

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class Cut(Value):
-    """Close the connection at this step, without the end of the body that HTTP requires."""
+    """Close the connection at the current step, without the end of the body that HTTP requires."""
 
 
 class Reset(Value):
-    """Reset the connection (RST) at this step."""
+    """Reset the connection (RST) at the current step."""
 
 
 class Idle(Value):

@@ -226,7 +226,7 @@ class AppServer(Stdio):
     def _content_notes(self) -> list[tuple[int, str]]:
         """Report the requests that were answered although their content differs from the recording.
 
-        For each such request, return the frame number and a sentence.
+        For each request that differs, return the frame number and a sentence.
         """
         lead = self._player.lead
         if not isinstance(lead, Noting) or not lead.differing:
@@ -244,7 +244,10 @@ def _shown(frame: Frame) -> str:
 
 
 def quiet(environ: Mapping[str, str]) -> bool:
-    """Return True if the user has set a match level. In this case, differences in the content of requests are not reported."""
+    """Return True if the user has set a match level.
+
+    If the user has set FAKE_CODEX_MATCH, differences in the content of requests are not reported.
+    """
     return bool(environ.get("FAKE_CODEX_MATCH"))
 
 

@@ -240,7 +240,7 @@ class Stdio:
     def _write(self) -> None:
         """Write as many bytes to the client as possible without blocking.
 
-        The reason: a pipe that poll() reports as writable accepts PIPE_BUF bytes.
+        A pipe that poll() reports as writable accepts PIPE_BUF bytes without blocking.
         """
         if self.fault is not None and self.fault.slow:
             self._write_pieces()

@@ -169,7 +169,7 @@ def serve(http: HttpRecorder) -> None:
 
 
 def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | None) -> int:
-    """Run CMD and record its JSON-RPC traffic, and its HTTP traffic if the options request this.
+    """Run CMD and record its JSON-RPC traffic; also record its HTTP traffic if the user gave --upstream or --model.
 
     Return the exit status of CMD.
     """

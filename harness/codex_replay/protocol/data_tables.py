@@ -175,7 +175,7 @@ def versions() -> list[str]:
 def schema(version: str = DEFAULT, experimental: bool = False) -> Mapping[str, bytes]:
     """Return the plain or the `experimental` schema files of `version` by relative name, such as ``v2/ThreadStartParams.json``.
 
-    Raises `MissingTable` if codex-replay has no such files.
+    Raises `MissingTable` if codex-replay has no schema files of `version`.
     """
     files = _source().schema(version, experimental)
     if PRIMARY not in files:

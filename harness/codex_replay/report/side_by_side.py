@@ -37,9 +37,9 @@ def align(
 ) -> tuple[list[Frame], list[Difference]]:
     """Return the frames of a run with their marks, and the differences, smallest first.
 
-    The frames of the run and of the recording must already be redacted. If the run has no HTTP frames or no JSON-RPC
-    frames, these frames of the recording are omitted. A seam ("rpc" or "http") that is not in `only` is listed but not
-    compared.
+    The frames of the run and of the recording must already be redacted. If the run has no HTTP frames, or no JSON-RPC
+    frames, the frames of this seam are omitted from the recording, too. A seam ("rpc" or "http") that is not in `only` is
+    listed but not compared.
     """
     report = list(trace_frames(live, version))
     seams = ({frame.seam for frame in live} or {"rpc"}) & set(only)

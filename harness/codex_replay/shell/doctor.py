@@ -283,7 +283,7 @@ def codexes(wanted: str = DEFAULT) -> DoctorFinding:
 def namespaces() -> DoctorFinding:
     """Check that this computer can run a program without a network.
 
-    Some tests need such a run, to prove that a program needs no network.
+    Some tests run programs without a network, to prove that they need none.
     """
     command = ["unshare", "-rn", "true"]
     try:

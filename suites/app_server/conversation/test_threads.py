@@ -509,7 +509,7 @@ def test_v1_fork(app_server: AppServer) -> None:
 def test_v1_archive(app_server: AppServer) -> None:
     """In v1, archiveConversation requires the path of the conversation's file.
 
-    After that, listConversations omits the conversation.
+    listConversations omits an archived conversation.
     """
     server = app_server(says("One"))
     server.initialize()

@@ -1,8 +1,8 @@
 """The developer instructions. Source: docs/contract/payloads.md, Full developer instructions (Obsidian tool-call requests).
 
 The cases compare the fixed lines exactly with the document's text. The document does not show the output of
-summarizeSchemaParameters() and exampleForSchema(). For this output, the cases check only that schemas are unchanged, that
-every parameter is named, and that every example is a call that is valid for its schema.
+summarizeSchemaParameters() and exampleForSchema(). For the output of these two functions, the cases check only that schemas
+are unchanged, that every parameter is named, and that every example is a call that is valid for its schema.
 """
 
 from __future__ import annotations

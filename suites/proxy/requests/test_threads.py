@@ -1,8 +1,8 @@
 """The payloads of a proxy that opens threads and starts turns (v2). Sources: editor.md, schema-tools.md, real-0.92.md.
 
-No document describes a proxy that opens threads. The checks use the statements about thread/start and turn/start. If these calls
-have members for the model, folder, policies or effort, the checks also use the statements about them in
-docs/contract/payloads.md.
+No document describes a proxy that opens threads. The checks use the statements about thread/start and turn/start. If
+thread/start and turn/start have members for the model, folder, policies or effort, the checks also use the statements about
+these members in docs/contract/payloads.md.
 """
 
 from __future__ import annotations

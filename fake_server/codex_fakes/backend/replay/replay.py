@@ -32,7 +32,7 @@ KEYS = ("path", "by", "over", "pace", "hold")
 
 
 class BadReplay(ValueError):
-    """The recordings cannot be played; the message of the exception is a sentence that says how to fix this."""
+    """The recordings cannot be played; the message of the exception is a sentence that says how to fix the problem."""
 
 
 class Replay:

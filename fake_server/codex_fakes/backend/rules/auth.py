@@ -1,6 +1,6 @@
 """The rules for the headers that identify a client: the bearer token, the account, and the other headers of the Codex backend.
 
-The auth mode of the session decides which of these rules apply. In the mode "auto", a path of the ChatGPT backend
+The auth mode of the session decides which of the rules for headers apply. In the mode "auto", a path of the ChatGPT backend
 (`.../backend-api/codex/...`) requires the headers of LITE-24 to LITE-29. On other paths, no rule for headers applies,
 because the real client sends no bearer token to a custom provider (REAL-24).
 """

@@ -263,8 +263,8 @@ class Channel:
     def _begin(self, body: Mapping[str, Any] | None, size: int) -> None:
         """Keep a request, so that the client can continue its response.
 
-        If the kept requests of all clients together are too large, the backend answers the request but does not keep it. A
-        later message then cannot continue the response with `previous_response_id`.
+        If the kept requests of all clients together are too large, the backend answers the request but does not keep it. If
+        the backend does not keep a request, no later message can continue its response with `previous_response_id`.
         """
         connection = self._exchange.connection
         connection.give_back(self._kept)

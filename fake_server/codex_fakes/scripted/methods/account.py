@@ -2,7 +2,7 @@
 
 The login comes from the script (`account`) and from requests of the client, and is kept only in memory. The fake reads no
 credentials: if it runs in a user's home directory, it must not reveal the user's tokens. A ChatGPT login returns a URL at
-which no server answers. Such a login never completes, but the client can cancel it.
+which no server answers. The login at this URL never completes, but the client can cancel it.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def copy(session: Session, source: Thread, settings: Settings) -> Thread:
 
 
 def remember(session: Session, settings: Settings, history: list[dict[str, Any]]) -> Thread:
-    """Make a thread from a history that the client sends. Such a thread shows no turns."""
+    """Make a thread from a history that the client sends. A thread from a history shows no turns."""
     thread = session.new_thread(settings)
     thread.history = [*given(history), *thread.history]
     first = next((item for item in history if is_prompt(item)), {})

@@ -146,7 +146,7 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
 def _whole(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
     """Return True if the client requests all turns in the response.
 
-    Such a request is deprecated, and the fake sends a notification about this.
+    Requesting all turns is deprecated, and the fake sends a notification about the deprecation.
     """
     if params.get("excludeTurns"):
         return False

@@ -72,7 +72,8 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Handle thread/resume: load a thread a second time.
 
-    The turn numbers of the thread then begin with 0. If the request has a history, the history becomes a new thread.
+    After a second load, the turn numbers of the thread begin with 0. If the request has a history, the history becomes a
+    new thread.
     """
     if params.get("history") is not None:
         from_elsewhere(session, request, params)
@@ -88,7 +89,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
 
 
 def from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Make a thread from the history in the request. Such a thread shows no turns."""
+    """Make a thread from the history in the request. A thread from a history shows no turns."""
     if not params["history"]:
         raise Refused("history must not be empty")
     thread = remember(session, session.settings(params, "v2"), params["history"])

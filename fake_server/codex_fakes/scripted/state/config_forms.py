@@ -90,7 +90,7 @@ def _no_transport(server: Mapping[str, Any]) -> str | None:
 def _no_word(value: Any, words: Collection[str]) -> str | None:
     """Check a setting whose value must be one of a few words.
 
-    In TOML, the value may also be a table whose only key is such a word.
+    In TOML, the value may also be a table whose only key is one of the words.
     """
     if type(value) is dict and len(value) == 1:
         (value,) = value

@@ -179,7 +179,7 @@ def _no_word(value: Any, words: Collection[str]) -> str | None:
 def _no_list(value: list[Any], members: Collection[str], name: str) -> str:
     """Refuse a list in place of an object.
 
-    The real server accepts a list that is long enough, but no client sends such a list.
+    The real server accepts a list that is long enough, but no client sends a list.
     """
     return f"invalid length {len(value)}, expected struct {name} with {len(members)} elements"
 

@@ -1,7 +1,7 @@
 """Find the input schemas of dynamic tools that the real 0.92.0 refuses, and return the server's error messages (SCHEMA-18).
 
-The reason: the real server converts each input schema to a Rust type. Before, the server adds a `type` to a schema without
-one. Tests with the real binary show that it checks only the outermost schema, its `properties` and its `items`.
+The real server converts each input schema to a Rust type. Before the conversion, the server adds a `type` to a schema
+without one. Tests with the real binary show that it checks only the outermost schema, its `properties` and its `items`.
 """
 
 from __future__ import annotations

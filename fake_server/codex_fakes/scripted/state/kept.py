@@ -130,7 +130,7 @@ class Kept:
     def _apply_to_loaded(self, thread: Thread, meta: dict[str, Any]) -> None:
         """Copy the members that a list of threads shows to a loaded thread.
 
-        Of all other members, the thread keeps its own values, and stores them when they change.
+        A loaded thread keeps its own values of all other members, and stores them when they change.
         """
         own = _meta(thread)
         shown = ("archived",) if thread.asked else ("archived", "asked", "preview")

@@ -214,7 +214,9 @@ class Model:
         return reply
 
     def _unauthorized(self) -> str | None:
-        """Return the reason why a backend with this script refuses the client (tokens that have expired for good), or None."""
+        """Return the reason why a backend with the given script refuses the client (tokens that have expired for good), or
+        None.
+        """
         auth = self._script.auth if self._script is not None else {}
         account = self._script.account if self._script is not None else None
         if account == "chatgpt" or (isinstance(account, dict) and account.get("type") == "chatgpt"):

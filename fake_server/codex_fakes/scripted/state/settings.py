@@ -77,7 +77,8 @@ class Settings:
     def model_view(self) -> tuple[Any, ...]:
         """Return the settings that are part of the model's input.
 
-        If one of these settings changes, its text is sent to the model again. Paths are compared segment by segment.
+        If a setting of the model's input changes, its text is sent to the model again. Paths are compared segment by
+        segment.
         """
         rooted, parts = self.cwd.startswith("/"), [part for part in self.cwd.split("/") if part not in ("", ".")]
         return (rooted, *parts), self.policy, self.sandbox
@@ -349,6 +350,6 @@ def unsent(settings: Settings, opens: bool = False) -> dict[str, Any]:
     """Return an item that represents texts which only the real binary contains: the permissions and, if the item `opens` a
     thread, the user's instructions.
 
-    Estimates of tokens use the size of these texts.
+    Estimates of tokens use the size of the texts that the fake lacks.
     """
     return {"type": "unsent", "opens": opens, "cwd": settings.cwd, "policy": settings.policy, "sandbox": settings.sandbox}

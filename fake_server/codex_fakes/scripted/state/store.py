@@ -1,9 +1,9 @@
 """The folder of `FAKE_CODEX_STATE`: the data that the scripted fake keeps between processes.
 
 The file `threads/ID.ndjson` has a line for each change of one thread. A line is appended in one write, and no line is ever
-rewritten. The file `script-CRC.json` has the position in the script with this checksum; it is replaced atomically. The file
-`rules.json` has the command prefixes that amendments allow; it is replaced atomically. The file `lock` is locked while a
-process reads or writes one of the other files.
+rewritten. The file `script-CRC.json` has the position in the script with the checksum CRC; it is replaced atomically. The
+file `rules.json` has the command prefixes that amendments allow; it is replaced atomically. The file `lock` is locked while
+a process reads or writes one of the other files.
 
 If a process is killed while it writes, the last line of a file may be incomplete: readers ignore the line, and the next
 writer removes it. Processes that use the same thread at the same time append to the same file, as with the real server.

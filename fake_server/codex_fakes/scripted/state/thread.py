@@ -218,7 +218,7 @@ class Thread:
     def raw_response(self, response: dict[str, Any], usage: dict[str, int] | None) -> None:
         """Send the id and the token usage of a completed response to the listeners that requested raw items.
 
-        Only some Codex versions send this.
+        Only some Codex versions send the id and the usage of a completed response.
         """
         if self.clock and self.hears_raw:
             from codex_fakes.scripted.state.raw import response_values
@@ -383,7 +383,7 @@ class Thread:
     def idle_copy(self) -> Thread:
         """Return a copy of the thread without its running turn.
 
-        Such a copy is needed if the thread is loaded again during a turn.
+        A copy without the turn is needed if the thread is loaded again during a turn.
         """
         other = Thread.__new__(Thread)
         other.__dict__.update(self.__dict__)
@@ -409,5 +409,5 @@ class Thread:
 
     @property
     def path(self) -> str | None:
-        """Return the path at which the real server would store the thread, or None; the fake writes no such file."""
+        """Return the path at which the real server would store the thread, or None; the fake does not write the file."""
         return None if self.ephemeral else self.settings.rollout(self.id, self.created, self.archived)

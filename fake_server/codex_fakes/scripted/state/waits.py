@@ -1,6 +1,6 @@
 """The conditions that a turn of the scripted fake waits for: a reply, a time, a gate of the script, more input, or nothing.
 
-A turn yields one of these objects, and continues when the object is `ready`.
+A turn yields one of the objects in this module, and continues when the object is `ready`.
 """
 
 from __future__ import annotations

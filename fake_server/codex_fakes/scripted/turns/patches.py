@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def _denial(patch: str) -> dict[str, Any]:
     """Return the output of apply_patch in a sandbox that forbids writing.
 
-    There, apply_patch fails at the first file of the patch. The failure is final if the patch deletes its first file.
+    apply_patch then fails at the first file of the patch. The failure is final if the patch deletes its first
+    file.
     """
     lines = patch.splitlines()
     kind, _, path = next((line for line in lines if line.startswith("*** ") and " File: " in line), "").partition(" File: ")

@@ -146,13 +146,16 @@ _ALONE = ("# AGENTS.md instructions for ", "<user_instructions>", "<skill")
 def is_own(content: list[dict[str, Any]]) -> bool:
     """Return True if a message with the role user looks like a text of Codex itself.
 
-    Such a text is not a prompt, and gives a thread no name.
+    A text of Codex itself is not a prompt, and gives a thread no name.
     """
     texts = [part.get("text", "") for part in content]
     return any(text.lstrip().lower().startswith(_ANYWHERE) for text in texts) or (len(texts) == 1 and texts[0].startswith(_ALONE))
 
 
 def is_prompt(item: dict[str, Any]) -> bool:
-    """Return True if an item of the history is the user's input. A rollback removes such an item and all items after it."""
+    """Return True if an item of the history is the user's input.
+
+    A rollback removes an item of the user and all items after it.
+    """
     content = item.get("content")
     return item.get("role") == "user" and not (type(content) is list and is_own(content))

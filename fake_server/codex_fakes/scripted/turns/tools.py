@@ -2,7 +2,8 @@
 
 The output of a call comes from the script: the `result` of its item (docs/fake-codex.md). The fake runs the calls of a
 reply one after another, in order. The real 0.92.0 also runs the calls one after another, but in no fixed order. Versions
-after 0.92 start all calls at the same time. Of these, the fake starts only calls of the client's tools at the same time.
+after 0.92 start all calls at the same time. The fake starts only calls of the client's tools at the same time, and runs
+other calls one after another.
 """
 
 from __future__ import annotations
@@ -245,7 +246,7 @@ class Tools(Commands, Patches):
     def _takes_no_input(self, call: dict[str, Any]) -> bool:
         """Return True if the called tool exists and is not a custom tool.
 
-        The real server aborts a custom call of such a tool.
+        The real server aborts a custom call of a tool that is not a custom tool.
         """
         does = self._does({**call, "call": "function"})
         if does == "dynamic":

@@ -117,7 +117,7 @@ class Turn:
     def _times(self, status: str, error: Any) -> dict[str, Any]:
         """Return the values that only versions after 0.92 report at the end of a turn.
 
-        For such a version, also store the turn.
+        For a version after 0.92, also store the turn.
         """
         thread, now = self.thread, time()
         full = self._shown.get("full", [])

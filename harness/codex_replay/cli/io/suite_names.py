@@ -56,7 +56,7 @@ def resolve(names: tuple[str, ...]) -> list[str]:
 def _place(suites: Path, name: str) -> Path | None:
     """Return the path of the suite `name`, or of a module `SUITE/test_x.py` in any folder of the suite.
 
-    Return None if the installed suites have no such path.
+    Return None if the installed suites do not contain `name`.
     """
     if (suites / name).exists():
         return suites / name
@@ -68,7 +68,7 @@ def _place(suites: Path, name: str) -> Path | None:
 def no_expression(chosen: str) -> str:
     """Return a sentence that explains why pytest cannot parse the -k expression `chosen`.
 
-    Without such a check, pytest would print a traceback, and with several workers only after a delay.
+    pytest itself would print a traceback for a wrong expression, and with several workers only after a delay.
     """
     from _pytest.mark.expression import Expression
 

@@ -54,7 +54,7 @@ _REASONS = {
 
 
 def header(headers: Headers, name: str) -> str | None:
-    """Return the value of the first header of this name, or None; the case of the name does not matter."""
+    """Return the value of the first header with the given name (in upper or lower case), or None."""
     return next((value for key, value in headers if key.lower() == name), None)
 
 

@@ -121,7 +121,7 @@ class Rules:
         return self._made().sub(lambda found: name(found[1], found[0]), text)
 
     def identities(self, text: str) -> list[str]:
-        """Return the uuids in `text`, in order, and then the ids that a backend generated."""
+        """Return the uuids in `text`, in order, followed by the ids that a backend generated."""
         uuids = self.uuids(text)
         return uuids + [found[0] for found in self._made().finditer(text)] if self._may_hold_made(text) else uuids
 

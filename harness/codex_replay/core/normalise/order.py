@@ -165,7 +165,7 @@ class Order:
         return _Sides(left, right, cause, effect, loose, unplaced)
 
     def race(self, one: str, other: str) -> bool:
-        """Return True if frames with these two labels may come in either order."""
+        """Return True if frames with the two given labels may come in either order."""
         a, b = self._sides_of(one), self._sides_of(other)
         return bool(a.left & b.right | b.left & a.right)
 
@@ -174,11 +174,11 @@ class Order:
         return bool(self._sides_of(one).cause & self._sides_of(other).effect)
 
     def loose(self, label: str) -> bool:
-        """Return True if frames of this label keep their order only within one item."""
+        """Return True if frames with the given label keep their order only within one item."""
         return self._sides_of(label).loose
 
     def unplaced(self, label: str) -> bool:
-        """Return True if frames of this label keep their order only among themselves."""
+        """Return True if frames with the given label keep their order only among themselves."""
         return self._sides_of(label).unplaced
 
     def kind_of(self, mark: Mark) -> Mark:
@@ -199,7 +199,7 @@ class Order:
     def ordered(self, one: Mark, other: Mark) -> bool:
         """Return True if two kinds of frames must keep the order in which they were seen.
 
-        `ordered` does not decide about replies and http answers: these always come after their request, and after the
+        `ordered` does not decide about replies and http answers, which always come after their request, and after the
         earlier parts of the same exchange.
         """
         apart = one.thread != other.thread and one.thread is not None and other.thread is not None

@@ -1,6 +1,6 @@
 """Find and replace secrets in the base64 and compressed content of a frame.
 
-A search of the cassette line alone would miss such secrets.
+A search of the cassette line alone would miss secrets in encoded content.
 
 A compressed body without secrets is stored as it was recorded. A compressed body with secrets is stored decompressed and
 marked "packed" (see `http_frames`). Other searches find the secrets that only the user knows, and the secrets in chunks. A
@@ -39,7 +39,7 @@ def redacted(frame: Frame, redactor: Redactor) -> Frame:
 def inside(frame: Frame) -> bytes | None:
     """Return the base64 content of an http frame, decoded and decompressed.
 
-    Return None if the frame has no such content, or if the content cannot be decoded.
+    Return None if the frame has no base64 content, or if the content cannot be decoded.
     """
     payload = frame.payload
     if frame.seam != "http" or type(payload) is not dict or type(payload.get("base64")) is not str:

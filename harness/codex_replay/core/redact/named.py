@@ -170,7 +170,7 @@ def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bo
     """Return True if the quote after the name at `start` does not open a value, but ends a string in which the name stands.
 
     For example, a string may end in `password: ` (a prompt) or in `{"password":` (a chunk of a model's stream). The text
-    after such a quote is not a value of the name.
+    after a quote that ends a string is not a value of the name.
     """
     if after.endswith(b'"'):  # the backslashes before it that are not its own belong to the text
         after = after[-(len(after) & -len(after)) :]

@@ -170,7 +170,7 @@ class Streams:
         return changed
 
     def _close(self, frame: Frame) -> None:
-        """End the streams that end with this frame, so that the chunks of different messages are not joined."""
+        """End the streams that end with the given frame, so that the chunks of different messages are not joined."""
         if frame.seam == "http":
             if frame.kind in ("request", "response", "close") or _is_next_request(frame):
                 conn = str(frame.conn)

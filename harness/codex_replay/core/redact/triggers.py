@@ -145,7 +145,7 @@ def _grouped(triggers: list[tuple[int, str]]) -> tuple[_Groups, _Groups]:
 def keys(text: str) -> bytes:
     """Return the words of a text that may be keys.
 
-    Such a word is long, is not a uuid, hash or date, and either has a digit or is very long.
+    A word that may be a key is long, is not a uuid, hash or date, and either has a digit or is very long.
     """
     data = text.encode("latin-1").translate(_WORDS)
     long: list[bytes] = []

@@ -3,28 +3,28 @@
 A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising").
 
 - A response waits for its request.
-- A frame of a turn waits for the request that opened the turn, and a frame of a thread waits for the request that opened the
-  thread. Both also wait for the earlier replies to server requests in the same thread.
-- The frame that reports an interrupted turn waits for the interrupting request. While a request of the interrupted thread has no
-  result, the thread's frames before the report of the interrupt wait for the interrupting request, too.
+- A frame of a turn waits for the request that opened the turn, and a frame of a thread waits for the request that opened
+  the thread. Both also wait for the earlier replies to server requests in the same thread.
+- The frame that reports an interrupted turn waits for the interrupting request. While a request of the interrupted thread
+  has no result, the thread's frames before the report of the interrupt wait for the interrupting request, too.
 - The frame that reports a replaced turn waits for the request that opened the new turn.
 - A frame that names a thread and no turn waits for the request that opened the thread. If the frame is of a kind that only
-  follows requests (the thread's status or name), it comes after the response to one request of the thread and before
-  the response to the next: the frame waits for the last request with a response, and for the first request without a response.
-- While no turn runs, a frame of a thread waits for the first request of the thread without a response. The first frame after
-  a response also waits for the request that this response answers. Two frames do not wait in this way: the first frame of
-  a thread, and a frame of a kind that the thread sent before any request named the thread.
-- If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for this request.
-- A frame that names a process, a watch or a search of the client waits for the last request that named the same process, watch
-  or search. The response to the request that started the process, watch or search waits in the same way. If the frame is of a
-  kind that only follows requests (a change of a watched file), the frame waits for the last request of the client, too.
-- A frame of a thread that no request opened (the thread of a sub-agent) waits for the same client frame as the frame before it.
+  follows requests (the thread's status or name), it comes after the response to one request of the thread and before the
+  response to the next: the frame waits for the last request with a response, and for the first request without a response.
+- While no turn runs, a frame of a thread waits for the first request of the thread without a response. The first frame
+  after a response also waits for the request that this response answers. Two frames do not wait in this way: the first
+  frame of a thread, and a frame of a kind that the thread sent before any request named the thread. The response to the
+  request that started the process, watch or search waits in the same way. If the frame is of a kind that only follows
+  requests (a change of a watched file), the frame waits for the last request of the client, too.
+- A frame of a thread that no request opened (the thread of a sub-agent) waits for the same client frame as the frame before
+  it.
 - After the response to a request that steers the running turn, the next frame of the thread waits for the steering request.
-- After the response to a request that opened a turn, the thread's first frame that names no turn (a warning of a review) waits
-  for the request that opened the turn. The first frame of a thread, and a frame of a kind that the thread sent before any request
-  named the thread, do not wait in this way.
-- A frame that names no thread waits for the last request of the client, if the frame is of a kind that only follows requests.
-  Any other frame that names no thread is sent together with the frame before it, because the real server writes the two together.
+- After the response to a request that opened a turn, the thread's first frame that names no turn (a warning of a review)
+  waits for the request that opened the turn. The first frame of a thread, and a frame of a kind that the thread sent before
+  any request named the thread, do not wait in this way.
+- A frame that names no thread waits for the last request of the client, if the frame is of a kind that only follows
+  requests. Any other frame that names no thread is sent together with the frame before it, because the real server writes
+  the two together.
 
 A server frame never waits for a client frame only because that client frame came earlier. The frames of one thread form a lane:
 they keep their order. A frame therefore names only the causes that

@@ -173,7 +173,7 @@ class Matcher:
     def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference] | None, pairs: dict[str, str]) -> None:
         """Collect in `found` the places where two values differ, and in `pairs` the parts that correspond to each other.
 
-        If `found` or `pairs` is None, the function does not collect these.
+        If `found` or `pairs` is None, it is not filled.
         """
         if _identical(a, b):
             if self.redacted and found is None:
@@ -269,8 +269,8 @@ def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
 def _literals(recorded: str, live: str) -> list[tuple[str, str]]:
     """Return the live texts at the places where the recording has a secret that the user named (`--literal`, `--env-secrets`).
 
-    The redactor does not find such a secret in the live text. If the live text around the secrets differs from the recorded
-    text, return an empty list.
+    The redactor does not find a secret of this kind in the live text. If the live text around the secrets differs from the
+    recorded text, return an empty list.
     """
     if LITERAL not in recorded:
         return []

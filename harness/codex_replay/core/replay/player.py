@@ -71,7 +71,7 @@ class Player:
     def advance(self, most: int, raw: bool = True) -> list[Frame | bytes]:
         """Return the frames that may be sent now, with live values inserted.
 
-        With `raw`, some frames are returned as undecoded bytes, because this is faster.
+        With `raw`, some frames are returned as undecoded bytes, which is faster.
         """
         out, self._late = self._late, []
         if len(self.tracks) == 1:
@@ -97,8 +97,8 @@ class Player:
     def receive(self, live: Frame) -> Miss | None:
         """Take a live client frame.
 
-        Keep the recordings that expect this frame next, and drop all other recordings. Return None if the frame matches a
-        recording, otherwise a `Miss`. A miss leaves the player unchanged.
+        Keep the recordings that expect the given frame next, and drop all other recordings. Return None if the frame
+        matches a recording, otherwise a `Miss`. A miss leaves the player unchanged.
         """
         same: list[tuple[Track, Frame]] = []
         alike: list[tuple[Track, Frame]] = []

@@ -256,8 +256,8 @@ class Track:
     def candidate(self, live: Frame) -> Frame | None:
         """Return the recorded frame that the live frame must match.
 
-        A reply must match the recorded reply with the same id. A frame that is not a reply must match the next such frame
-        of the recording.
+        A reply must match the recorded reply with the same id. A frame that is not a reply must match the next recorded
+        frame that is not a reply.
         """
         value = live.value
         reply = is_reply(value)

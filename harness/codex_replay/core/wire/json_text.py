@@ -1,8 +1,8 @@
 """Read JSON text strictly, and write JSON in the same form as serde_json, the JSON library of Codex.
 
 Python's `json` package imports `re`, which takes longer than the whole start-up of fake-codex is allowed to take. To avoid
-the import of `re`, this module uses only the part of `json` that is written in C. If the Python interpreter lacks this
-part, the module uses the whole package.
+the import of `re`, this module uses only the part of `json` that is written in C. If the Python interpreter lacks the C
+part of `json`, the whole package is used.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ class Block(Value):
 
     `event` is the event's name, or "" if the block names no event (a browser then uses the name "message"). `data` are the
     joined data lines, or None without data lines. An event without data lines is not passed to the user of the stream. `id`
-    and `retry` have the values of these fields, or None. `comments` are the comments without their colon. `raw` are the
-    exact bytes of the block, including the blank line at the end. `complete` is False for a block at the end of the stream
-    that lacks the blank line.
+    and `retry` have the values of the event's fields `id` and `retry`, or None. `comments` are the comments without their
+    colon. `raw` are the exact bytes of the block, including the blank line at the end. `complete` is False for a block at
+    the end of the stream that lacks the blank line.
     """
 
     raw: bytes
@@ -35,7 +35,7 @@ class Block(Value):
 
     @property
     def dispatched(self) -> bool:
-        """True if a client that follows the standard passes this event to its user."""
+        """True if a client that follows the standard passes the block to its user as an event."""
         return self.complete and self.data is not None
 
 

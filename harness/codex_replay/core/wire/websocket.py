@@ -359,7 +359,7 @@ class Encoder:
     def broken_deflate(self, data: bytes = b"\xff\xff\xff\xff\xff") -> bytes:
         """Return a text message that is marked as compressed but is not compressed.
 
-        A receiver of such a message must report an error.
+        A receiver must report an error for a message that is only marked as compressed.
         """
         return Frame(Opcode.TEXT, data).serialize(mask=self._masked, extensions=[_Raw()])
 

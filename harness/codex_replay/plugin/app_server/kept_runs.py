@@ -156,7 +156,7 @@ class Keeper:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Run all cases on the version under test, also cases that are marked for other versions.
 
-        `--keep-plain` turns this off.
+        `--keep-plain` runs only the cases for the version under test.
         """
         if not self._plain:
             run_on_later(items)

@@ -79,7 +79,7 @@ class Server(Client):
         os.kill(self.process.pid, number)
 
     def still_runs(self, seconds: float) -> bool:
-        """Return True if the server is still running after this number of seconds."""
+        """Return True if the server is still running after the given number of seconds."""
         return self.process.wait(seconds) is None
 
     def close_stdout(self) -> None:

@@ -1,10 +1,10 @@
 """Use the Responses backend in one case: send requests, and check the answers.
 
 Through the control API of a fake backend, the harness sets the valid tokens and the replies of the model. A backend that is
-given as a URL has no control API. With such a backend, a case that needs the control API is skipped, with a reason. The
-module uses the HTTP client of the standard library and the SSE decoder of `core`. A case that is marked `both_transports`
-runs once over HTTP and once over a WebSocket. Over a WebSocket, the case sends its requests to `/responses` as messages
-(module `websocket`).
+given as a URL has no control API. For a backend that is given as a URL, a case that needs the control API is skipped, with
+a reason. The module uses the HTTP client of the standard library and the SSE decoder of `core`. A case that is marked
+`both_transports` runs once over HTTP and once over a WebSocket. Over a WebSocket, the case sends its requests to
+`/responses` as messages (module `websocket`).
 """
 
 from __future__ import annotations

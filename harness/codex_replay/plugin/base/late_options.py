@@ -1,7 +1,7 @@
 """Add the suites' options to pytest after the options of all installed plugins, and name the plugin if one option already exists.
 
-The reason: if two plugins add the same option, `argparse` raises an error with a traceback in the second plugin. A plugin
-that is named by `-p` is loaded before the installed plugins.
+If two plugins add the same option, `argparse` raises an error with a traceback in the second plugin. A plugin that is named
+by `-p` is loaded before the installed plugins.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The option `--shard I/N`: run every N-th case, starting with the I-th case, so that N machines share a run.
 
-Afterwards, `codex-replay report merge` joins the reports of the N machines.
+After the runs, `codex-replay report merge` joins the reports of the N machines.
 """
 
 from __future__ import annotations

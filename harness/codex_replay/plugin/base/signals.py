@@ -81,7 +81,7 @@ def unblock() -> None:
 def restore_in_children() -> None:
     """Start children with default signal actions even if this process ignores signals, for example under `nohup`.
 
-    The reason: a child process inherits ignored signals from its parent, but no signal handlers.
+    A child process inherits ignored signals from its parent, but no signal handlers.
     """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         _instead_of(signal.SIG_IGN, number, _ignore)

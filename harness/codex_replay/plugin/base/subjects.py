@@ -1,7 +1,7 @@
 """Parse the options that name programs under test: `--app-server`, `--backend`, `--lite-client`, `--editor-client`, `--proxy`.
 
-One parser reads the values of all these options. A `SubjectOption` lists the forms of value that one option accepts. The
-parser returns a `Choice`, which other modules convert to a program or an address.
+One parser reads the values of all options that name a program under test. A `SubjectOption` lists the forms of value that
+one option accepts. The parser returns a `Choice`, which other modules convert to a program or an address.
 """
 
 from __future__ import annotations

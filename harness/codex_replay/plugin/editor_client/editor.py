@@ -170,7 +170,7 @@ class Editor(Wire):
     # -- what the user sees ------------------------------------------------------------------------------------------------
 
     def wait(self, kind: str, /, **fields: Any) -> dict[str, Any]:
-        """Wait for the next report of the editor with this kind and these fields; return each report only once."""
+        """Wait for the next report of the editor with the given kind and fields; return each report only once."""
         __tracebackhide__ = True
 
         def found() -> dict[str, Any] | None:
@@ -199,7 +199,7 @@ class Editor(Wire):
             return Turn("", self.reports[self._since :]).text
 
     def wait_shown(self, text: str) -> None:
-        """Wait until the editor has shown exactly this text since the prompt."""
+        """Wait until the editor has shown exactly the given text since the prompt."""
         __tracebackhide__ = True
         self._until(lambda: self._text() == text or None, f"the text {text!r} (shown: {self.shown[:200]!r})")
 

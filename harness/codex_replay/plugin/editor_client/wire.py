@@ -170,7 +170,7 @@ class Wire:
     def open_gate(self, name: str) -> None:
         """Open a gate of the byte server, so that it continues.
 
-        A server that has not yet reached the gate will not wait there.
+        If the server has not yet reached the gate, it will not wait there.
         """
         gate = os.open(self._ledger_path.parent / "gates" / name, os.O_RDWR)
         os.write(gate, b"x")

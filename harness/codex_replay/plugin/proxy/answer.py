@@ -40,7 +40,7 @@ class Array(list[Any]):
 def placed(value: Any, path: str) -> Any:
     """Return a copy of a JSON value in which each object and array knows its JSON path.
 
-    Apart from this, the copy equals the value.
+    Apart from the paths, the copy equals the value.
 
     `path` is the name of the whole value in error messages.
     """

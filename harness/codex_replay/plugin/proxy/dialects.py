@@ -23,9 +23,9 @@ _KEYS = ("open", "close", "content", "name", "arguments")
 class Dialect:
     """One form of a tool call in a text: the markup `open`, the content, the markup `close`.
 
-    `content` is "json" or "elements". "json" is an object with the tool under the key `name` and the arguments under the key
-    `arguments`. "elements" is `<name>TOOL</name>`, followed by an element for each argument. If the content is "elements" and
-    `arguments` is set, one element with this name contains all arguments as JSON.
+    `content` is "json" or "elements". "json" is an object with the tool under the key `name` and the arguments under the
+    key `arguments`. "elements" is `<name>TOOL</name>`, followed by an element for each argument. If the content is
+    "elements" and `arguments` is set, one element with the name in `arguments` contains all arguments as JSON.
     """
 
     id: str

@@ -134,7 +134,7 @@ class Proxy:
         return self.running
 
     def stderr(self) -> list[str]:
-        """Return the last lines that the proxy wrote to stderr during this case."""
+        """Return the last lines that the proxy has written to stderr during the current case."""
         if self.running is None or self.running.process is None:
             return []
         return self.running.process.stderr_tail(15, since=self._from[self.running][1])
@@ -158,9 +158,9 @@ class Proxy:
         the answer. `headers` are added to the Authorization header; a header with the value None is removed. Raises
         `SubjectFailure` if the answer does not end in time. If `ok` is True, also raises `SubjectFailure` for an answer
         that is not a success. If the proxy is busy (429 or 503 with Retry-After), send the request again after the time in
-        Retry-After, as real clients do. If `ok` is True, these retries end after the time limit of one answer, otherwise
-        after a few seconds. After the proxy has sent a message to its app-server, there is no retry, because the 429 or 503
-        may then come from a fault of the model.
+        Retry-After, as real clients do. If `ok` is True, the retries after a busy answer end after the time limit of one
+        answer, otherwise after a few seconds. After the proxy has sent a message to its app-server, there is no retry,
+        because the 429 or 503 may then come from a fault of the model.
         """
         __tracebackhide__ = True
         self._claimed(capabilities_of(path, body))
@@ -263,8 +263,8 @@ class Proxy:
     def leave(self) -> None:
         """Note the turns of the case that has ended; the pool stops using the proxy process if one of these turns still runs.
 
-        The reason: messages of a turn that still runs must not reach another case. For a proxy that is given as a URL, do
-        nothing: the harness sees no messages of its app-server, and did not start its process.
+        Messages of a turn that still runs must not reach another case. For a proxy that is given as a URL, do nothing: the
+        harness sees no messages of its app-server, and did not start its process.
         """
         for running, (frames, _) in self._from.items() if not self.attached else ():
             running.leave(frames)

@@ -156,7 +156,7 @@ class Exchange:
     def calls(self, *methods: str) -> list[dict[str, Any]]:
         """Return the requests that the proxy sent to its app-server, in order.
 
-        If methods are given, return only the requests of these methods.
+        If methods are given, return only the requests with one of these methods.
         """
         sent = [frame.value for frame in self.frames if frame.sender == "client" and frame.kind == "request"]
         return [value for value in sent if not methods or value["method"] in methods]

@@ -71,7 +71,7 @@ INCLUDED = {"speaks-v2": "works-on-0.92"}
 
 
 def profile_in(chosen: str, names: Container[str]) -> bool:
-    """Return True if a run of the profile `chosen` contains the case with these names."""
+    """Return True if a run of the profile `chosen` contains the case with the given profile names."""
     return chosen in names or INCLUDED.get(chosen) in names
 
 
@@ -243,8 +243,8 @@ class RunningProxy:
     def codex_ends_at_its_start(self) -> Iterator[Callable[[], list[float]]]:
         """Make each new app-server of the proxy exit immediately with status 1, inside the `with` block.
 
-        The value of the `with` statement is a function that returns the times at which such app-servers exited, in seconds
-        since the epoch, in order.
+        The value of the `with` statement is a function that returns the times at which the app-servers exited in this way,
+        in seconds since the epoch.
         """
         path = self.folder / ENDS
         path.mkdir()
@@ -326,7 +326,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def broken(self, env: Mapping[str, str], script: Any = None) -> str:
-        """Return the reason why an earlier start of a proxy process with these environment variables failed, in one line.
+        """Return the reason why an earlier start of a proxy process with the given environment variables failed, in one line.
 
         Return "" if no start failed.
         """

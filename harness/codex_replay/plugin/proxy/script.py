@@ -35,11 +35,11 @@ def script_of(items: list[pytest.Item], chosen: str) -> dict[str, Any]:
 
     The unique word in the prompt of a case selects the replies that its `@pytest.mark.model` sets.
 
-    If a case has only one reply, the model repeats it, because a proxy may call the model twice for one request. Exception:
-    in the profile as-specified, one request causes up to two calls of the model (sendUserTurn and sendUserMessage), and the
-    second call gets an empty reply. After a reply with a tool call, the model sends only empty replies, because the client
-    sends the output of the tool in its next request. If a reply has its own `match`, the prompt must also contain the text
-    of `match`.
+    If a case has only one reply, the model repeats it, because a proxy may call the model twice for one request. In the
+    profile as-specified, one request causes up to two calls of the model (sendUserTurn and sendUserMessage), and the second
+    call gets an empty reply. After a reply with a tool call, the model sends only empty replies, because the client sends
+    the output of the tool in its next request. If a reply has its own `match`, the prompt must also contain the text of
+    `match`.
     """
     turns: list[dict[str, Any]] = []
     for item in items:
@@ -72,7 +72,7 @@ def with_latency(script: Any, ms: float) -> dict[str, Any]:
 def silence(node: pytest.Item) -> float:
     """Return the number of seconds before the model sends its first word in a case.
 
-    The time limit for the proxy's answer is longer by these seconds.
+    The time limit for the proxy's answer is longer by the silence of the model.
     """
     marker = node.get_closest_marker("model")
     turns = marker.kwargs.get("turns", ()) if marker is not None else ()

@@ -1,7 +1,7 @@
 """The messages between a proxy and its app-servers.
 
-A tap (a program between the two) records the messages of each app-server in a file, the ledger; the code here merges the
-ledgers.
+A tap (a program between proxy and app-server) records the messages of each app-server in a file, the ledger, and this
+module merges the ledgers.
 """
 
 from __future__ import annotations

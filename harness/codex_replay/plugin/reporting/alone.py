@@ -45,7 +45,7 @@ def is_alone() -> bool:
 def rerun_changes(session: pytest.Session, changes: Sequence[Change], update: bool) -> str:
     """Rerun the cases whose result differs from the baseline; return a sentence about the cases that were not rerun, or "".
 
-    `update` is True if the run writes the baseline; then all these cases are rerun.
+    If the run writes the baseline (`update`), all changed cases are rerun.
     """
     config, verdict = session.config, session.config.stash[SESSION].verdict if SESSION in session.config.stash else None
     workers = (getattr(config.option, "numprocesses", None) or 0) if len(changes) > MOST else 0

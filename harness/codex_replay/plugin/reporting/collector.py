@@ -204,7 +204,7 @@ class Collector:
     def pytest_unconfigure_first(self, config: pytest.Config) -> None:
         """Write the report if pytest could not print the summary, because a plugin or pytest itself failed at the end of the run.
 
-        With pytest's option `-W error`, a warning of any plugin causes such a failure.
+        With pytest's option `-W error`, a warning of any plugin makes pytest fail at the end of a run.
         """
         out = config.pluginmanager.get_plugin("terminalreporter")
         if out is not None and not self._summarised and self.run is not None:

@@ -25,7 +25,7 @@ def selected(config: pytest.Config) -> bool:
 def looked_at(config: pytest.Config) -> bool:
     """Return True if every argument is the node id of a case.
 
-    The failures of these cases are then printed, even if they are known failures.
+    A user who names single cases sees their failures in full, even known failures.
     """
     words = [str(word) for word in config.args]
     return bool(words) and all("::" in word for word in words)

@@ -152,7 +152,7 @@ class Verdict:
 
     @property
     def subjects(self) -> dict[str, str]:
-        """The names of the programs under test in these cases, by role."""
+        """The names of the programs under test in all cases of the run, by role."""
         roles = self._roles or {"app-server"}
         named = {"app-server": self.subject, **self.others}
         return {role: name for role, name in named.items() if role in roles}

@@ -158,7 +158,7 @@ class FakeCodex:
     def burst(self) -> None:
         """Send the frames of each turn without the pauses of the real server.
 
-        Without pauses, a client that registers its event handlers too late misses events: the test shows this error.
+        Without pauses, a client that registers its event handlers too late misses events, and its test fails.
         """
         self._env["FAKE_CODEX_PACE"] = "burst"
         self._write()

@@ -1,8 +1,8 @@
 """Find the recorded messages that a client did not send, and the messages of the client that are not in the cassette.
 
 A client may kill the fake codex, so that the fake codex cannot report which messages are missing. Therefore, after the
-test, the client's messages are sent to fake-codex once more. In this second run, fake-codex reports the differences as JSON
-(`FAKE_CODEX_ENDING`).
+test, the client's messages are sent to fake-codex once more. When it gets the messages again, fake-codex reports the
+differences as JSON (`FAKE_CODEX_ENDING`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Strategy. Events with the same label are paired: first the equal events, then similar events. Because events are paired by
 label, a missing or an additional frame does not change the other pairs. An event without a partner is reported as missing,
-as new, or as occurring a different number of times. The members of two paired events are compared. If two pairs have
-another order in the other run, this is a change, unless a declared race allows both orders.
+as new, or as occurring a different number of times. The members of two paired events are compared. If the other run has two
+pairs in another order, the order is a change, unless a declared race allows both orders.
 
 If one run ended early because the case failed, only the same part of the other run is compared: up to the first client frame that
 the failed run never sent.
@@ -40,7 +40,7 @@ class Change:
     def key(self) -> tuple[str, str, str]:
         """Return the identity of the change, by which equal changes are recognised.
 
-        If two runs of the same version also show a change with this identity, the change is noise, and is not reported.
+        If two runs of the same version also show a change with the same identity, the change is noise, and is not reported.
         """
         return (self.rule, self.label, self.path)
 

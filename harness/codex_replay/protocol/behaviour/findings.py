@@ -1,14 +1,14 @@
 """Make the result of `drift --behaviour`: the changes between two Codex versions, over all cases, as one JSON value.
 
-All cases run twice on the first version. Differences between two runs on the same version are noise: they are counted, but
-not reported for this case. If two runs on the same version have frames in different orders, this difference is noise in
-every case, because few runs show a race. A case that has fewer than three comparable runs is listed under `not_compared`,
-with the reason. A case may declare that the real server has more than one correct behaviour. Findings that only cases with
-several correct behaviours show are listed separately (`racy`).
+All cases run twice on the first version. Differences between two runs of a case on the same version are noise: they are
+counted, but not reported for the case. If two runs of one case on the same version have frames in different orders, a
+different order of these frames is noise in every case, because few runs show a race. A case that has fewer than three
+comparable runs is listed under `not_compared`, with the reason. A case may declare that the real server has more than one
+correct behaviour. Findings that only cases with several correct behaviours show are listed separately (`racy`).
 
 The changes of all cases are merged: changes with the same rule, method and path become one finding. Equal changes of one
-member in several methods also become one finding. If one version sends no events of a family (`codex/event/*`), the changes of
-all these events also become one finding.
+member in several methods also become one finding. If one version sends no events of a family (`codex/event/*`), the changes
+of all events of the family become one finding.
 """
 
 from __future__ import annotations

@@ -67,7 +67,8 @@ class Form:
 
     `client` has the positions of the client's frames; `calls` has the answered server requests by call id.
 
-    `closed` is the position of the first frame after the client closed the server's stdin, or None if the client never did this.
+    `closed` is the position of the first frame after the client closed the server's stdin, or None if the client never
+    closed it.
     """
 
     said: tuple[Entry, ...]

@@ -50,16 +50,18 @@ def _drift_finding(sender: Sender, change: Change, places: Iterable[Place], clie
 
 
 class _Other:
-    """The result of the other comparison: of the plain bundles while the experimental bundles are compared, and vice versa.
+    """The result of comparing the bundles of the other kind: the plain bundles while the experimental bundles are compared, and
+    vice versa.
 
-    The method `has` returns True if the other comparison found the change at the same place, in any definition.
+    The method `has` returns True if the comparison of the other bundles found the change at the same place, in any
+    definition.
     """
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
 
     def has(self, sender: Sender, change: Change, place: Place) -> bool:
-        """Return True if the other comparison also found the change.
+        """Return True if the comparison of the other bundles also found the change.
 
         A part that could not be compared, and a place beyond the maximum number of places, count as found.
         """

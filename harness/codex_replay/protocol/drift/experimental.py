@@ -3,9 +3,9 @@
 From version 0.95 on, the Codex binary generates two schema bundles. The plain bundle leaves out the experimental parts;
 with the option ``--experimental``, Codex generates the other bundle, which includes them. A client without
 ``capabilities.experimentalApi`` gets an error (-32600) for messages and members that only the experimental bundle has, such
-as "thread/start.dynamicTools requires experimentalApi capability". There is no such error if the value of the member is
-null, false or an empty list. A version has an experimental bundle if its plain bundle lets `initialize` declare the
-capability.
+as "thread/start.dynamicTools requires experimentalApi capability". The server does not refuse an experimental member whose
+value is null, false or an empty list. A version has an experimental bundle if its plain bundle lets `initialize` declare
+the capability.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Difference:
     """One difference between two recordings a and b: `kind` is "changed", "missing" (only in a) or "extra" (only in b).
 
     `a` and `b` are the numbers of the frames (None if missing). `path` is the JSON path inside the frame ("$" for the whole
-    frame). `left` and `right` are the normalised values at this path (None if missing). `only` is "a" or "b" if only one of
+    frame). `left` and `right` are the normalised values at `path` (None if missing). `only` is "a" or "b" if only one of
     the two frames has a value at the path. A member with the value null differs from a missing member.
     """
 
@@ -147,7 +147,7 @@ def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
 
 
 def _once(line: Sequence[NormalEvent], repeats: Iterable[dict[str, Any]]) -> Iterator[NormalEvent]:
-    """If the table lists events that repeat by chance, omit each such event that equals the event before it."""
+    """Omit each event that equals the event before it, if the table lists the event as repeated by chance."""
     labels = {rule["label"]: rule["has"].encode() for rule in repeats}
     for index, event in enumerate(line):
         again = index > 0 and event.label in labels and event.key == line[index - 1].key and labels[event.label] in event.key
@@ -287,8 +287,8 @@ def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any,
     If one event also has its exact text, also return the path and the two texts.
 
     A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes. If encoding the value gives
-    other bytes, the payload is stored as text, with the value as `view`. Without this conversion, a comparison of a value
-    with a text would find no common parts.
+    other bytes, the payload is stored as text, with the value as `view`. A direct comparison of a value with a text would
+    find no common parts.
     """
     for kind, name in _VALUES:
         sides = one.get(kind), other.get(kind)
@@ -302,8 +302,7 @@ def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any,
 def _by_name(one: Any, other: Any) -> tuple[Any, Any]:
     """If the headers of two events have different names or another order, return the events with their headers as objects.
 
-    Otherwise, one additional header would make all later headers differ (`"etag" and "date"`), because lists are compared
-    by position.
+    In a comparison by position, one additional header would make all later headers differ (`"etag" and "date"`).
     """
     for kind in ("response", "request"):
         sides = one.get(kind), other.get(kind)

@@ -47,7 +47,8 @@ class Effect:
 
 
 def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> list[Effect]:
-    """Return the effects on this computer that a real server would have after these frames, each effect once, in order.
+    """Return the effects on this computer that a real server would have when it replays the given frames, each effect once, in
+    order.
 
     All HTTP frames are taken as answers of the model: pass only HTTP frames that the model will send. `script` is the
     script that answers instead of the recording, and `config` is the configuration of the server. `script` and `config`

@@ -1,7 +1,7 @@
 """Group differences with one cause: an id that differs in one frame also differs in every other frame that contains it.
 
 For example, if one of two recordings has an additional turn, the ids of all later turns differ, in all frames of these
-turns. A list of all these differences would hide the cause behind dozens of lines such as `"2" and "3"`. For each id, only
+turns. A list of all differences in ids would hide the cause behind dozens of lines such as `"2" and "3"`. For each id, only
 the first difference is listed, and the others are counted.
 """
 

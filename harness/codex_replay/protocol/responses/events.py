@@ -68,7 +68,7 @@ def _sentence(kind: str, error: ValidationError) -> str:
 def _closed(definitions: dict[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
     """Forbid unknown members in every object, add the fields of `overlay`, and select the member of a union by its `type`.
 
-    The message about a fault then names the exact place.
+    Because of the selection by `type`, the message about a fault names the exact place.
     """
     for name, definition in definitions.items():
         if "properties" in definition:

@@ -3,8 +3,8 @@
 Codex writes its schemas in two forms: one primary file with all definitions, and one self-contained file for each type. The
 files for single types are preferred, because the primary file of Codex 0.92.0 is wrong where two types have the same name.
 In the primary file, seven references of ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``,
-...). The Codex binary sends the snake_case types, as in the files for single types. A user may give only a primary file;
-its wrong references are then corrected.
+...). The Codex binary sends the snake_case types, as in the files for single types. If a user gives only a primary file,
+its wrong references are corrected.
 
 A schema file is parsed only when a payload of its type is first needed. The name of a result type is derived from the name
 of the method's params type (``ThreadStartParams`` -> ``ThreadStartResponse``). For irregular names,
@@ -151,7 +151,7 @@ class Bundle:
     def type_names(self) -> list[str]:
         """Return the names of the types that have their own file.
 
-        If the bundle has no such files, return the names of all definitions.
+        If the bundle has no files for single types, return the names of all definitions.
         """
         return sorted(self._single) or sorted({*self.primary["definitions"], *self.primary["definitions"].get("v2", {})})
 
@@ -202,14 +202,14 @@ class Bundle:
         The name of the type is derived from the method.
 
         Codex may send notifications that it calls internal, such as ``rawResponse/completed`` (clients request it with
-        ``experimentalRawEvents``). The bundle has the type of such a notification (``RawResponseCompletedNotification``),
-        but does not list its method.
+        ``experimentalRawEvents``). The bundle has the type of an internal notification
+        (``RawResponseCompletedNotification``), but does not list its method.
         """
         name = "".join(part[:1].upper() + part[1:] for part in method.split("/")) + "Notification"
         return self.type(name) if "/" in method else None
 
     def envelope(self, direction: Direction) -> dict[str, Schema]:
-        """Return the keys that every frame from this direction may have in addition to method and params, such as
+        """Return the keys that every frame from the side `direction` may have in addition to method and params, such as
         ``emittedAtMs``, each with its schema.
         """
         document = self._document(_UNION[direction]) or {}

@@ -194,7 +194,7 @@ class Explainer:
     def _internal_tag(self, objects: list[Any]) -> tuple[str | None, dict[str, Any]]:
         """Return the property that each of `objects` requires and fixes to a different string.
 
-        Also return the `objects` by these strings.
+        Also return the `objects`, by the string that each requires.
         """
         for name in objects[0].get("required", ()):
             values = [

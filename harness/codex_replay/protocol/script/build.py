@@ -157,7 +157,7 @@ class TurnBuilder:
         return self._add("audio", data=data, transcript=transcript)
 
     def queued(self) -> Self:
-        """Start the response with the status `queued`; this must be the first item of the turn."""
+        """Start the response with the status `queued`; the item must be the first one of the turn."""
         return self._add("queued")
 
     def item(self, item: Mapping[str, Any]) -> Self:
@@ -181,7 +181,7 @@ class TurnBuilder:
         return self._add("wait", ms=ms)
 
     def gate(self, name: str) -> Self:
-        """Stop the reply at this place until the test releases the gate `name`."""
+        """Stop the reply at the gate `name` until the test releases the gate."""
         return self._add("gate", name=name)
 
     def failed(self, code: str, message: str | None = None) -> Self:

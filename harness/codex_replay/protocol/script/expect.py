@@ -73,7 +73,7 @@ def mismatch(
 
     If `headers` is None, expectations about headers are skipped. `texts` is `list(input_texts(body))`; a caller that
     compares one request with many expectations computes it only once. `earlier` has the earlier items of the conversation,
-    if the request names them only by an id. Expectations about the conversation also apply to these earlier items.
+    if the request names them only by an id. Expectations about the conversation also apply to the items in `earlier`.
     """
     for marker in markers_of(wanted):
         texts = list(input_texts(body)) if texts is None else texts

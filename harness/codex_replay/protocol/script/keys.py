@@ -200,7 +200,7 @@ def _is_answers(value: object) -> bool:
 
 
 def _is_headers(value: object) -> bool:
-    """Return True if HTTP can send these headers: no name has a space or a colon, and no value has several lines."""
+    """Return True if HTTP can send the headers in `value`: no name has a space or a colon, and no value has several lines."""
     pairs = list(value.items()) if isinstance(value, dict) else value
     if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
         return False

@@ -52,7 +52,7 @@ def _flag(text: str) -> bool | None:
 
 
 def joined(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rate limits after a new answer: the windows and the credits of this answer.
+    """Return the rate limits after a new answer: the windows and the credits in the answer.
 
     If the new answer has no credits, the earlier credits stay valid.
     """

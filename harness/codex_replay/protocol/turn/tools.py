@@ -1,7 +1,7 @@
 """Parse a tool call of the model like Codex: its arguments, its shell command, and whether the command needs an approval.
 
-No command is executed: the output of a call comes from the `result` in the script. The other values in the frames are
-computed here: the argv, its one-line form, the need of an approval, and the proposed rule (recordings of the real Codex;
+No command is executed: the output of a call comes from the `result` in the script. Other values in the frames are computed
+from the call: the argv, its one-line form, the need of an approval, and the proposed rule (recordings of the real Codex;
 REAL-65 to REAL-67). The program fake-codex loads this module at start-up.
 """
 

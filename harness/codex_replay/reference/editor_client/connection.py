@@ -151,8 +151,8 @@ class Connection:
     def stop(self, *, patient: bool) -> None:
         """End the server: close its stdin and, if that is not enough, terminate the server.
 
-        Afterwards, no child process is left. A server that waits for an approval does not end when its stdin is closed: it
-        is always terminated.
+        After a call of `stop`, no child process is left. A server that waits for an approval does not end when its stdin is
+        closed: it is always terminated.
         """
         self._process.close()
         for end in (None, self._process.terminate, self._process.kill)[not patient :]:

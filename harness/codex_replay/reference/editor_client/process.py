@@ -47,7 +47,7 @@ class Process:
         os.close(self.stdout)
 
     def wait(self, seconds: float) -> int | None:
-        """Return the exit status, or None if the program still runs after this number of seconds.
+        """Return the exit status, or None if the program still runs after the given number of seconds.
 
         A negative status is the number of the signal that killed the program.
         """

@@ -73,8 +73,8 @@ class Auth:
 def uses_chatgpt(document: dict[str, Any]) -> bool:
     """Return True if auth.json has a ChatGPT login.
 
-    `auth_mode` in auth.json names the kind of login. Codex 0.92 writes auth.json without `auth_mode`; then an API key has
-    priority over a ChatGPT login.
+    `auth_mode` in auth.json names the kind of login. If auth.json of Codex 0.92 has no `auth_mode`, an API key has priority
+    over a ChatGPT login.
     """
     mode = document.get("auth_mode")
     if mode in ("chatgpt", "api_key"):

@@ -94,7 +94,7 @@ def _upstream_words(message: str) -> str | None:
 
     Otherwise return None.
 
-    Codex passes such a body on as text.
+    Codex passes the body of an HTTP 400 on as text.
     """
     try:
         found = json.loads(message)["error"]["message"]

@@ -111,7 +111,7 @@ class Exchange:
     def _take(self, event: Native, calls: dict[str, Native]) -> bool:
         """Note that the model has called a client tool.
 
-        Return True if the tool call is new. Ignore a tool call with invalid arguments, because Codex itself reports this
+        Return True if the tool call is new. Ignore a tool call with invalid arguments, because Codex itself reports the
         error to the model.
         """
         if event.request is not None:

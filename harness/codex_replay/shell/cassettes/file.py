@@ -149,7 +149,7 @@ class CassetteReader:
     def read_line(self) -> bytes:
         """Return the next line of the cassette undecoded, or b"" at the end of the file.
 
-        A replay calls this method, because a replay does not decode every frame.
+        A replay reads undecoded lines, because it need not decode every frame.
         """
         try:
             line = self._file.readline()
@@ -288,7 +288,7 @@ class CassetteWriter:
         return cls(path, header, redactor)
 
     def _take_over(self) -> None:
-        """Lock the cassette file for this writer, and empty the file.
+        """Lock the cassette file for the writer, and empty the file.
 
         If another process writes to the cassette file, raise CassetteError and do not change the file.
         """

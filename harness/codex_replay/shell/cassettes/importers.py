@@ -1,9 +1,9 @@
 """Convert recordings of other tools to cassettes: the log of a tee (a program that records a pipe), and the proto-events of a
 proxy.
 
-Files of both tools are read line by line. The programs that write these files differ, so variants of the formats are
-accepted; docs/cassette-format.md lists them. An import never invents missing data. A payload that the other tool had
-shortened is marked `"truncated": true`, and the header names the source of the frames (`"imported"`).
+Files of both tools are read line by line. Programs write these formats in different variants: docs/cassette-format.md lists
+the accepted variants. An import never invents missing data. A payload that the other tool had shortened is marked
+`"truncated": true`, and the header names the source of the frames (`"imported"`).
 """
 
 from __future__ import annotations

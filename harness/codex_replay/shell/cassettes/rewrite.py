@@ -2,8 +2,9 @@
 
 At the end, the secrets that were streamed in chunks are replaced. Before `write` returns, the frame is redacted and on
 disk, so that no frame is lost if the writer is killed. If a secret is spread over several frames, it is found only at the
-end of the recording. The frames with parts of the secret are then rewritten, in a copy that atomically replaces the file.
-The same redactor is used for single frames and for chunks, so that a secret has the same placeholder in the whole file.
+end of the recording. At the end, the frames with parts of a secret are rewritten, in a copy that atomically replaces the
+file. The same redactor is used for single frames and for chunks, so that a secret has the same placeholder in the whole
+file.
 """
 
 from __future__ import annotations

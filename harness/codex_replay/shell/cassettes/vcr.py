@@ -86,7 +86,7 @@ class NdjsonPersister:
 def serialize(cassette_dict: Mapping[str, Any]) -> str:
     """Convert vcrpy's dictionary of a cassette to the text of a codex-replay cassette.
 
-    With `deserialize`, this function is a serializer for vcrpy.
+    `serialize` and `deserialize` together are a serializer for vcrpy.
     """
     exchanges = (
         (found["request"]["method"], found["request"]["uri"], _pairs(found["request"]["headers"]),
@@ -99,7 +99,7 @@ def serialize(cassette_dict: Mapping[str, Any]) -> str:
 def deserialize(cassette_string: str) -> dict[str, Any]:
     """Convert the text of a codex-replay cassette to vcrpy's dictionary.
 
-    With `serialize`, this function is a serializer for vcrpy. Raises `CassetteError`.
+    `serialize` and `deserialize` together are a serializer for vcrpy. Raises `CassetteError`.
     """
     found = _interactions(cassette_string.encode(), "the cassette")
     return {"version": 1, "interactions": [{"request": request, "response": response} for request, response in found]}

@@ -91,9 +91,9 @@ class HermeticHome:
     `upstream_url` is a URL without a path ("http://127.0.0.1:1234"). Codex expects the Responses API under /v1, the ChatGPT
     API under /backend-api/, and the token refresh at /oauth/token. `version` is the Codex version that will run in the
     home. A text that is not a version number means the default version. The configuration contains the table rows of the
-    version, then `features`, then `extra_config` (nested tables as mappings). If several of these parts set the same key,
-    the last value counts. If `auth` is None, no auth.json is written. The constructor of `HermeticHome` writes the files;
-    it raises OSError if a file cannot be written.
+    version, then `features`, then `extra_config` (nested tables as mappings). If the table rows, `features` and
+    `extra_config` set the same key, the last value counts. If `auth` is None, no auth.json is written. The constructor of
+    `HermeticHome` writes the files; it raises OSError if a file cannot be written.
     """
 
     def __init__(

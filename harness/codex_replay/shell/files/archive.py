@@ -3,10 +3,10 @@
 The path of a file in an archive is the path of the archive and the path inside the archive:
 ``cassettes.wheel.zip/app_server/test_v2/text_turn.ndjson``.
 
-A wheel contains the cassettes and the schema files in archives (hatch_build.py). The reason: at the start of each run,
-pytest reads the list of all installed files of a plugin's distribution, so there must be few files. The archives are not
-unpacked: zipimport, which every interpreter has already loaded, reads single files in them. The module zipfile is not used,
-because it would add a third to the start-up time of fake-codex.
+A wheel contains the cassettes and the schema files in archives (hatch_build.py). At the start of each run, pytest reads the
+list of all installed files of a plugin's distribution, so the wheel must have few files. The archives are not unpacked:
+zipimport, which every interpreter has already loaded, reads single files in them. The module zipfile is not used, because
+it would add a third to the start-up time of fake-codex.
 """
 
 from __future__ import annotations

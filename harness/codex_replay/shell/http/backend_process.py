@@ -103,10 +103,12 @@ class BackendSession:
         return found
 
     def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0, redact: bool = False) -> list[dict[str, Any]]:
-        """Return all requests that the session has received so far; with `since`, only those after the request with this number.
+        """Return all requests that the session has received so far.
 
-        With `requests`, wait at most `seconds` until this number of requests have been answered. With `redact`, secrets in
-        the requests are replaced. The ledger keeps at most the last 10,000 requests, and at most 64 MB. `dropped` is the
+        With `since`, only the requests after the request number `since`.
+
+        With `requests`, wait at most `seconds` until the session has answered `requests` requests. With `redact`, secrets
+        in the requests are replaced. The ledger keeps at most the last 10,000 requests, and at most 64 MB. `dropped` is the
         number of the last request that the ledger has dropped. Each request has these keys: n, method, path, headers, body
         (decoded), raw_length, status, answer, turn, recorded (cassette and frame), sentence, end. The key "answer" names
         the source of the answer: cassette, turn, default, rule, expect, miss or route. The key "sentence" has the reason of
@@ -150,8 +152,8 @@ class BackendSession:
     def next_asked(self, seconds: float) -> dict[str, Any] | None:
         """Return the next request that the backend passes to this program, because the script has `"otherwise": "ask"`.
 
-        Return None if no such request comes within `seconds`. The returned request has the form of an entry of the ledger.
-        If the request continues a conversation by an id, the key "earlier" has the items of the conversation. To answer the
+        Return None if no request comes within `seconds`. The returned request has the form of an entry of the ledger. If
+        the request continues a conversation by an id, the key "earlier" has the items of the conversation. To answer the
         request, call `answer_asked` with the value of its key `n`.
         """
         found = self._process.call("GET", f"{self._path}/asked?seconds={seconds}", seconds=seconds)
@@ -283,7 +285,7 @@ class BackendProcess:
         return answer
 
     def close(self) -> None:
-        """End the backend process and its process group. Afterwards, no process, pipe or port is left."""
+        """End the backend process and its process group. After a call of `close`, no process, pipe or port is left."""
         process = self._process
         if self._refusing is not None:
             self._refusing.close()

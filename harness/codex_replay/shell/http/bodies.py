@@ -29,7 +29,7 @@ _EVENT_END = re.compile(rb"\n\r?\n|\r\r")
 def decodes_to_more(raw: bytes, encoding: str | None, limit: int) -> bool:
     """Return True if the decoded form of a compressed body is longer than the limit.
 
-    To find out, the body is decoded only up to the limit.
+    The body is decoded only up to the limit.
     """
     if (encoding or "").lower() in content_encoding.IDENTITY:
         return False
@@ -185,7 +185,7 @@ class WholeBody:
             self._flush()
 
     def chunk_end(self) -> None:
-        """Note that an HTTP chunk ends at this place of the body."""
+        """Note that an HTTP chunk ends at the current place of the body."""
         self._cuts.append([self._size, round(self._watch.log.now(), 6)])
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
 """Record frames in order, even if some frames take long to build.
 
 A frame that takes long is built in a thread, while the traffic continues. For example, decoding and redacting a long body,
-or a compressed body of some kilobytes, may take seconds. Later frames then wait until the slow frame is built. The
-connections continue as long as the waiting frames together have fewer than `ROOM` bytes. If no frame waits, a frame is in
-the cassette before its bytes are passed on.
+or a compressed body of some kilobytes, may take seconds. Later frames wait until the slow frame is built. The connections
+continue as long as the waiting frames together have fewer than `ROOM` bytes. If no frame waits, a frame is in the cassette
+before its bytes are passed on.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Deferred:
 
     @property
     def full(self) -> bool:
-        """True if the waiting frames have more than `ROOM` bytes. The caller should then read no more traffic."""
+        """True if the waiting frames have more than `ROOM` bytes. While this is True, the caller should read no more traffic."""
         return self._size > ROOM
 
     def when_room(self, call: Callable[[], object]) -> None:

@@ -46,7 +46,9 @@ def original_environment() -> dict[bytes, bytes] | None:
 
 
 def open_standard_descriptors() -> None:
-    """Open the null device for each closed descriptor of 0, 1 and 2, so that no file that is opened later gets this number."""
+    """Open the null device for each closed descriptor of 0, 1 and 2, so that no file that is opened later gets the number 0, 1
+    or 2.
+    """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)

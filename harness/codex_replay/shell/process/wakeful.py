@@ -2,7 +2,7 @@
 
 Python runs its signal handlers in the main thread, between two instructions. A signal ends a wait (for a lock, a line, or a
 process) only if the system delivers the signal to the main thread during the wait. If a signal comes just before a wait, or
-reaches another thread, its handler runs only after the wait. Normally, an interrupt may therefore have to wait for a
+reaches another thread, its handler runs only after the wait. Without this module, an interrupt may have to wait for a
 timeout. Python writes the number of each signal to a pipe, whichever thread gets the signal. A thread reads the numbers
 from the pipe, and sends the signal SIGURG to the main thread until the handler of SIGURG has run there. SIGURG ends the
 wait of the main thread, so that all pending handlers run. By default SIGURG does nothing. Child processes get the original

@@ -174,7 +174,7 @@ class Client:
 
         In an error message, the text `what` names the awaited message.
 
-        Raises `SubjectFailure` if the server ends without sending such a message, or after `timeout` seconds.
+        Raises `SubjectFailure` if the server ends without sending the awaited message, or after `timeout` seconds.
         """
         __tracebackhide__ = True
         limit = self.timeout if timeout is None else timeout

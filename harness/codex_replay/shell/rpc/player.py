@@ -130,7 +130,7 @@ class Player:
     def _is_repeated(self, frame: Frame) -> bool:
         """Return True for a frame that the recorded server has repeated by chance.
 
-        The table of the Codex version lists such frames.
+        The table of the Codex version lists the frames that a server may repeat by chance.
         """
         last, self._last = self._last, (label(frame.value), frame.value.get("params"))
         has = self._repeats.get(self._last[0])
@@ -150,7 +150,7 @@ class Player:
         """Bind the values in a result that the client sends back: the cursors of further pages, and the ids of threads and turns.
 
         Cursors contain a time, so they differ between runs. Equal ids are bound, too, because an earlier frame of another
-        thread could otherwise count as a frame of this thread.
+        thread could otherwise count as a frame of the same thread.
         """
         if type(recorded) is not dict or type(live) is not dict:
             return

@@ -2,7 +2,7 @@
 
     python -m codex_replay.shell.rpc.wire_tap LEDGER [PIECE] -- COMMAND...
 
-PIECE is a number of bytes: the client gets the server's output in chunks of this size, each in a separate write. Without
+PIECE is a number of bytes: the client gets the server's output in chunks of PIECE bytes, each in a separate write. Without
 PIECE, the client gets the output line by line. Each line is written to LEDGER before it is passed on. A line of the client
 becomes `{"got": "..."}`, and a line of the server becomes `{"said": "..."}`. The first line of a run is `{"run": N, "pid":
 ..., "argv": [...]}`. In all other lines of the run, `"of"` is the process id in the first line. The ledger is not redacted,

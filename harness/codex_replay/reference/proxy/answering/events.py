@@ -83,9 +83,9 @@ class Replies:
 
     The last reply is complete if it has no tool call and the server has reported its token usage.
 
-    The reason: Codex 0.92 sometimes loses the frame that ends a turn, because it loses frames after a burst of about 128
-    frames. If the end of a turn is lost, Codex also does not answer an interrupt of the turn. A client that waits for the
-    end of the turn then hangs.
+    Codex 0.92 sometimes loses the frame that ends a turn, because it loses frames after a burst of about 128 frames. If the
+    end of a turn is lost, Codex also does not answer an interrupt of the turn. If the end of a turn is lost, a client that
+    waits for it hangs.
     """
 
     def __init__(self) -> None:

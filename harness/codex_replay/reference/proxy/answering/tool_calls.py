@@ -231,7 +231,7 @@ class ToolCallParser:
     def _split(self) -> bool:
         """Handle an unterminated JSON string that contains the closing tag.
 
-        The text up to the tag is then passed on, and the rest is parsed again.
+        The text up to the tag is passed on, and the rest is parsed again.
         """
         raw = "".join(self._block)
         if CLOSE not in raw:

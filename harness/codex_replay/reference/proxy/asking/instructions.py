@@ -65,7 +65,7 @@ def choice_lines(tools: Tools) -> list[str]:
 def native_choice(tools: Tools) -> list[str]:
     """Return the lines about the tool choice for a model that gets the tools as native tools (profile `works-on-0.92`).
 
-    These lines are necessary because Codex always sends the tool choice `auto` to the model.
+    The tool choice must be in the instructions, because Codex always sends the tool choice `auto` to the model.
     """
     if tools.definitions and tools.choice == "required":
         return ["You MUST call at least one of the client's tools."]

@@ -27,7 +27,10 @@ def for_client(value: Any) -> bytes:
 
 
 def text(value: Any) -> str:
-    """Encode a value as compact JSON without escapes. The schemas in the instructions for the model have this form."""
+    """Encode a value as compact JSON without escapes.
+
+    The schemas in the instructions for the model are compact JSON without escapes.
+    """
     return _ANY.encode(value)
 
 
