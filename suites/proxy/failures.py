@@ -61,8 +61,8 @@ def of_its_threads(done: Exchange) -> list[WireFrame]:
 def settle(proxy: Proxy) -> None:
     """Wait until the turns of the last request have ended, but not longer than `SETTLES` seconds.
 
-    Otherwise a turn that continues after its answer would send its events during the next request of the case, and could
-    change the next answer by chance. The cases about foreign threads test such late events.
+    A turn that continues after its answer would send its events during the next request of the case, and could change
+    the next answer by chance. The cases about foreign threads test such late events.
     """
     if proxy.running is not None and not proxy.attached:
         proxy.running.wire.until(is_quiet, SETTLES, proxy.exchanges[-1].frames)

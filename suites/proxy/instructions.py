@@ -1,7 +1,7 @@
 """The developer instructions of the specification, read from its text.
 
 developer-instructions.txt is the text block of docs/contract/payloads.md, section "Full developer instructions (Obsidian
-tool-call requests)", byte for byte. The code splits the document's text into fixed and conditional lines. It also splits
+tool-call requests)", byte for byte. The code splits the document's text into fixed and conditional lines. The code also splits
 the developer instructions that a proxy sends, at the headings of the document's text.
 """
 

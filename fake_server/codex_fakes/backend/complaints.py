@@ -16,7 +16,7 @@ _written = 0
 
 
 def complain(text: str) -> None:
-    """Write one line to stderr. The text may contain data of a client: secrets and control characters are removed."""
+    """Write one line to stderr. The line may contain data of a client: secrets and control characters are removed."""
     global _written
     _written += 1
     if _written > MOST:

@@ -215,7 +215,7 @@ def _log(text: str) -> None:
 def _tell_unheeded(environ: Mapping[str, str]) -> None:
     """Warn about settings that apply only to the app-server.
 
-    These settings have no effect, because `exec` has no client whose frames could be matched or captured.
+    The warning names each setting: `exec` has no client whose frames could be matched or captured.
     """
     unheeded = [name for name in _APP_SERVER if environ.get(name)]
     if unheeded:

@@ -43,7 +43,7 @@ _HELP = "\n\nFor more information, try '--help'.\n"
 class Wrong(Exception):
     """`codex exec` cannot run, for example because of a wrong argument.
 
-    The exception has the text for stderr and the exit status.
+    `Wrong` has the text for stderr and the exit status.
     """
 
     def __init__(self, text: str, status: int) -> None:

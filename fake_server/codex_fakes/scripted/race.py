@@ -3,7 +3,7 @@
 `FAKE_CODEX_PACE=race:SEED` turns the races on. The table of races (`normalise.json`), which comparisons also use, defines
 which frames may change places. Frames of two threads may come in any order. The pauses around a response change, too: the
 frames after a response come in the same write, or some milliseconds later. A client that registers its handlers too late
-therefore fails. The order is the same each time for the same seed, script and client.
+therefore fails. The order of the frames is the same each time for the same seed, script and client.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class ScriptedServer(Stdio):
             self.send(dumps(frame) + b"\n")
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Refuse a request with the given error. The error is sent at its place among the other answers."""
+        """Refuse a request with the given error. The error keeps its place among the server's other answers."""
         if self.due and self._race is None:
             self.due.append((self._held, dumps({"error": error, "id": request_id}) + b"\n"))
         else:

@@ -351,7 +351,10 @@ class Session:
         return thread
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Return the loaded thread with the given id. If it is not loaded, refuse the request with the real server's error."""
+        """Return the loaded thread with the given id.
+
+        If the thread is not loaded, refuse the request with the real server's error.
+        """
         error = uuid_error(text)
         if error is not None:
             raise Refused(("invalid thread id: " if api == "v2" else "Invalid request: ") + error)

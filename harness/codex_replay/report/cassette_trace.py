@@ -1,8 +1,8 @@
 """Convert a cassette to a trace, for `cassette show --html`, and for the report of a case whose frames equal its recording.
 
-The frames are read as a stream while the page is written. In a replay, some values are replaced by live ones (bound ids),
-and others are ignored (masked times). The tables of the recording's Codex version define which values are bound or masked.
-Each frame lists its `bound` values as `<thread:1> = 01a1...`, and its `masked` values as JSON paths.
+The frames of the cassette are read as a stream while the page is written. In a replay, some values are replaced by live
+ones (bound ids), and others are ignored (masked times). The tables of the recording's Codex version define which values are
+bound or masked. Each frame lists its `bound` values as `<thread:1> = 01a1...`, and its `masked` values as JSON paths.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The data of a report: the result of each case (report.json), and the traffic of each case (stories.ndjson).
 
 The types are plain dictionaries, exactly as in the files. When report.json is read, it is checked with
-`report.schema.json`. Traces may be large, so they are read and written one by one (`codex_replay.report.traces`). The data
-must be redacted already: nothing is redacted here.
+`report.schema.json`. Traces may be large, so they are read and written one by one (`codex_replay.report.traces`). The
+results and traces must be redacted already: nothing is redacted here.
 
     DIR/report.json      Report, format 2
     DIR/stories.ndjson   one Trace per line, for the cases whose `story` is not null

@@ -35,7 +35,7 @@ class WrongSetting:
 
     @property
     def in_file(self) -> str:
-        """Return the error for a value in config.toml. The error begins with the place of the value."""
+        """Return the error for a value in config.toml. The returned error begins with the place of the value."""
         return "wanted string or table" if self.message == _NO_WORD else self.message
 
 

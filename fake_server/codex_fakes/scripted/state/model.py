@@ -142,7 +142,7 @@ class Model:
     def git(self) -> dict[str, Any]:
         """The git repository that the script gives the threads: sha, branch, originUrl, mergeBase.
 
-        Empty if the script has none.
+        The result is empty if the script has no repository.
         """
         return dict(self._script.git) if self._script is not None else {}
 

@@ -313,7 +313,7 @@ def flags_of(overrides: list[tuple[str, str]]) -> dict[str, Any]:
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Return the merged tables of two configurations, `old` and `new`.
 
-    If both tables have a key, the value in `new` counts.
+    If both configurations have a key, the value in `new` counts.
     """
     both = dict(old)
     for key, value in new.items():

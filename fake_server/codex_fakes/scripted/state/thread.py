@@ -203,7 +203,7 @@ class Thread:
     def raw(self, *items: dict[str, Any], turn: str | None = None) -> None:
         """Send items of the model's input and output to the listeners that requested raw items.
 
-        The items have the form of the history.
+        Raw items have the form of the history.
         """
         if self.hears_raw and items:
             from codex_fakes.scripted.state.raw import later_raw, raw

@@ -159,7 +159,7 @@ def place_of(text: str, path: Sequence[str]) -> Place | None:
 def _inside(line: str, start: int, path: Sequence[str]) -> int | None:
     """Return the column (from 0) at which the value at a path begins.
 
-    The line has an inline value that begins at column `start`.
+    `line` has an inline value that begins at column `start`.
     """
     for name in path:
         if line[start : start + 1] == "[":

@@ -47,7 +47,7 @@ class Sleep:
 class Gap(Sleep):
     """Wait for the length of a pause that the real server makes.
 
-    The wait ends immediately when the client has closed stdin (`server.at_end`).
+    A wait for a pause ends immediately when the client has closed stdin (`server.at_end`).
     """
 
     __slots__ = ("_server",)

@@ -54,7 +54,7 @@ def play_to_backend(
         size += sum(len(ws_frames.data_of(frame.payload)) for frame in messages)
         host, count = urlsplit(subject).hostname, plural(len(asked) + len(messages), "request")
         raise Unable(
-            f"This would send {count} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
+            f"The replay would send {count} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
             "money. To allow the requests, add --backend-cost-ok."
         )
     with _backend(subject, cassette) as url:

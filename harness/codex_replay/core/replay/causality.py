@@ -103,7 +103,7 @@ class _Thread:
 class Methods:
     """The table of a version's methods that start or interrupt turns and threads.
 
-    The table is loaded at the first call of a method.
+    The table of methods is loaded when a method of `Methods` is first called.
 
     For a version without a table, `load` is None, no method starts or interrupts anything, and the server frames keep their
     recorded order.

@@ -67,7 +67,7 @@ class Increments:
     def take_later(self, events: Callable[[], Iterable[Any]]) -> None:
         """Keep a function that yields the events of an answer.
 
-        The function is called only if the client continues the answer.
+        Keep the function `events`, and call it only if the client continues the answer.
         """
         self._later = events
 

@@ -3,8 +3,8 @@
 If two paths or ids begin at one place, the longer path or id is replaced. Only whole segments of a path are replaced.
 
 For example, the path `/tmp` is replaced in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`, but not in `/var/tmp/x`,
-`/tmpfile` or `/tmp.old`. The inserted text is not searched again. The text may be a string or bytes, plain or inside JSON
-at any depth (`\\n/tmp`). This module does not import `re`, because fake-codex loads this module at start-up.
+`/tmpfile` or `/tmp.old`. The inserted text is not searched again. The searched text may be a string or bytes, plain or
+inside JSON at any depth (`\\n/tmp`). This module does not import `re`, because fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Remove control characters from a text for a terminal. The function keeps a JSON text valid."""
+"""Remove control characters from a text for a terminal. A JSON text stays valid JSON."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class NotJson(ValueError):
 class OutOfBounds(NotJson):
     """The JSON text is nested too deeply, or is too large, to be read.
 
-    The text may still be valid JSON.
+    A text that cannot be read may still be valid JSON.
     """
 
 

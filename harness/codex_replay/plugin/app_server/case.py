@@ -51,7 +51,7 @@ class Case:
     def version(self) -> str:
         """The Codex version of the server under test, or the version that a fake server imitates.
 
-        The value is "unknown" if the Codex version is not known.
+        Return "unknown" if the Codex version is not known.
         """
         return self._subject.version
 

@@ -230,7 +230,7 @@ class Keeper:
 def _input_ended(server: Server, end: End, number: int) -> float | None:
     """Return the time at which the case closed a server's stdin, or None.
 
-    The time is counted from the same start as the times of the server's frames.
+    The returned time is counted from the same start as the times of the server's frames.
     """
     ended = server.process.input_ended
     at = None if ended is None else ended - server.started

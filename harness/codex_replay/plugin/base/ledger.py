@@ -34,7 +34,7 @@ class Request:
     def header(self, name: str) -> str | None:
         """Return the value of a header, or None if the header is missing.
 
-        The name may be in upper or lower case; the values of a repeated header are joined.
+        `name` may be in upper or lower case; the values of a repeated header are joined.
         """
         found = [value for key, value in self.headers if key.lower() == name.lower()]
         return ", ".join(found) if found else None
@@ -53,7 +53,7 @@ class Request:
     def turn(self) -> int:
         """The number of the model's reply that the request asks for: 1 for the first reply.
 
-        The number is computed from the input of the request, which contains all earlier replies.
+        The number is the number of earlier replies in the input of the request, plus 1.
         """
         return turn_number(continued(self._mapping, self.earlier))
 

@@ -36,8 +36,8 @@ class Spool:
 
     Each process writes `folder`/<pid>.ndjson.
 
-    A trace has two lines: one line with its description, and one line with its frames. The frames are copied into the
-    report without decoding.
+    A trace has two lines: one line with its description, and one line with its frames. The report gets the frames of a
+    trace without decoding them.
     """
 
     def __init__(self, folder: Path, owner: int = 0, lock: int = -1) -> None:

@@ -44,7 +44,7 @@ def markdown(found: Mapping[str, Any]) -> str:
         lines += ["## Seen in one case", "", *_table(found["single"], found["cases"])]
     if found["racy"]:
         lines += ["## Seen only where the server has more than one correct behaviour", ""]
-        lines += ["These cases declare that they are `racy`, so another run may give other results.", ""]
+        lines += ["The cases of these changes declare that they are `racy`, so another run may give other results.", ""]
         lines += _table(found["racy"], found["cases"])
     if found["ended_early"]:
         lines += ["## Cases that end early", ""]

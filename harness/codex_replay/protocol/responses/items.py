@@ -1,9 +1,10 @@
 """Turn the items of a scripted model into the event stream of a Responses backend.
 
 The function `reply` is pure: it takes a turn of a script and the request's body, and returns a list of steps. A step is an
-event to send, raw bytes, or a reason to wait; the caller sends the bytes and waits. The events have the order of the
-Responses API (LITE-48 to LITE-62). Each event has the form of its type in the openai package (copied to data/openai-*). All
-ids are derived from the label and the place of an item, so that two runs of one script send the same bytes.
+event to send, raw bytes, or a reason to wait; the caller sends the bytes and waits. The events of the reply have the order
+of the Responses API (LITE-48 to LITE-62). Each event has the form of its type in the openai package (copied to
+data/openai-*). All ids are derived from the label and the place of an item, so that two runs of one script send the same
+bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Explain why a value does not match a schema: list each fault with its path and kind.
 
-This check is slower than the validator and runs only after the validator has failed; it goes through the schema and the
+The explanation is slower than the validator and runs only after the validator has failed; it goes through the schema and the
 value together. In a union, the check first chooses the member that the value belongs to. The choice depends on the JSON
 type, on an internal tag (a property with another fixed string in each member), or on an external tag (each member is an
 object with one required key). If the union has no tag, the check chooses the member with the fewest faults. Values that the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Problem(Exception):
-    """The client cannot answer the prompt. The message names the cause and, if possible, the next step.
+    """The client cannot answer the prompt. The message of a `Problem` names the cause and, if possible, the next step.
 
     `status` is the status of the HTTP response, if there was a response.
     """

@@ -26,7 +26,7 @@ NOT_SENT = ("Content-Type", "Accept", "User-Agent")
 class Refused(Exception):
     """The backend refused the WebSocket, or answered a message with an error.
 
-    The exception has the status, reason and body of the answer.
+    `Refused` has the status, reason and body of the answer.
     """
 
     def __init__(self, status: int, reason: str, body: bytes) -> None:

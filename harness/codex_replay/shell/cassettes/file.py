@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 
 class CassetteError(Exception):
-    """A cassette cannot be read or written. The message names the file and the line, and says what the user can do next."""
+    """A cassette cannot be read or written.
+
+    The message of a `CassetteError` names the file and the line, and says what the user can do next.
+    """
 
 
 def open_file(path: str) -> BinaryIO:

@@ -22,7 +22,7 @@ _MILLISECONDS = 1e11  # as seconds that would be in the year 5138
 
 
 class ImportFailed(Exception):
-    """A line of the imported file is invalid. The message is a sentence with the line number."""
+    """A line of the imported file is invalid. The message of an `ImportFailed` is a sentence with the line number."""
 
 
 class Source:

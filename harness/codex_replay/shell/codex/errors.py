@@ -14,7 +14,10 @@ _UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXI
 
 
 class CodexInstallError(Exception):
-    """The Codex binary is missing and cannot be installed. The message names what happened, where, and what the user can do."""
+    """The Codex binary is missing and cannot be installed.
+
+    The message of the error names what happened, where, and what the user can do.
+    """
 
 
 class FlakyDownload(CodexInstallError):

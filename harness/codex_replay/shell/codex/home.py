@@ -2,7 +2,7 @@
 
 In a hermetic home, the binary contacts only one upstream, which should be on loopback, and looks up no host name. The table
 ``data/any/hermetic-config.json`` has the necessary configuration. Each row of the table has the first version for which it
-applies. The rows come from REAL-01 to REAL-11, and each row was checked with strace.
+applies. The rows of the configuration come from REAL-01 to REAL-11, and each row was checked with strace.
 
     root/home   CODEX_HOME and HOME: config.toml, auth.json
     root/tmp    TMPDIR; not a parent of home, since Codex may let commands write there
@@ -137,7 +137,7 @@ class HermeticHome:
     def write_auth(self, value: Mapping[str, object]) -> None:
         """Write `value` as auth.json, readable only by its owner.
 
-        The file is replaced in one step, because Codex may be running at the same time.
+        auth.json is replaced in one step, because Codex may be running at the same time.
         """
         draft = self.home / ".auth.json.new"
         draft.unlink(missing_ok=True)
@@ -173,7 +173,7 @@ def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Return the merged tables of two configurations, `base` and `over`.
 
-    If both tables have a key, the value in `over` counts.
+    If both configurations have a key, the value in `over` counts.
     """
     result = dict(base)
     for key, value in over.items():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GenerateError(RuntimeError):
-    """Codex did not write its schema files. The message names the command and its result."""
+    """Codex did not write its schema files. The message of a `GenerateError` names the command and its result."""
 
 
 @dataclass(frozen=True, slots=True)

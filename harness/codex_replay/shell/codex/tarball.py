@@ -104,7 +104,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, adva
 def _find_binary(files: dict[str, tuple[int, str]], into: Path, triple: str, spec: str) -> str:
     """Return the path of the executable named `codex`.
 
-    The path is codex/codex up to version 0.139, and bin/codex from 0.140 on.
+    The executable is codex/codex up to version 0.139, and bin/codex from 0.140 on.
     """
     found = [name for name in files if PurePosixPath(name).name == "codex" and (into / name).stat().st_mode & 0o100]
     if len(found) != 1:

@@ -22,8 +22,8 @@ SUFFIX = ".wheel.zip"
 def packed(path: str) -> str:
     """Return the path of the archive that a wheel contains in place of a folder.
 
-    If there is no archive, return the path of the folder. If both exist, the archive is used, because the update of an
-    older installation may leave an empty folder.
+    If there is no archive, return the path of the folder. If both the archive and the folder exist, the archive is used, because
+    the update of an older installation may leave an empty folder.
     """
     return path + SUFFIX if os.path.isfile(path + SUFFIX) else path
 

@@ -1,8 +1,7 @@
 """Run the fake Responses backend as a program, and call its control API.
 
 The backend is a separate process, which is contacted over a socket, like any other server. The backend ends when its stdin
-ends, so it also ends when the process that started it is killed. The module is synchronous and uses only the standard
-library.
+ends, so it also ends when the process that started it is killed.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def backend_command() -> list[str]:
 
 
 class BackendError(RuntimeError):
-    """The backend did not start, or refused a request. The message is a sentence with the reason."""
+    """The backend did not start, or refused a request. The message of a `BackendError` is a sentence with the reason."""
 
 
 class BackendSession:

@@ -40,7 +40,10 @@ class Deferred:
 
     @property
     def full(self) -> bool:
-        """True if the waiting frames have more than `ROOM` bytes. While this is True, the caller should read no more traffic."""
+        """True if the frames that wait to be recorded have more than `ROOM` bytes.
+
+        While this is True, the caller should read no more traffic.
+        """
         return self._size > ROOM
 
     def when_room(self, call: Callable[[], object]) -> None:

@@ -25,9 +25,9 @@ class Child:
     """A started command.
 
     `returncode` has the same meaning as in `Popen`, and is None until `poll` has noticed the end of the command. The
-    command is searched on PATH, and inherits all inheritable file descriptors. The function `prepare` is called in the
-    child process before the command replaces it. Raises OSError if the command cannot be started, and ValueError for an
-    invalid command.
+    program of the command is searched on PATH, and inherits all inheritable file descriptors. The function `prepare` is
+    called in the child process before the command replaces it. Raises OSError if the command cannot be started, and
+    ValueError for an invalid command.
     """
 
     def __init__(

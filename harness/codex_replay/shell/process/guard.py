@@ -113,7 +113,7 @@ def guard(argv: list[str]) -> int:
         left = sweep(os.getpid())
         command.returncode = 0 if status is None else status  # it has been waited for here, not by Popen
     if left:
-        print(f"These processes could not be stopped: {left}.", file=sys.stderr)
+        print(f"Processes that could not be stopped: {left}.", file=sys.stderr)
     return 128 + signal.SIGTERM if status is None else status if status >= 0 else 128 - status
 
 

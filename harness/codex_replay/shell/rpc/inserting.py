@@ -3,7 +3,7 @@
     python -m codex_replay.shell.rpc.inserting FILE -- COMMAND...
 
 FILE is JSON: `{"after": "...", "lines": ["{...}", ...]}`. The `lines` are inserted after each line of the app-server that
-contains the text `after`. All other lines stay unchanged. With this program, a case inserts messages that a real app-server
+contains the text `after`. All other lines stay unchanged. A case uses the program to insert messages that a real app-server
 sends rarely, such as an event of a thread that the client did not start. `{"delay": ["...", ...], "seconds": 0.5}` delays
 each line that contains one of the texts, and the lines after it. During the delay, a client has time to disconnect.
 """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     class Log(Protocol):
         """The interface of an object that gets the recorded lines, such as `record_log.Log`.
 
-        The object gets each line while its attribute `on` is True.
+        A log gets each line while its attribute `on` is True.
         """
 
         on: bool
@@ -141,8 +141,8 @@ class Lane:
 class Recorder:
     """Start an app-server, connect it to this process's stdin and stdout, and log the traffic until the server exits.
 
-    The recorder must run in the main thread, because it handles signals. The process must have no other task than
-    recording.
+    The recorder must run in the main thread, because it handles signals. The process of the recorder must have no other
+    task.
     """
 
     def __init__(self, command: Sequence[str], log: Log, env: Mapping[bytes, bytes] | None = None) -> None:

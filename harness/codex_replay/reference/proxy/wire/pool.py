@@ -25,7 +25,7 @@ class Pool:
     async def acquire(self) -> AppServer:
         """Return an app-server that can take a request.
 
-        The caller must call `release` with the app-server at the end. Raises `ProxyError` if no app-server can be started.
+        At the end, the caller must call `release` with the app-server. Raises `ProxyError` if no app-server can be started.
         """
         async with self._starting:
             self._sweep()
