@@ -185,7 +185,7 @@ class Player:
         self.writer.write(text.encode("utf-8", "surrogatepass"))
 
     def step_write(self, how: dict[str, Any]) -> None:
-        """Set the way in which later data is written."""
+        """Set how the byte server writes all later data: in pieces, with another line end, or in ASCII."""
         self.writer.split = how.get("split", 0)
         self.writer.eol = how.get("eol", "\n")
         self.writer.ascii = how.get("ascii", False)

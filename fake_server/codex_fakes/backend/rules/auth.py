@@ -153,7 +153,7 @@ def user_agent_missing(asked: Asked) -> RuleFinding | None:
 def _codex_headers(asked: Asked) -> bool:
     """Return True if a request must have the headers of Codex.
 
-    On the path of the ChatGPT backend, they are required, even with an API key (LITE-29). On any other path, they are not
-    required, because an SDK with an API key does not send them.
+    On the path of the ChatGPT backend, the headers of Codex are required, even with an API key (LITE-29). On any other path, an
+    SDK with an API key may omit them.
     """
     return asked.mode in ("chatgpt", "api_key") and asked.chatgpt_path

@@ -46,7 +46,7 @@ class Reply:
 class Model:
     """The scripted model of the fake.
 
-    For each request, it chooses a turn of the script, and writes a line to the ledger (the list of requests).
+    For each request, the model chooses a turn of the script, and writes a line to the ledger (the list of requests).
 
     `path` is the path of the script; if it is None, every request gets the same greeting. `text` is the content of the
     script, if it was already read, because a pipe can be read only once. `ledger` is the file that gets one line of JSON

@@ -84,8 +84,8 @@ class Streams:
     def carry_on(self, line: bytes, place: int) -> bool:
         """Add a line of the rpc seam without decoding it, if the line differs from an earlier line only in the text of its delta.
 
-        Return False if there was no such earlier line; the caller must then call `add`. A line that `carry_on` adds is
-        canonical JSON, like the earlier line.
+        Return False if there was no such earlier line; the caller must then call `add`. A line that `carry_on` adds must be
+        canonical JSON.
         """
         at = line.find(_DELTA) + len(_DELTA)
         known = self._known.get(line[:at])

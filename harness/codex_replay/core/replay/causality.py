@@ -13,9 +13,12 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
   response to the next: the frame waits for the last request with a response, and for the first request without a response.
 - While no turn runs, a frame of a thread waits for the first request of the thread without a response. The first frame
   after a response also waits for the request that this response answers. Two frames do not wait in this way: the first
-  frame of a thread, and a frame of a kind that the thread sent before any request named the thread. The response to the
-  request that started the process, watch or search waits in the same way. If the frame is of a kind that only follows
-  requests (a change of a watched file), the frame waits for the last request of the client, too.
+  frame of a thread, and a frame of a kind that the thread sent before any request named the thread.
+- If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for this request.
+- A frame that names a process, a watch or a search of the client waits for the last request that named the same process,
+  watch or search. The response to the request that started the process, watch or search also waits for the last request
+  that named it. If the frame is of a kind that only follows requests (a change of a watched file), the frame waits for the
+  last request of the client, too.
 - A frame of a thread that no request opened (the thread of a sub-agent) waits for the same client frame as the frame before
   it.
 - After the response to a request that steers the running turn, the next frame of the thread waits for the steering request.
@@ -27,8 +30,7 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
   the two together.
 
 A server frame never waits for a client frame only because that client frame came earlier. The frames of one thread form a lane:
-they keep their order. A frame therefore names only the causes that
-are new since the last frame of its lane.
+they keep their order. A frame therefore names only the causes that are new since the last frame of its lane.
 
 A version without a table has no causes: `recorded_order` takes the place of this module.
 

@@ -200,7 +200,7 @@ def short(text: str) -> str:
 
 
 def _messages_in(lines: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the JSON objects among the lines."""
+    """Return the JSON objects in the given lines."""
     found = []
     for line in lines:
         with contextlib.suppress(ValueError):
