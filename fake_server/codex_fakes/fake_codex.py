@@ -20,9 +20,9 @@ Exit status: 0 if the client sent all recorded client frames; 1 if a frame match
 frames); 2 if fake-codex could not run. A signal (TERM, HUP, INT) ends fake-codex in the same way as the end of stdin; then the
 signal determines the exit status.
 
-Start-up must be fast: a client must get its first answer sooner than from the real binary. Therefore the modules that are loaded
-at start-up import no asyncio, argparse, json, re, dataclasses or third-party package. Rarely needed modules are imported inside
-the functions that need them.
+Start-up must be fast: a client must get its first answer sooner than from the real binary. Therefore the modules that are
+loaded at start-up import no asyncio, argparse, json, re, dataclasses or third-party package. Rarely needed modules are
+imported inside the functions that need them.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _WITH_VALUE = ("-c", "--config", "--enable", "--disable")
 
 
 class Usage(Exception):
-    """Invalid arguments or settings. The message is printed on stderr."""
+    """The arguments or settings of fake-codex are invalid. The message of the exception is printed on stderr."""
 
 
 def main(argv: list[str]) -> int:
-    """Run `codex` with these arguments. Return the exit status."""
+    """Run `codex` with the given arguments. Return the exit status."""
     try:
         overrides: list[tuple[str, str]] = []
         rest: list[str] = []
@@ -129,16 +129,16 @@ def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str], r
 
 
 def _help() -> str:
-    """Return the help text, a part of this module's docstring. The help of the real Codex does not apply to the fake."""
+    """Return the help text of fake-codex, a part of this module's docstring."""
     about, rest = (__doc__ or "").split("    Arguments", 1)
     settings = rest.partition("Start-up must be fast")[0].rstrip()
     return f"{about}Usage: fake-codex app-server [OPTIONS]\n\n    Arguments{settings}\n"
 
 
 def _version() -> str:
-    """Return the recorded Codex version.
+    """Return the Codex version of the cassette.
 
-    The version that a client asks for is then the version of the frames that the client gets.
+    A client that asks for the version gets the version of the frames that it will get.
     """
     from codex_replay.protocol.data_tables import no_version
     from codex_replay.protocol.versions import DEFAULT, is_version
@@ -158,7 +158,7 @@ def _version() -> str:
 def _recorded_version() -> str | None:
     """Return the version in the header of the cassette, or None without a cassette.
 
-    If the setting names a folder, its first cassette counts.
+    If the setting names a folder, the first cassette in it counts.
     """
     import os
 
@@ -236,7 +236,10 @@ def _listens(refusable: list[tuple[str, str]]) -> bool:
 
 
 def _listen(settings: dict[str, str], overrides: list[tuple[str, str]], refusable: list[tuple[str, str]]) -> int:
-    """Serve WebSocket connections at the address of --listen. A version without WebSocket refuses this option."""
+    """Serve WebSocket connections at the address that the option --listen names.
+
+    A Codex version without WebSocket refuses the option.
+    """
     from codex_fakes.listening.address import BadAddress, parse
     from codex_fakes.scripted.options import unlistening
 
@@ -256,10 +259,9 @@ def _listen(settings: dict[str, str], overrides: list[tuple[str, str]], refusabl
 
 
 def _say_empty(settings: dict[str, str]) -> None:
-    """Report an empty setting.
+    """Report a setting that is empty, and that therefore counts as unset.
 
-    An empty setting counts as unset, so the fake answers from a script. The report shows a user who wanted a recording why the
-    fake answers from a script.
+    The report shows a user who wanted a recording why the fake answers from a script.
     """
     if "FAKE_CODEX_CASSETTE" in settings and not settings.get("FAKE_CODEX_SCRIPT"):
         _write_out(

@@ -2,8 +2,9 @@
 
 Load this plugin with `pytest -p codex_replay.suites`.
 
-`codex-replay run` loads this plugin automatically. Without this module, pytest loads only codex-replay's fixtures `fake_codex`,
-`codex_backend` and `codex_snapshot`."""
+`codex-replay run` loads it automatically. Without the plugin, pytest loads only codex-replay's fixtures `fake_codex`,
+`codex_backend` and `codex_snapshot`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Register the hooks module here. If `-p` named the hooks module directly, pytest would rewrite its assertions."""
+    """Register the module with the pytest hooks.
+
+    If `-p` named the module with the hooks directly, pytest would rewrite its assertions.
+    """
     from codex_replay.plugin import hooks
 
     pluginmanager.register(hooks, "codex-replay-hooks")

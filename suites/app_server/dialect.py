@@ -1,9 +1,9 @@
-"""The expected results that depend on the Codex version.
+"""The expected results in cases that depend on the Codex version.
 
 A case states the exact results for 0.92.0, the version of the specification. For a later version, `these` requires only the
-members that the case names, with their values. At the end of each case, the schema bundle of the version checks the members that
-the version has added. If a value differs between versions, the case has a table of versions (`Server.by_version`); a row applies
-to its version and to later ones.
+members that the case names, with their values. At the end of each case, the schema bundle of the version checks the members
+that the version has added. If a value differs between versions, the case has a table of versions (`Server.by_version`); a
+row applies to its version and to later ones.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def tool_spec(server: Server, tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def turn_id(server: Server, number: int = 0, thread: str | None = None) -> str:
-    """Return the id of the turn with this number: the number itself, or the id that the server gave this turn at its start."""
+    """Return the id of the turn with a number: the number itself, or the id that the server gave the turn at its start."""
     if server.by_version(_COUNTED):
         return str(number)
     started = [m["params"] for m in server.messages() if isinstance(m, dict) and m.get("method") == "turn/started"]
@@ -106,9 +106,9 @@ def after_opening(server: Server) -> list[Any]:
 
 
 class Members(dict[str, Any]):
-    """An expected object, which equals every object that has at least these members.
+    """An expected object, which equals every object that has at least the same members.
 
-    If an expected member is null, the compared object may lack this member.
+    If an expected member is null, the compared object may lack the member.
     """
 
     def __eq__(self, other: object) -> bool:

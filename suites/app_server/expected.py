@@ -39,7 +39,7 @@ UNORDERED = (
 
 
 def text(words: str, *deltas: str, id: str = "msg_1") -> dict[str, Any]:  # noqa: A002 - the protocol's name
-    """Return a script's item: the model sends `words` in these chunks."""
+    """Return a script's item: the model sends the given words in these chunks."""
     return {"type": "text", "text": words, "deltas": list(deltas or (words,)), "id": id}
 
 
@@ -66,7 +66,7 @@ def events(server: Server, turn: str) -> Events:
 
 
 def all_of(server: Server, method: str) -> list[dict[str, Any]]:
-    """Return the params of every notification with this method so far."""
+    """Return the params of every notification with a method that the server has sent so far."""
     return [m["params"] for m in server.messages() if isinstance(m, dict) and m.get("method") == method and "id" not in m]
 
 

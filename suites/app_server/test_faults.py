@@ -37,7 +37,7 @@ DECODING = DISCONNECTED + "Transport error: network error: error decoding respon
 
 
 def fault(name: str, **more: Any) -> dict[str, Any]:
-    """Return a turn of the script that sends WORDS and has this fault."""
+    """Return a turn of the script that sends WORDS and makes a mistake on purpose."""
     return {"items": WORDS, "fault": {"name": name, **more}}
 
 
@@ -254,7 +254,7 @@ def test_bad_image(app_server: AppServer) -> None:
 
 
 def retrying(streams: int, requests: int = 0) -> dict[str, Any]:
-    """Return a configuration with these numbers of retries."""
+    """Return a configuration with the given numbers of retries."""
     return {"model_providers": {"mock": {"stream_max_retries": streams, "request_max_retries": requests}}}
 
 

@@ -21,7 +21,7 @@ ESTIMATE = "after a cut the server estimates the tokens from the length of the r
 
 
 def open_thread(server: Server, *, experimental: bool = False, **settings: Any) -> str:
-    """Do the handshake and start a thread; return its id.
+    """Do the handshake and start a thread; return the id of the thread.
 
     `experimental` declares the capability for the experimental API, which later requests of the case need.
     """
@@ -75,7 +75,7 @@ def send_words(server: Server, conversation: str, words: str = "Go on.") -> None
 
 
 def item_started(server: Server, type: str) -> dict[str, Any]:  # noqa: A002 - the protocol's name
-    """Wait until an item of this type starts; return the item."""
+    """Wait until an item of the given type starts; return the item."""
 
     def matches(message: Any) -> bool:
         item = message.get("params", {}).get("item", {}) if message.get("method") == "item/started" else {}
@@ -144,7 +144,7 @@ def asked(server: Server) -> list[str]:
 
 
 def release(server: Server, gate: str) -> None:
-    """Release the answer of the fake model that waits at this gate; in a replay, this has no effect."""
+    """Let the fake model send the rest of its answer, which waits at the given gate; in a replay, this has no effect."""
     if server.upstream is not None:
         server.upstream.release(gate)
 
@@ -176,7 +176,7 @@ def judge_ran(server: Server, **outputs: str) -> None:
 def texts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Return the role and text of each message of the user and of the model in a request's input.
 
-    The returned list leaves out the messages that Codex adds.
+    Messages that Codex adds are omitted.
     """
     found = []
     for item in items:

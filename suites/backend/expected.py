@@ -1,4 +1,4 @@
-"""Examples of the specification as JSON, and checks of refusals and streams. All values in this module are written by hand."""
+"""Examples of the specification as JSON, and checks of refusals and streams. All values here are written by hand."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def user(text: str) -> dict[str, Any]:
 
 
 def body(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return the request body of the specification with this conversation (default: a greeting), and with the keys in `more`.
+    """Return the request body of the specification with the given conversation (default: a greeting), and with the keys in
+    `more`.
 
-    The value `...` removes a key.
+    A key with the value `...` is removed.
     """
     whole: dict[str, Any] = {
         "model": "gpt-5.2-codex",
@@ -45,7 +46,7 @@ def body(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def refused(answer: Answer, *statuses: int) -> dict[str, Any]:
-    """Check that a response is a refusal with one of these statuses and a message; return its error object."""
+    """Check that a response is a refusal with one of the given statuses and a message; return its error object."""
     assert answer.status in statuses, (
         f"expected status {' or '.join(map(str, statuses))}, got {answer.status}\n{answer.report_on()}"
     )

@@ -21,7 +21,7 @@ REQUEST: dict[str, Any] = {
 
 
 def changed(**fields: str | None) -> dict[str, Any]:
-    """Return the request with these fields changed; None removes a field."""
+    """Return the refresh request with the given fields changed; the value None removes a field."""
     return {name: value for name, value in {**REQUEST, **fields}.items() if value is not None}
 
 

@@ -34,7 +34,7 @@ def found(answer: Answer) -> dict[str, Any]:
 
 
 def made(backend: Backend, *said: Any, **body: Any) -> dict[str, Any]:
-    """Make a response with these items (default: the default reply of the fake); return the response."""
+    """Make a response with the given items (default: the default reply of the fake); return the response."""
     backend.login("api_key")
     if said:
         backend.says(*said)

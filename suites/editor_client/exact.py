@@ -1,6 +1,6 @@
 """Every value that this suite compares exactly, as rows of a table in docs/editor-client.md.
 
-The cases import these values, and `tests/project/test_exact_values.py` compares the page with `ROWS`.
+The cases import these values, and `tests/project/test_exact_values.py` compares docs/editor-client.md with `ROWS`.
 """
 
 from __future__ import annotations

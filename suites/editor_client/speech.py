@@ -1,7 +1,8 @@
 """The messages from a server to an editor, as steps of the byte server, and functions that read the editor's messages.
 
 The messages have camelCase keys, as in recordings of the real server; `snake` converts them to the form of
-docs/contract/editor.md. All values are written by hand from these two sources, and not copied from a schema or from the fake.
+docs/contract/editor.md. All values are written by hand from recordings and docs/contract/editor.md, and not copied from a
+schema or from the fake.
 """
 
 from __future__ import annotations
@@ -50,24 +51,26 @@ def asks(number: Any, kind: str = "command", **params: Any) -> Step:
 
 
 def handshake() -> list[Step]:
-    """Return the steps that answer initialize."""
+    """Return the steps by which the byte server answers initialize."""
     return [{"expect": "initialize"}, {"reply": {"userAgent": "codex/0.92.0 (a byte server)"}}]
 
 
 def thread(name: str = THREAD) -> list[Step]:
-    """Return the steps that answer thread/start."""
+    """Return the steps by which the byte server answers thread/start."""
     return [{"expect": "thread/start"}, {"reply": {"thread": {"id": name, "turns": []}}}]
 
 
 def turn(*steps: Step, name: str = TURN, end: bool = True) -> list[Step]:
-    """Return the steps that answer turn/start, run `steps` with the id of this turn, and end the turn."""
+    """Return the steps by which the byte server answers turn/start, sends the messages in `steps` with the id of the turn, and
+    ends the turn.
+    """
     begun: Step = {"id": name, "items": [], "status": "inProgress", "error": None}
     opening: list[Step] = [{"expect": "turn/start"}, {"reply": {"turn": begun}}, started(name)]
     return [*opening, *(_of_turn(step, name) for step in steps), *([completed(turn=name)] if end else [])]
 
 
 def _of_turn(step: Step, name: str) -> Step:
-    """Return a step with the id of this turn added to its params, because an editor may ignore notifications of another turn."""
+    """Return a step with the id of a turn added to its params, because an editor may ignore notifications of another turn."""
     message = step.get("send")
     params = message.get("params") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(params, dict) or params.get("turnId") != TURN:
@@ -92,16 +95,16 @@ def more() -> list[Step]:
 
 
 def settle(editor: Editor) -> None:
-    """Run one additional turn with the steps of `more`; after it, the ledger has every earlier message of the editor.
+    """Run one additional turn with the steps of `more`, after which the ledger has every earlier message of the editor.
 
-    Because the server reads in order, a case can then check that the editor did not send a certain message.
+    A case can then check that the editor did not send a certain message, because the server reads in order.
     """
     __tracebackhide__ = True
     editor.turn("One more.")
 
 
 def snake(steps: list[Step]) -> list[Step]:
-    """Return the same steps with all fields in snake_case."""
+    """Return the given steps with all fields in snake_case."""
     return [
         {name: _snake(value) if name in ("send", "reply", "together") else value for name, value in step.items()}
         for step in steps
@@ -138,7 +141,8 @@ def switched_off(editor: Editor) -> list[str]:
 def approval_of(editor: Editor) -> dict[str, Any]:
     """Return the approval that a complete Codex requests; fail immediately if the editor has disabled approvals.
 
-    The configuration requests an approval for every command, but thread/start and turn/start can override it.
+    The configuration in the case requests an approval for every command, but the editor's thread/start and turn/start can
+    override it.
     """
     __tracebackhide__ = True
     editor.wait_sent("turn/start")

@@ -137,7 +137,7 @@ def test_each_request_is_asked(editor_client: EditorClient) -> None:
 @BOTH
 @pytest.mark.spec("approval-snake", "EDIT-23")
 def test_a_request_in_snake_case(editor_client: EditorClient, kind: str) -> None:
-    """The editor replies in the same way to an approval request with snake_case fields."""
+    """The editor also replies to an approval request with snake_case fields."""
     editor = editor_client(server=snake(conversation(asks(10, kind, reason="run tests"), {"expect_reply": 10})))
     editor.prompt("Hello")
     approval = editor.wait("approval")

@@ -1,9 +1,9 @@
 """The statements of codex.nvim's documentation about the server, compared with the app-server under test.
 
-docs/contract/editor.md lists these statements; some are not true for the real server. Each statement about the server is one
-case. A row states whether the statement is true for 0.92. If the statement is false, the row states the behaviour of the server.
-The run prints the rows of all statements as a table. A case fails if the server no longer behaves as the row of the statement
-says.
+docs/contract/editor.md lists these statements; some are not true for the real server. Each statement about the server is
+one case. Each row in the table of this module states whether the statement is true for 0.92. If a statement is false, its
+row states the behaviour of the server. The run prints the rows of all statements as a table. A case fails if the server no
+longer behaves as the row of the statement says.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ class Seen:
         self.messages = messages
 
     def params(self, method: str) -> list[dict[str, Any]]:
-        """Return the params of every message with this method; at least one must exist."""
+        """Return the params of every received message with a method; there must be at least one."""
         found = [message["params"] for message in self.messages if message.get("method") == method]
         assert found, f"expected at least one {method} from the server, got none"
         return found
 
     def every(self, method: str, keys: set[str]) -> bool:
-        """Return True if the params of every message with this method have these keys."""
+        """Return True if the params of every received message with a method have the given keys."""
         return all(keys <= set(params) for params in self.params(method))
 
     @property
     def methods(self) -> set[str]:
-        """Return the methods of all notifications."""
+        """Return the methods of all received notifications."""
         return {message["method"] for message in self.messages if "method" in message and "id" not in message}
 
     @property

@@ -1,8 +1,8 @@
 """If the server has a fault, the user gets the whole answer or an error; docs/fake-codex.md lists the faults.
 
-A fault happens once in the first turn; the seed chooses its place. The server is fake-codex in every run, because a real server
-has no faults on request. The cases check three rules. First, the editor ignores harmless faults. Second, if the server dies or
-refuses a request, the prompt ends as failed with an error, and the next prompt works. Third, if the server stops sending, the
+Each fault happens once, in the first turn; the seed chooses its place. The server is fake-codex in every run, because a
+real server has no faults on request. The cases check three rules: the editor ignores harmless faults; if the server dies or
+refuses a request, the prompt ends as failed with an error, and the next prompt works; if the server stops sending, the
 editor can still shut down.
 """
 
@@ -151,8 +151,8 @@ def test_the_server_does_not_start(editor_client: EditorClient, fault: str) -> N
 def test_a_server_that_leaves_the_client_waiting(editor_client: EditorClient, fault: str) -> None:
     """If the server stops sending, the editor shows exactly the text so far, and can still shut down together with its server.
 
-    The prompt need not end, because no document states a time limit, and a turn may take hours. An editor may have a time limit
-    of its own.
+    The prompt need not end, because no document states a time limit, and a turn may take hours. An editor may have a time
+    limit of its own.
     """
     editor = editor_client(script=SCRIPT, fault=fault)
     editor.prompt("Hello")

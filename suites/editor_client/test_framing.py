@@ -1,4 +1,6 @@
-"""How the editor splits bytes into messages. Source: docs/contract/editor.md, section 1 (JSON-RPC over stdin and stdout).
+"""Check how the editor splits the server's bytes into messages.
+
+Source: docs/contract/editor.md, section 1 (JSON-RPC over stdin and stdout).
 
 A pipe does not keep the boundaries of messages: a read may return a part of a message or several messages; only a newline ends a
 line.

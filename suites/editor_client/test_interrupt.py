@@ -45,7 +45,7 @@ def test_what_is_interrupted(editor_client: EditorClient) -> None:
 def test_the_turn_ends_when_the_server_says_so(editor_client: EditorClient) -> None:
     """The prompt ends at turn/completed, not at the response to turn/interrupt.
 
-    The editor shows text that comes between this response and turn/completed.
+    The editor shows text that comes between the response to turn/interrupt and turn/completed.
     """
     steps: list[Step] = [
         delta("Once"),
@@ -81,7 +81,7 @@ def test_a_later_turn_is_interrupted(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("interrupt-then-prompt", "EDIT-30")
 def test_the_next_prompt_after_an_interrupt(editor_client: EditorClient) -> None:
-    """After an interrupt the next prompt starts a new turn in the same thread."""
+    """The editor shows text that comes between the response to turn/interrupt and turn/completed."""
     steps = [
         *handshake(),
         *thread(),

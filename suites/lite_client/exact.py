@@ -1,6 +1,6 @@
 """Every value that this suite compares exactly, as rows of a table in docs/lite-client.md.
 
-The cases import these values, and `tests/project/test_exact_values.py` compares the page with `ROWS`.
+The cases import these values, and `tests/project/test_exact_values.py` compares docs/lite-client.md with `ROWS`.
 Source: docs/contract/lite.md; a comment names any other source of a value.
 """
 

@@ -57,7 +57,7 @@ def call(arguments: object = None, call_id: str = "call_1", name: str = "add") -
 
 
 def then(*items: object) -> list[dict[str, Any]]:
-    """Return a script of two turns: these items, and then the text "done"."""
+    """Return a script of two turns: the given items, and then the text "done"."""
     return [{"items": list(items)}, {"items": ["done"]}]
 
 

@@ -11,7 +11,7 @@ from suites.lite_client.expected import API_KEY, CHATGPT, JWT
 
 
 def run_with(lite_client: LiteClient, auth: Any, mode: str = "chatgpt") -> Run:
-    """Run the client with this login, check that the client succeeds, and return the run."""
+    """Run the client with the given login, check that the client succeeds, and return the run."""
     base = "/backend-api/codex" if mode == "chatgpt" else "/v1"
     run = lite_client("Hello", script={"auth": mode, "turns": ["Hi"]}, auth=auth, base=base)
     assert run.text() == "Hi"
@@ -19,7 +19,7 @@ def run_with(lite_client: LiteClient, auth: Any, mode: str = "chatgpt") -> Run:
 
 
 def with_tokens(**tokens: Any) -> dict[str, Any]:
-    """Return the login with these tokens changed; None removes a token."""
+    """Return the login with the given tokens changed; the value None removes a token."""
     return {**CHATGPT, "tokens": {k: v for k, v in {**CHATGPT["tokens"], **tokens}.items() if v is not None}}
 
 

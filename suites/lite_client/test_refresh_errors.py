@@ -20,7 +20,10 @@ AUTH = json.dumps(CHATGPT, indent=3).encode() + b"\n\n"
 
 
 def refused(lite_client: LiteClient, status: int, body: object, **given: Any) -> Run:
-    """Run the client with a refused token and this response to the refresh; check that the client tried a refresh and failed."""
+    """Run the client with a refused token and the given response to the refresh.
+
+    Check that the client tried a refresh and failed.
+    """
     auth = {"mode": "chatgpt", "refresh_answer": {"status": status, "body": body}}
     run = lite_client(script={"auth": auth, "turns": [EXPIRED]}, auth=AUTH, **given)
     run.failure()

@@ -1,4 +1,4 @@
-"""How the client reads a stream. Source: docs/contract/lite.md, "Response Streaming (SSE)"."""
+"""Check how the client reads a stream. Source: docs/contract/lite.md, "Response Streaming (SSE)"."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_argument_deltas_are_joined(lite_client: LiteClient) -> None:
 
 
 def event(type_: str, **fields: Any) -> dict[str, Any]:
-    """Return a script's item: send this event."""
+    """Return a script's item: send the given event."""
     return {"type": "event", "event": {"type": type_, **fields}}
 
 

@@ -1,4 +1,4 @@
-"""How the client declares tools. Source: docs/contract/lite.md, "Tool Specs"."""
+"""Check how the client declares tools. Source: docs/contract/lite.md, "Tool Specs"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def must_be(found: Any, wanted: Any) -> None:
 
 
 def declared(lite_client: LiteClient, *tools: dict[str, Any]) -> Any:
-    """Run the client with these tools and return the tools in its request."""
+    """Run the client with the given tools, and return the tools in its request."""
     run = lite_client(script=["Hi"], tools={"tools": list(tools), "results": []})
     run.text()
     return run.turns[0].body["tools"]

@@ -37,7 +37,7 @@ def arguments(said: str) -> Any:
 
 
 def must_say(done: Exchange, text: str) -> None:
-    """Check that the answer has this text; the AssertionError shows the actual text."""
+    """Check that the answer has the given text; the AssertionError shows the actual text."""
     __tracebackhide__ = True
     where = "delta.content of all chunks" if done.path.endswith("/chat/completions") else "the output_text.delta of all events"
     whole = "message.content" if done.path.endswith("/chat/completions") else "the output_text of the message"

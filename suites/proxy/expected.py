@@ -65,7 +65,7 @@ SUM: dict[str, Any] = {
 def tool(
     endpoint: str, name: str = "getFileTree", schema: Any = None, description: str | None = "List files", **more: Any
 ) -> Any:
-    """Return a function tool in the form of this endpoint."""
+    """Return a function tool in the form that an endpoint requires."""
     body: dict[str, Any] = {"name": name}
     if description is not None:
         body["description"] = description
@@ -75,12 +75,12 @@ def tool(
 
 
 def asking(endpoint: str, prompt: str) -> dict[str, Any]:
-    """Return the body of a request that has only this prompt."""
+    """Return the body of a request to an endpoint, with only a prompt."""
     return {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}
 
 
 def format_of(endpoint: str) -> dict[str, Any]:
-    """Return a request for structured output in the form of this endpoint."""
+    """Return the part of a request that demands structured output, in the form that an endpoint requires."""
     named = {"name": "sum", "schema": SUM, "strict": True}
     if endpoint == "chat":
         return {"response_format": {"type": "json_schema", "json_schema": named}}

@@ -1,4 +1,4 @@
-"""Checks of an answer after a failed turn: it reports an error, and the case itself caused this error."""
+"""Checks of an answer after a failed turn: it reports an error, and the case itself caused the error."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def failure(done: Exchange) -> Any:
 
 
 def of_its_threads(done: Exchange) -> list[WireFrame]:
-    """Return the JSON-RPC messages about the threads in which the proxy submitted the prompt of this request.
+    """Return the JSON-RPC messages about the threads in which the proxy submitted the prompt of a request.
 
-    After an answer with a call, the proxy may interrupt the turn. The interrupt may come during the next request.
+    After an answer with a tool call, the proxy may interrupt the turn, even during the next request.
     """
     threads = {_thread(frame) for frame in done.frames if frame.sender == "client" and _method(frame) in SUBMISSIONS}
     return [frame for frame in done.frames if _thread(frame) in threads - {None}]
@@ -61,8 +61,8 @@ def of_its_threads(done: Exchange) -> list[WireFrame]:
 def settle(proxy: Proxy) -> None:
     """Wait until the turns of the last request have ended, but not longer than `SETTLES` seconds.
 
-    Otherwise a turn that goes on after its answer sends its events during the next request of the case, and chance decides
-    whether they change the next answer. The cases about foreign threads test this.
+    A turn that continues after its answer would send its events during the next request of the case, and could change
+    the next answer by chance. The cases about foreign threads test such late events.
     """
     if proxy.running is not None and not proxy.attached:
         proxy.running.wire.until(is_quiet, SETTLES, proxy.exchanges[-1].frames)
@@ -80,8 +80,8 @@ def _thread(frame: WireFrame) -> Any:
 def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
     """Check that the model's fault caused the answer: the answer comes directly after the end of the failed turn.
 
-    The check fails if the proxy itself refused the request, answered before the fault, or answered only after an idle timeout. If
-    only the URL of the proxy is known, the suite cannot see the frames, and this check does nothing.
+    The check fails if the proxy itself refused the request, answered before the fault, or answered only after an idle
+    timeout. If only the URL of the proxy is known, the suite cannot see the frames, and nothing is checked.
     """
     __tracebackhide__ = True
     if proxy.attached:
@@ -108,8 +108,8 @@ def must_come_of_the_fault(proxy: Proxy, done: Exchange) -> None:
 def must_come_of_the_text(proxy: Proxy, done: Exchange) -> None:
     """Check that the model's text caused the error: the answer ends directly after the app-server has sent the text.
 
-    The check fails if the proxy itself refused the request, or answered only after an idle timeout. If only the URL of the proxy
-    is known, the suite cannot see the frames, and this check does nothing.
+    The check fails if the proxy itself refused the request, or answered only after an idle timeout. If only the URL of the
+    proxy is known, the suite cannot see the frames, and nothing is checked.
     """
     __tracebackhide__ = True
     if proxy.attached:
@@ -127,8 +127,8 @@ def must_come_of_the_text(proxy: Proxy, done: Exchange) -> None:
 def must_be_at_once(done: Exchange, since: float, what: str, begun: float | None = None) -> None:
     """Check that the answer ended after the event `what`, and at most `AT_ONCE` seconds later.
 
-    `since` is the time of the event `what` in seconds since the epoch. With `begun`, the answer may also end between `begun` and
-    `since`.
+    `since` is the time of the event, in seconds since the epoch. If `begun` is given, the answer may also end between
+    `begun` and `since`.
     """
     __tracebackhide__ = True
     late, early = done.ended - since, (since if begun is None else begun) - done.ended
@@ -147,7 +147,7 @@ def must_be_at_once(done: Exchange, since: float, what: str, begun: float | None
 def must_be_served_without(proxy: Proxy, endpoint: str, body: Mapping[str, Any], refused: str) -> None:
     """Check that the proxy serves the same request without the part that it `refused`.
 
-    If the proxy refuses this request too, the refusal has another cause.
+    If the proxy also refuses the request without this part, the refusal has another cause.
     """
     __tracebackhide__ = True
     done = proxy.post(endpoint, body, ok=False)
@@ -157,8 +157,8 @@ def must_be_served_without(proxy: Proxy, endpoint: str, body: Mapping[str, Any],
 def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any], *, begun: Sequence[str]) -> Exchange:
     """Send a request, kill the app-server once it has sent a frame with a text of `begun`, and return the answer.
 
-    The app-server lives `WATCHED` seconds after this frame. An answer during this time is not caused by the end of the
-    app-server.
+    The app-server is killed `WATCHED` seconds after the frame with the text `begun`. An answer before the kill is not
+    caused by the end of the app-server.
     """
     __tracebackhide__ = True
     running = proxy.process(script=script)

@@ -1,8 +1,8 @@
 """The developer instructions of the specification, read from its text.
 
 developer-instructions.txt is the text block of docs/contract/payloads.md, section "Full developer instructions (Obsidian
-tool-call requests)", byte for byte. This module splits the document's text into fixed and conditional lines. The module also
-splits the developer instructions that a proxy sends, at the headings of the same text.
+tool-call requests)", byte for byte. The code splits the document's text into fixed and conditional lines. The code also splits
+the developer instructions that a proxy sends, at the headings of the document's text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ TOOL_LINE, DESCRIPTION_LINE, PARAMETERS_LINE, _, EXAMPLE_LINE, _ = _BLOCKS[3].sp
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """The guidance for one tool: the lines below the tool's name, the parameters, and the unchanged example call."""
+    """The guidance for one tool in the developer instructions: the lines below the tool's name, the parameters, and the
+    unchanged example call.
+    """
 
     name: str
     description: str | None
@@ -61,7 +63,9 @@ def take_apart(text: str) -> Instructions:
 
 
 def laid_out(found: Instructions) -> str:
-    """Return the tool text that these parts form in the layout of the specification, with its blank lines and no other line."""
+    """Return the tool text that the given parts form in the layout of the specification, with its blank lines and no other
+    line.
+    """
     conditional = ["\n".join(found.conditional)] if found.conditional else []
     schemas = "\n".join([TOOLS_HEADING, *(f"- {name}: {schema}" for name, schema in found.schemas)])
     blocks = "\n\n".join(map(_block, found.guidance))

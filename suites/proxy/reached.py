@@ -67,7 +67,7 @@ def shown(body: Any, number: int) -> str:
 
 
 def must_reach(proxy: Proxy, *texts: tuple[str, str]) -> None:
-    """Check that each request to the model has these texts in order; each text has its place in the client's request."""
+    """Check that each request to the model has the given texts in order."""
     __tracebackhide__ = True
     for number, body in enumerate(model_bodies(proxy), 1):
         whole = "\n".join(text for _, text in strings(body))
@@ -85,7 +85,10 @@ def must_reach(proxy: Proxy, *texts: tuple[str, str]) -> None:
 
 
 def must_not_be_the_users(proxy: Proxy, where: str, text: str) -> None:
-    """Check that no request to the model has this text in a message of the user; `where` is its place in the client's request."""
+    """Check that no request to the model has a text in a message of the user.
+
+    `where` is the place of the text in the client's request.
+    """
     __tracebackhide__ = True
     for number, body in enumerate(model_bodies(proxy), 1):
         for path, item in _items(body, "message"):
@@ -122,9 +125,9 @@ def _joined_text(value: Any) -> str:
 
 
 def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
-    """Return an error sentence for outputs that are separate items, or "".
+    """Return an error sentence about tool outputs that are separate items of the input, or "".
 
-    The proxy may give a call and its output a new common id.
+    The proxy may give a call and its output a new id, which must be the same for both.
     """
     own = {call.id: call for call in calls}
     for _, item in _items(body, "function_call"):
@@ -138,9 +141,9 @@ def _in_items(body: Any, calls: tuple[Called, ...]) -> str:
 
 
 def _in_text(body: Any, calls: tuple[Called, ...]) -> str:
-    """Return an error sentence for the outputs in a text, or "".
+    """Return an error sentence about tool outputs inside a text, or "".
 
-    In the text, the name of the call must be before or after each output.
+    The name of the call must be before or after each output in the text.
     """
     given = body.get("input")
     items = [given] if isinstance(given, str) else [item for item in given or [] if not _is_native(item)]

@@ -27,7 +27,7 @@ def must_be(where: str, got: Any, wanted: Any) -> None:
 
 
 def must_be_same(where: str, got: Any, wanted: Any) -> None:
-    """Check a value like `must_be`, but also compare the order of keys."""
+    """Check that a value equals the expected one, including the order of keys."""
     __tracebackhide__ = True
     must_be(where, got, wanted)
     if json.dumps(got) != json.dumps(wanted):
@@ -88,7 +88,7 @@ def must_be_unset(where: str, params: dict[str, Any], *names: str) -> None:
 
 
 def must_have(where: str, text: str, *words: str) -> None:
-    """Check that a text contains these words in this order."""
+    """Check that a text contains the given words in order."""
     __tracebackhide__ = True
     at = -1
     for number, word in enumerate(words):
@@ -100,7 +100,7 @@ def must_have(where: str, text: str, *words: str) -> None:
 
 
 def must_lack(where: str, text: str, word: str) -> None:
-    """Check that a text does not contain this word."""
+    """Check that a text does not contain a word."""
     __tracebackhide__ = True
     if word in text:
         raise AssertionError(f"{where} must not contain {short(word)}, but it is {short(text)}.")

@@ -1,6 +1,6 @@
 """Tool schemas of many kinds for the examples in the instructions.
 
-All of these are JSON Schemas as real clients send them.
+The schemas are JSON Schemas as real clients send them.
 """
 
 from __future__ import annotations

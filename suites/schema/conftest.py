@@ -1,4 +1,4 @@
-"""The fixtures of this suite come from the plugin `codex_replay.suites`."""
+"""The fixtures of the schema suite come from the plugin `codex_replay.suites`."""
 
 from __future__ import annotations
 

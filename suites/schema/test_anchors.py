@@ -53,7 +53,7 @@ def test_anchor_is_in_0_92(bundle_files: BundleFiles, method: str, field: str) -
 
 @pytest.mark.parametrize(("method", "field"), ABSENT)
 def test_anchor_is_not_in_0_92(bundle_files: BundleFiles, method: str, field: str) -> None:
-    """The document seems to name this field for the method, but the 0.92 schemas do not have the field.
+    """A field that the document seems to name for a method is not in the 0.92 schemas.
 
     Source: HAND-32, HAND-42.
     """

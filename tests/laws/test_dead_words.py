@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from tests.laws.import_graph import ROOT, sources
+from tests.tools.random_sentences import sentences
 
 #: Dead in every name (modules, classes, functions, parameters), as a part of it too -> what to write.
 PARTS = {
@@ -83,6 +84,13 @@ TERMS = {
     "word for word": "exact",
     "hears of": "gets",
 }
+#: A sentence that begins with one of these words is not understood alone: the word refers to the sentence before.
+LEANING = re.compile(
+    r"(?:It|Its|They|Their|These|Those|Such|Then|There,|Otherwise|Afterwards|Even then|The reason:|(?:After|Before|With|In|For) "
+    r"(?:this|that|these|those|such)\b(?! (?:page|section|module|class)))(?=[ ,:])"
+)
+#: Texts that begin so on purpose: a model speaks in them.
+SPOKEN_BY_A_MODEL = frozenset({"It flew to the quay."})
 #: Names that stay, with the reason.
 KEPT = {
     "story": "the key of report.json, format 2, which programs read",
@@ -128,6 +136,14 @@ def dead_terms(name: str, text: str) -> Iterator[str]:
                 yield f"{name}:{number}: {term} is dead; write {instead}"
 
 
+def leaning(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a sentence for each sentence that begins with a word for a thing in the sentence before."""
+    for place, sentence in found:
+        word = LEANING.match(sentence.removeprefix("- "))
+        if word and sentence not in SPOKEN_BY_A_MODEL:
+            yield f"{place}: name the thing in place of '{word[0]}': {sentence}"
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_dead_word_is_a_name(package: str) -> None:
     assert [found for module, source in sources(package).items() for found in dead_names(module, source)] == []
@@ -139,6 +155,37 @@ def test_no_dead_word_is_a_term_of_the_documents() -> None:
     texts = {name: path.read_text(encoding="utf-8") for name, path in named.items() if not name.startswith(FOLDERS)}
     assert len(texts) > 30
     assert [found for name, text in texts.items() for found in dead_terms(name, text)] == []
+
+
+def test_every_sentence_is_understood_alone() -> None:
+    """A reader meets one sentence, in a failure or a tooltip: none begins with a word for a thing in the sentence before."""
+    found = sentences(ROOT)
+    assert len(found) > 10_000
+    assert list(leaning(found)) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It ends the run.",
+        "- They are in order.",
+        "Such a line is dropped.",
+        "The reason: nobody reads it.",
+        "With this, no case fails.",
+        "After that, run the suite.",
+        "Then the run ends.",
+    ],
+)
+def test_a_leaning_sentence_is_found(sentence: str) -> None:
+    assert len(list(leaning([("page", sentence)]))) == 1
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Items are kept.", "Therefore a run ends.", "In this page, V is a version.", "Theirs is another.", "It flew to the quay."],
+)
+def test_a_sentence_that_names_its_thing_is_good(sentence: str) -> None:
+    assert list(leaning([("page", sentence)])) == []
 
 
 @pytest.mark.parametrize(

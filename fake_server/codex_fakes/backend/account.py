@@ -30,8 +30,8 @@ async def usage(exchange: Exchange, session: Session, entry: Entry, path: str, q
 async def workspaces(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     """Answer with the only workspace of the account.
 
-    The origin of this workspace is this backend. If the answer does not have the account of the login with an https origin and a
-    routing override, `account/read` of Codex 0.169.0 fails. Codex does not connect to the origin of the workspace if the
+    The origin in the answer is the fake backend itself. Without the account of the login, an https origin and a routing
+    override in the answer, `account/read` of Codex 0.169.0 fails. Codex does not connect to the origin in the answer if the
     configuration names the base URLs.
     """
     if _refused(exchange, session, entry, path, expires=False):
@@ -57,19 +57,19 @@ async def settings(exchange: Exchange, session: Session, entry: Entry, path: str
 async def reset_credits(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
     """Answer that the account has no credits to reset its rate limits.
 
-    Codex 0.169.0 requests these credits together with the usage.
+    Codex 0.169.0 requests the credits that reset rate limits together with the usage.
     """
     if not _refused(exchange, session, entry, path, expires=False):
         respond_json(exchange, entry, 200, {"available_count": 0, "credits": []})
 
 
 def _refused(exchange: Exchange, session: Session, entry: Entry, path: str, *, expires: bool = True) -> bool:
-    """Refuse a request without a valid login.
+    """Refuse a request for account data without a valid login.
 
-    Return True if the request was refused. In the auth mode `auto`, no login is required. If `expires` is False, an expired token
-    is accepted, and the use of the token is not counted. Codex requests the account routes at unpredictable times, and a 401 from
-    them makes Codex refresh the login. If a request of an account route counted as a use of the token, a script could not decide
-    which request is the first with a new token.
+    Return True if the request was refused. In the auth mode `auto`, no login is required. If `expires` is False, an expired
+    token is accepted, and the use of the token is not counted. Codex requests the account routes at unpredictable times,
+    and a 401 from them makes Codex refresh the login. If account requests counted as uses of a token, a script could not
+    decide which request is the first with a new token.
     """
     if session.tokens.mode == "auto":
         return False

@@ -31,15 +31,15 @@ def respond_json(exchange: Exchange, entry: Entry, status: int, value: object, *
 
 
 def request_id(exchange: Exchange, label: str) -> tuple[tuple[str, str], ...]:
-    """Return the header with the id of a request, which the SDKs of OpenAI show.
+    """Return the header `x-request-id` of an answer, which the SDKs of OpenAI show.
 
-    Codex does not read this header, and recordings of Codex do not contain it.
+    Codex does not read the header, and recordings of Codex do not contain it.
     """
     return (("x-request-id", f"req_{label}"),) if exchange.request.header("originator") is None else ()
 
 
 def merged(ours: Sequence[tuple[str, str]], given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the backend's headers, except those that the script sets, followed by the script's headers."""
+    """Return the headers of an answer: those of the backend that the script does not set, followed by the script's headers."""
     if not given:
         return list(ours)
     names = {name.lower() for name, _ in given}
@@ -58,7 +58,7 @@ def dump(value: object) -> bytes:
 
 
 def miss(exchange: Exchange, entry: Entry, sentence: str, answer: str = "miss") -> None:
-    """Answer with 501, because the script has no answer for this request or does not expect it."""
+    """Answer a request with 501, because the script has no answer for it or does not expect it."""
     sentence = f"{sentence} {entry.missed}" if entry.missed else sentence
     refuse(exchange, entry, Violation(answer, 501, f"replay_{answer}", sentence), NO_RETRY)
     entry.answer, entry.sentence = answer, sentence

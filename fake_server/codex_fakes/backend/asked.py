@@ -1,7 +1,7 @@
-"""Requests that the user's program answers.
+"""Pass requests to the user's program, which answers them.
 
-If the script has `"otherwise": "ask"`, the backend passes requests without a turn to the user's program, which reads them from
-the control API.
+With `"otherwise": "ask"` in the script, the backend passes requests without a turn to the user's program, which reads them
+from the control API.
 
 GET  .../asked?seconds=S     wait for a request: {"n": 3, "request": {...}, "earlier": [...]}, or {"n": null} after S seconds
 PUT  .../asked/3             the answer to this request: a turn of a script, or {"refused": "the reason"}
@@ -31,9 +31,9 @@ class Asked:
         self._closed = False
 
     async def ask(self, entry: Entry, earlier: Sequence[Mapping[str, Any]]) -> Turn | str:
-        """Pass a request, and the conversation that the request continues, to the program.
+        """Pass a request, and the conversation that it continues, to the user's program.
 
-        Return the turn from the program, or the reason why the program returned no turn.
+        Return the turn that the program returned, or the reason why it returned none.
         """
         if self._closed:
             return "The program that answers the requests of this session has ended."
@@ -47,9 +47,9 @@ class Asked:
             self._answers.pop(entry.n, None)
 
     async def next(self, seconds: float) -> bytes:
-        """Return the next request as JSON.
+        """Return the next request for the user's program, as JSON.
 
-        "n" is the number of the request. "n" is null if no request came in time, or if no more requests can come.
+        "n" is the number of the request, or null if no request came in time, or if no more requests can come.
         """
         try:
             async with timeout(seconds):
@@ -64,7 +64,7 @@ class Asked:
         return b'{"n":%d,"request":%s,"earlier":%s}' % (entry.n, entry.written(None), dump(earlier))
 
     def answer(self, n: int, value: object) -> None:
-        """Answer request `n`. If the answer is a `BadScript`, the request is refused with the error message."""
+        """Answer the request with the number `n`. If the answer is a `BadScript`, the request is refused with its message."""
         waiting = self._answers.get(n)
         if waiting is None or waiting.done():
             return  # the client has left

@@ -1,7 +1,8 @@
-"""Decode the body of a request within the limits, without delaying other clients, and read only the new parts of it.
+"""Decode the body of a request within the limits, without delaying other clients, and parse only the new parts of it.
 
 Codex repeats the conversation in each request: 323 of 362 successive requests in the packaged recordings append items to `input`,
-and 279 of these 362 change nothing else."""
+and 279 of these 362 change nothing else.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ SENT, DECODED = 64 * 1024, 1024 * 1024
 
 
 async def decoded(exchange: Exchange, limits: Limits) -> bytes:
-    """Return the decoded body of a request. Raises `BadEncoding`, or `TooLarge` for a body over the limit."""
+    """Return the decoded body of a request. Raises `BadEncoding`, or `TooLarge` if the decoded body is over the limit."""
     request = exchange.request
     encoding = request.header("content-encoding")
     if encoding is None or encoding.strip().lower() in IDENTITY:
@@ -52,12 +53,12 @@ Part = tuple[bytes, Any]
 
 
 class Reader:
-    """Reads the long bodies of a session in parts, and remembers the parts of the last one.
+    """Read the long request bodies of a session in parts, and remember the parts of the last body.
 
-    A body is divided into a head, which ends in the opening bracket of `input`, the items of `input`, and a tail, which begins
-    with the closing bracket. Each part is read as a JSON text, with the brackets that it lacks. If all parts are valid, the body
-    is valid and has their members; otherwise the whole body is read. Later bodies share the values of a part: nobody may change
-    them.
+    A body is divided into a head, which ends in the opening bracket of `input`, the items of `input`, and a tail, which
+    begins with the closing bracket. Each part is read as a JSON text, with the brackets that it lacks. If all parts are
+    valid, the body is valid and has their members; otherwise the whole body is read. Later bodies share the values of equal
+    parts, so nobody may change the values.
     """
 
     def __init__(self) -> None:
@@ -66,9 +67,9 @@ class Reader:
         self._tail: Part = (b"", {})
 
     def read(self, data: bytes) -> tuple[dict[str, Any] | None, tuple[bytes, ...], int]:
-        """Return the value of a body, its parts, and the size of the new parts.
+        """Return the value of a request body, its parts, and the size of the new parts.
 
-        The value is None if the body must be read as a whole.
+        The value is None if the body must be parsed as a whole.
         """
         try:
             new = self._divide(data) if len(data) in IN_PARTS else None
@@ -133,7 +134,10 @@ def _items(text: bytes, *, after_other: bool) -> list[Any]:
 
 
 def _shared(text: bytes, other: bytes, *, after_other: bool) -> Part | None:
-    """Return the items that both texts begin with, if both go on with another item; None without such items."""
+    """Return the items that both texts begin with, if each text has another item after them.
+
+    Return None if there are no such items.
+    """
     equal, limit = 0, min(len(text), len(other))
     while equal < limit:
         middle = (equal + limit + 1) // 2

@@ -1,8 +1,8 @@
 """A cache of encoded replies that may be sent several times.
 
-A turn that is used several times streams the same bytes each time, except for the label in its ids. The reply is encoded once,
-with a mark of the same length in place of the label, and is split at the marks. Joining the parts with a label then gives the
-reply for one client.
+A turn that is used several times streams the same bytes each time, except for the label in its ids. The reply is encoded
+once, with a mark of the same length in place of the label, and is split at the marks. Joining the parts with a label gives
+the reply for one client.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class ReplyCache:
         self._size = 0
 
     def framed(self, turn: Turn, body: Mapping[str, Any], label: str, framing: Framing, whole: bool = False) -> Framed | None:
-        """Return the whole reply, framed by `framing`.
+        """Return the whole encoded reply, framed by `framing`.
 
-        Return None if the reply must be streamed step by step. All clients share the encoded reply, so a slow client keeps only a
-        part of it in memory.
+        Return None if the reply must be streamed step by step. All clients share the encoded reply, so a slow client keeps
+        only a part of it in memory.
         """
         if turn.fault is not None or turn.delay_ms or turn.write != "event":
             return None
@@ -100,7 +100,7 @@ class ReplyCache:
 
 
 def _split(written: bytes, mark: bytes) -> Written:
-    """Split a reply into pieces, and split each piece at its marks.
+    """Split an encoded reply into pieces, and split each piece at its marks.
 
     An empty reply is one piece. No mark is split across two pieces.
     """

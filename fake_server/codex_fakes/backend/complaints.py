@@ -1,6 +1,6 @@
 """Write messages of the backend to stderr.
 
-Each message is one line without secrets and control characters. The number of messages is limited.
+Each message is one line without secrets and control characters. After a number of messages, no more are written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One HTTP/1.1 connection and its requests.
 
-The library httptools parses the requests. This module writes the answers and decides how a connection ends, without a framework,
-because tests of clients depend on the exact bytes. The requests of one connection are answered in order, so clients may use
-pipelining.
+The library httptools parses the requests. The code here writes the answers and decides how a connection ends, without a
+framework, because tests of clients depend on the exact bytes. The requests of one connection are answered in order, so
+clients may use pipelining.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ bytes(1 << 20)
 class Connection:
     """One client connection.
 
-    The connection parses the incoming data, answers the requests in order, and drops all its data at its end.
+    The object parses the incoming data, answers the requests in order, and drops all its data when the connection ends.
     """
 
     def __init__(self, handler: Handler, number: int, traffic: Traffic, transport: Transport) -> None:
@@ -94,14 +94,20 @@ class Connection:
         del self._parser
 
     def eof_received(self) -> bool:
-        """The client has closed its side. Answer the parsed requests immediately, because the client may disconnect."""
+        """The client has closed its side of the connection.
+
+        Answer the parsed requests immediately, because the client may disconnect.
+        """
         self._eof = True
         if self._holding and self._task is not None:
             self._task.cancel()
         return self._task is not None
 
     def data_received(self, data: bytes | memoryview) -> None:
-        """Parse the data. A message that is not HTTP is answered with 400, after the answers to the messages before it."""
+        """Parse the data that a client has sent.
+
+        A message that is not HTTP is answered with 400, after the answers to the messages before it.
+        """
         if self._broken is not None:
             self._dropped += len(data) if self._broken[0] else 0
             if self._dropped > LINGER_BYTES:
@@ -124,9 +130,9 @@ class Connection:
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
-        """Record that the client reads slowly.
+        """Note that the client reads slowly.
 
-        After an upgrade, the frames of the client must wait, because each may need an answer (a pong).
+        After an upgrade to a WebSocket, the frames of a slow client must wait, because each may need an answer (a pong).
         """
         self._writable.clear()
         self._read_upgraded()
@@ -226,7 +232,7 @@ class Connection:
             self._traffic.buffered += len(body)
 
     def on_message_complete(self) -> None:
-        """Queue the request. One task per connection answers the requests in order."""
+        """Queue a complete request. One task per connection answers the requests in order."""
         request, self._request = self._request, None
         if request is None or (self._broken is not None and self._broken[0]):
             return
@@ -266,7 +272,7 @@ class Connection:
     def _failed(self, exchange: Exchange | None, error: Exception) -> None:
         """Report an internal error of the backend: write a line to stderr, and answer with 500.
 
-        If an answer has started, cut it.
+        If an answer has already started, cut it off.
         """
         what = f"{exchange.request.method} {exchange.request.target}" if exchange is not None else "a request"
         complain(f"The backend failed to answer {what}: {describe(error)}. This is a bug of codex-replay: please report it.")
@@ -281,7 +287,7 @@ class Connection:
         exchange.respond(500, [("content-type", "application/json")], dumps({"error": problem}))
 
     def take(self, size: int) -> bool:
-        """Count the bytes that an answer keeps in memory. Return False if all answers together keep too many."""
+        """Count the bytes that an answer keeps in memory. Return False if all answers together keep too many bytes."""
         self._kept += size
         self._traffic.buffered += size
         return self._traffic.buffered <= self._limits.buffered
@@ -291,9 +297,9 @@ class Connection:
         self._traffic.buffered -= size
 
     def sweep(self, now: float) -> None:
-        """End the connection if it was idle for too long.
+        """Close the connection if it was idle for too long.
 
-        A connection whose answer waits for a delay or a gate of its script is not idle.
+        A connection whose answer waits for a delay or a gate of the script is not idle.
         """
         if self._transport.is_closing():
             return
@@ -333,7 +339,10 @@ class Connection:
             running_loop().call_later(LINGER, self._transport.close)
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
-        """Wait for an awaitable. If the client disconnects meanwhile, the wait is cancelled and the answer is aborted."""
+        """Wait for an awaitable on behalf of an answer.
+
+        If the client disconnects meanwhile, the wait is cancelled and the answer is aborted.
+        """
         if self._eof:
             if isinstance(waiting, Coroutine):
                 waiting.close()  # else Python complains that nobody awaited it
@@ -345,12 +354,12 @@ class Connection:
             self._holding = False
 
     async def turn(self) -> None:
-        """Let the other connections send, and wait until it is this connection's turn again."""
+        """Let the other connections send, and wait until this connection may send again."""
         self._made = 0
         await self._traffic.turns.go_on()
 
     async def drain(self) -> None:
-        """Wait until the client has read most of the pending bytes.
+        """Wait until the client has read most of the bytes that were written.
 
         After many bytes, also wait until the other connections have sent something.
         """
@@ -359,7 +368,7 @@ class Connection:
             await self.turn()
 
     def write(self, data: bytes) -> None:
-        """Send bytes. If the client has disconnected, do nothing."""
+        """Send bytes to the client. If the client has disconnected, do nothing."""
         self._made += len(data) + WRITE
         if data and not self._transport.is_closing():
             self._transport.write(data)

@@ -1,8 +1,8 @@
 """The control API of the fake backend, with which a test sets the script of its session and reads the received requests.
 
-The control API uses the port of the backend and paths that no client uses. Each call needs the header `x-codex-replay-token`,
-whose value is the token that the backend prints when it is ready. A web page must not call the control API, because a web page
-that a developer visits could otherwise control the backend and read the requests to it.
+The control API uses the port of the backend and paths that no client uses. Each call needs the header
+`x-codex-replay-token`, whose value is the token that the backend prints when it is ready. A web page must not call the
+control API: it could otherwise control the backend and read the requests to it.
 
 PUT    /_codex_replay/sessions/NAME                 create or replace the session; the body is a script, or empty (default reply)
 PUT    /_codex_replay/sessions/NAME/script          set another script; the ledger stays
@@ -48,7 +48,7 @@ _AT_ONCE = 64 * 1024  # bytes of an entry that are redacted in a few millisecond
 
 
 def load_script(data: bytes) -> Script | None:
-    """Parse a script. Return None for an empty body. Raises `BadScript`."""
+    """Parse a script in the body of a control request. Return None if the body is empty. Raises `BadScript`."""
     if not data.strip():
         return None
     try:
@@ -75,7 +75,10 @@ def refusal(exchange: Exchange, token: str) -> str | None:
 
 
 def _numbers(query: str) -> dict[str, float] | None:
-    """Return the values of the query, which are all numbers from 0. Return None if one of them is invalid."""
+    """Return the values in the query of a control request, which must all be numbers from 0.
+
+    Return None if one value is invalid.
+    """
     try:
         asked = {key: float(values[0]) for key, values in query_values(query).items()}
     except ValueError:
@@ -84,7 +87,7 @@ def _numbers(query: str) -> dict[str, float] | None:
 
 
 async def control(exchange: Exchange, sessions: dict[str, Session], path: str, query: str, limits: Limits) -> None:
-    """Answer one request to the control API. `path` is the path after the prefix."""
+    """Answer one request to the control API. `path` is the path without the prefix of the control API."""
     method = exchange.request.method
     parts = [unquoted(part) for part in path.split("/")]
     asked = _numbers(query)

@@ -1,6 +1,6 @@
-"""One HTTP request and its answer.
+"""One HTTP request to the backend and its answer.
 
-This module decides each byte of the answer: the order and case of headers, and the boundaries of chunks.
+The code here decides each byte of the answer: the order and case of headers, and the boundaries of chunks.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class Disconnected(Exception):
 
 
 class Request:
-    """One HTTP request. `headers` have their original order and case. `body` has the bytes as sent (compressed)."""
+    """One HTTP request to the backend.
+
+    `headers` have their original order and case. `body` has the bytes as they were sent (compressed).
+    """
 
     __slots__ = (
         *("_by_name", "body", "conn", "head_size", "headers", "keep_alive", "method", "target", "upgrade", "value", "version"),
@@ -65,13 +68,13 @@ class Request:
         self.upgrade = False
 
     def header(self, name: str) -> str | None:
-        """Return the value of the first header of this name (in any case), or None. Trailers are not searched."""
+        """Return the value of the first header with a name (in any case), or None. Trailers are not searched."""
         if self._by_name is None:
             self._by_name = {key.lower(): value for key, value in reversed(self.headers)}
         return self._by_name.get(name.lower())
 
     def forget(self) -> None:
-        """Drop the data that only the answer needed. The ledger keeps all other data of the request."""
+        """Drop the data of a request that only the answer needed. The ledger keeps all other data of the request."""
         self.body, self.value, self._by_name = b"", None, None
 
 
@@ -79,13 +82,13 @@ class Wire(Protocol):
     """The interface of the connection that carries an answer."""
 
     def write(self, data: bytes) -> None:
-        """Send bytes. If the client has disconnected, do nothing."""
+        """Send bytes to the client. If the client has disconnected, do nothing."""
 
     async def turn(self) -> None:
-        """Let the other connections send, and wait until it is this connection's turn again."""
+        """Let the other connections send, and wait until this connection may send again."""
 
     async def drain(self) -> None:
-        """Wait until the client has read most of the pending bytes.
+        """Wait until the client has read most of the bytes that were written.
 
         After many bytes, also wait until the other connections have sent something.
         """
@@ -112,11 +115,14 @@ class Wire(Protocol):
         """Start or stop reading from the client."""
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:
-        """Wait for an awaitable. Raises `Disconnected` if the client disconnects meanwhile."""
+        """Wait for an awaitable on behalf of an answer. Raises `Disconnected` if the client disconnects meanwhile."""
 
 
 class Exchange:
-    """One request and its answer. Every method writes without waiting; `drain` waits while the client is slow."""
+    """One HTTP request to the backend and its answer.
+
+    Every method writes without waiting; `drain` waits while the client reads slowly.
+    """
 
     def __init__(self, connection: Wire, request: Request) -> None:
         self.connection = connection
@@ -129,11 +135,11 @@ class Exchange:
 
     @property
     def framing(self) -> Framing | None:
-        """The framing of a complete stream for this client. None if the framing does not depend on the events alone."""
+        """The framing that the client gets for a complete stream; None if the framing does not depend on the events alone."""
         return chunks if self.request.version == "1.1" else None
 
     def respond(self, status: int, headers: Headers, body: bytes) -> None:
-        """Send a whole answer. The header `content-length` is added after the given headers."""
+        """Send a whole answer to the client. The header `content-length` is added after the given headers."""
         with_body = status not in (204, 304)
         length = [("content-length", str(len(body)))] if with_body else []
         head = self._head(status, [*headers, *length])
@@ -151,9 +157,9 @@ class Exchange:
         await self.drain()
 
     def start(self, status: int, headers: Headers) -> None:
-        """Begin an answer of unknown length.
+        """Begin a chunked answer, whose length is not known yet.
 
-        The answer is chunked. For an HTTP/1.0 client, the end of the connection marks the end of the answer.
+        For an HTTP/1.0 client, the answer ends at the end of the connection.
         """
         self.chunked = self.request.version == "1.1"
         if self.chunked:
@@ -163,7 +169,7 @@ class Exchange:
         self.connection.write(self._head(status, headers))
 
     def _head(self, status: int, headers: Headers) -> bytes:
-        """Begin the answer. Return the bytes of the answer's status line and headers."""
+        """Begin an answer. Return the bytes of the answer's status line and headers."""
         if not self.keep_alive and not any(name.lower() == "connection" for name, _ in headers):
             headers = [*headers, ("connection", "close")]
         self.begun = True
@@ -183,7 +189,7 @@ class Exchange:
         self.connection.write(data)
 
     def end(self) -> None:
-        """Write the last chunk. Close the connection unless it is kept alive."""
+        """Write the last chunk of an answer. Close the connection, unless it is kept alive."""
         if self.chunked and not self.ended:
             self.connection.write(b"0\r\n\r\n")
         self.ended = True
@@ -201,16 +207,22 @@ class Exchange:
         self.connection.reset()
 
     def take(self, size: int) -> bool:
-        """Count the bytes that this answer keeps in memory until its end. Return False if all answers together keep too many."""
+        """Count the bytes that the answer keeps in memory until its end.
+
+        Return False if all answers together keep too many bytes.
+        """
         self.size += size
         return self.connection.take(size)
 
     def fail(self, name: str) -> None:
-        """Apply a fault that exists only for a WebSocket. Over HTTP, a fault for a WebSocket is refused before this call."""
+        """Make a mistake that exists only on a WebSocket, because the script demands it.
+
+        Over HTTP, the backend refuses a script with such a mistake before it answers.
+        """
         raise NotImplementedError
 
     async def drain(self) -> None:
-        """Wait until the client has read most of the pending bytes.
+        """Wait until the client has read most of the bytes that were written.
 
         After many bytes, also wait until the other connections have sent something.
         """
@@ -227,7 +239,7 @@ class Exchange:
 
 
 class MessageExchange(Exchange):
-    """A WebSocket message of a client, and the answer to it. An event stream is sent as messages."""
+    """A WebSocket message of a client, and the answer to it. The events of the answer are sent as messages."""
 
     encoder: Encoder
 
@@ -236,7 +248,7 @@ class MessageExchange(Exchange):
         raise NotImplementedError
 
     def note(self, event: Any) -> None:
-        """Note an event of the response, because the client's next message may continue this response."""
+        """Note an event of the response, because the client's next message may continue the response."""
         raise NotImplementedError
 
     def finish(self) -> None:

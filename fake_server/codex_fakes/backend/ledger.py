@@ -1,7 +1,8 @@
-"""The ledger of a session has one entry per request.
+"""The ledger of a session: it has one entry for each request.
 
-A body is kept in parts, which it may share with others, because a client repeats its conversation in each request. Beyond `PLAIN`
-bytes, the older bodies are kept compressed."""
+A body is kept in parts, which several entries may share, because a client repeats its conversation in each request. If the
+bodies together have more than `PLAIN` bytes, the oldest bodies are kept compressed.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +38,9 @@ PACKED = range(4096, 512 * 1024)
 class Entry:
     """One entry of the ledger: a received request and its result.
 
-    `answer` is the source of the answer: "cassette", "turn", "default", "rule", "expect", "miss", "route", ... `status` is the
-    HTTP status of the answer, and `sentence` the reason of a refusal. `end` is None while the answer is open, and "end", "cut",
-    "reset" or "gone" (the client disconnected) afterwards.
+    `answer` is the source of the answer: "cassette", "turn", "default", "rule", "expect", "miss", "route", ... `status` is
+    the HTTP status of the answer, and `sentence` is the reason of a refusal. `end` is None while the answer is open, and
+    "end", "cut", "reset" or "gone" (the client disconnected) afterwards.
     """
 
     __slots__ = (
@@ -106,8 +107,8 @@ class Entry:
     def written(self, redactor: Redactor | None) -> bytes:
         """Return the entry as JSON for the control API.
 
-        `body` is the decoded JSON of the body. If the body is not JSON, `body_text` is its text. With a redactor, a long body is
-        left out.
+        `body` is the decoded JSON of the request body; if the body is not JSON, `body_text` is its text. With a redactor, a
+        long body is omitted.
         """
         request = self.request
         headers = redactor.headers(request.headers) if redactor else request.headers
@@ -159,7 +160,7 @@ def _compressor() -> ZstdCompressor:
 class Ledger:
     """The last requests of a session, as many as the limits allow.
 
-    The function `changed` is called when an entry is added or has ended.
+    The function `changed` is called when an entry is added, and when its answer has ended.
     """
 
     def __init__(self, limits: Limits, changed: Callable[[], None]) -> None:
@@ -199,7 +200,7 @@ class Ledger:
         return list(takewhile(lambda entry: entry.end is not None, islice(self.entries, at, at + FOLLOWED)))
 
     def closed(self, entry: Entry, first: bool) -> None:
-        """Record that the answer to an entry has ended. `first` is True for the first such note of this entry."""
+        """Note that the answer to an entry has ended. `first` is True for the first note about the end of this answer."""
         if first:
             self.ended += 1
             if entry.body is not None and (length := len(entry.body)) > self._limits.ledger_bytes // 2:
@@ -213,7 +214,7 @@ class Ledger:
         self._changed()
 
     def _pack(self, entry: Entry) -> None:
-        """Compress the oldest bodies, if the body of this entry makes all plain bodies together too long."""
+        """If all uncompressed bodies together are too long with the body of the new entry, compress the oldest bodies."""
         if (length := entry.own) in PACKED:
             self._unpacked[entry.n] = entry
             self._unpacked_size += length

@@ -1,4 +1,4 @@
-"""Limits for clients. The limits ensure that no client can stop the backend, fill its memory, or block other clients."""
+"""The limits that the backend sets for clients: no client can stop the backend, fill its memory, or block other clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MB = 1024 * 1024
 
 
 class Limits(Value):
-    """The limits of one backend process. Sizes are in bytes."""
+    """The limits of one backend process; sizes are in bytes."""
 
     #: The maximum size of a body, sent and decoded: beyond it the answer is 413. The largest known of a client is 10 MB.
     body: int = 64 * MB

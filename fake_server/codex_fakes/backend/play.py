@@ -24,7 +24,7 @@ _NO_CACHE = ("cache-control", "no-cache")
 
 
 async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, label: str, body: Mapping[str, Any]) -> None:
-    """Answer a request with a turn. `label` is a part of the ids in the reply."""
+    """Answer a request with a turn of the script. `label` is a part of the ids in the reply."""
     whole = exchange.request.header("originator") is None  # Codex sends it, and its recordings are without what it does not read
     streamed = body.get("stream") is True
     background = body.get("background") is True
@@ -74,7 +74,7 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
 
 
 def _is_kept(turn: Turn, events: bool) -> bool:
-    """Return True if the reply must be stored as a response.
+    """Return True if the reply must be stored as a response, which clients can read later.
 
     A reply with a fault, or an error in place of a response, is not stored.
     """
@@ -91,7 +91,7 @@ def _first(turn: Turn) -> list[Wait | Gate]:
 def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: str) -> Iterator[Awaitable[Any]]:
     """Yield the delays and gates of a response that runs in the background.
 
-    Without `background`, the delays and gates would delay the stream of the response.
+    In the stream of a background response, the delays and gates are therefore left out.
     """
     for act in [*_first(turn), *unstreamed.pauses(turn, reply(turn, body, label))]:
         if isinstance(act, Gate):
@@ -104,7 +104,7 @@ def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: st
 async def _play_unstreamed(
     exchange: Exchange, session: Session, entry: Entry, turn: Turn, steps: list[Step], headers: list[tuple[str, str]]
 ) -> None:
-    """Answer with the response as one JSON body. Apply the delays, gates and faults of the turn."""
+    """Answer a request without `stream`: with the response as one JSON body. Apply the delays, gates and faults of the turn."""
     if (why := unstreamed.refusal(turn)) is not None:
         miss(exchange, entry, f"turns[{entry.turn}]: {why}")
         return

@@ -1,6 +1,7 @@
-"""Choose the answer for each path of the Responses backend.
+"""Choose the answer for each path of the fake Responses backend.
 
-Only the end of a path matters, so a client may use any base path. `/s/NAME` at the beginning selects the session.
+Only the end of a path matters, so a client may use any base path. `/s/NAME` at the beginning of a path selects the session
+NAME.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ from codex_replay.protocol.script.expect import mismatch
 
 
 async def answer(exchange: Exchange, session: Session, path: str, query: str) -> None:
-    """Answer one request of a client, and add the request to the ledger. `path` does not contain the prefix of the session."""
+    """Answer one request of a client, and add the request to the ledger.
+
+    `path` is the path of the request without the prefix of the session.
+    """
     request = exchange.request
     entry = session.enter(request)
     try:

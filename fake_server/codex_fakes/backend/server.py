@@ -1,8 +1,8 @@
 """The fake Responses backend, as a program.
 
-When the backend is ready, it prints one line of JSON on stdout: {"url": ..., "pid": ..., "token": ...}. The control API requires
-this token. The backend ends on SIGTERM or SIGINT. With --exit-with-stdin, the backend also ends when its stdin ends, so that it
-does not outlive the program that started it.
+When the backend is ready, it prints one line of JSON on stdout: {"url": ..., "pid": ..., "token": ...}. A client of the
+control API must send the token that the backend prints. The backend ends on SIGTERM or SIGINT. With --exit-with-stdin, the
+backend also ends when its stdin ends, so that it does not outlive the program that started it.
 
     python -m codex_fakes.backend --port 0 [--host 127.0.0.1] [--script F.json] [--exit-with-stdin]
                                   [--cassette F|DIR [--by content|connection] [--over PARTS] [--pace fast]]
@@ -175,7 +175,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
 
 
 def read_options(argv: list[str]) -> dict[str, Any]:
-    """Return the command-line options by name. Raises ValueError with a sentence."""
+    """Return the command-line options of the backend by name. Raises ValueError with a sentence."""
     given: dict[str, Any] = {
         name: list(default) if isinstance(default, list) else default for name, (default, _) in OPTIONS.items()
     }

@@ -1,4 +1,4 @@
-"""The sessions of the backend.
+"""The sessions of the fake backend.
 
 A session belongs to one test, and is separate from all other sessions of the process. A session has a script and the position in
 it, the ledger of requests, the gates and the tokens. The path chooses the session (`/s/NAME/...`), so that hundreds of tests can
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class Changes:
-    """The tasks that wait for changes of a session.
+    """The tasks that wait for a change of a session.
 
-    The tasks are in a separate object, so that a waiting task does not keep the session in memory.
+    The waiting tasks are in a separate object, so that a waiting task does not keep the session in memory.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Session:
         self.conversations.close()
 
     def enter(self, request: Request) -> Entry:
-        """Add a request to the ledger."""
+        """Add a request to the ledger of the session."""
         return self.ledger.enter(request, time.monotonic() - self.started)
 
     def choose(
@@ -94,9 +94,9 @@ class Session:
         return self.turns.choose(body, headers, earlier) if self.script is not None else "There is no script."
 
     def owns(self, turn: Turn) -> bool:
-        """Return True if the replies of a turn may be cached.
+        """Return True if the encoded replies of a turn may be cached.
 
-        A turn may be cached if it belongs to the script. A turn that was made for a single request may not be cached.
+        The replies may be cached if the turn belongs to the script, and not if the turn was made for a single request.
         """
         return id(turn) in self._own
 

@@ -17,7 +17,10 @@ BATCH = 256 * 1024
 
 
 async def stream(exchange: Exchange, session: Session, turn: Turn, acts: Iterable[Act]) -> str:
-    """Perform the acts of a started answer, and end the answer. Return the kind of the end: "end", "cut" or "reset"."""
+    """Send the events of a started answer, with its pauses, and end the answer.
+
+    Return how the answer ended: "end", "cut" or "reset".
+    """
     batch: list[bytes] = []
     size = made = 0
     for act in acts:
@@ -58,7 +61,7 @@ async def stream(exchange: Exchange, session: Session, turn: Turn, acts: Iterabl
 
 
 async def pause(exchange: Exchange, session: Session, acts: Iterable[Wait | Gate]) -> None:
-    """Wait for each of these steps, in order."""
+    """Wait for each of the given delays and gates, in order."""
     for act in acts:
         if isinstance(act, Gate):
             session.reach(act.name)

@@ -1,9 +1,9 @@
 """Let requests and answers proceed in turns, so that a large number of them cannot block another client.
 
-The event loop reads new data once in each of its rounds, and a new request needs several rounds. Without a limit, a round with a
-thousand busy streams has a thousand steps. Therefore a request begins only when it has a turn, and an answer continues only when
-it has a turn. One round of the loop has `MOST` turns. If enough requests and answers wait, half of the turns are for requests and
-half are for answers.
+The event loop reads new data once in each of its rounds, and a new request needs several rounds. Without a limit, a round
+with a thousand busy streams has a thousand steps. Therefore a request begins, and an answer continues, only when it has a
+turn. One round of the event loop has `MOST` turns. If many requests and answers wait, half of the turns are for requests
+and half are for answers.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Turns:
         self._newest = self._called = False
 
     async def begin(self) -> None:
-        """Wait for the turn of a new request.
+        """Wait until a new request may begin.
 
-        The newest and the oldest waiting request get a turn alternately. As a result, a thousand simultaneous requests do not
-        delay a later request.
+        The newest and the oldest of the waiting requests may begin alternately, so that a thousand simultaneous requests do
+        not delay a later request.
         """
         if self._room and not self._requests:
             self._room -= 1
@@ -41,9 +41,9 @@ class Turns:
             await self._turn(self._requests)
 
     async def go_on(self) -> None:
-        """Wait for the next turn of an answer. The turn never comes immediately.
+        """Wait until an answer may continue. The wait always takes at least one round of the event loop.
 
-        Waiting answers get their turns in the order in which they began to wait.
+        The answers continue in the order in which they began to wait.
         """
         await self._turn(self._answers)
 

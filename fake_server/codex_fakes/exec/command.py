@@ -5,10 +5,10 @@
 
 `fake-codex exec review [--uncommitted | --base BRANCH | --commit SHA [--title TITLE] | PROMPT | -]`
 
-The options, texts and exit statuses are those of the real binary in recordings. The status is 0 if the turn is completed, 1 if
-the turn failed, and 2 for wrong arguments. With `FAKE_CODEX_STATE`, `resume` continues a thread of another process, as in the
-real `codex exec`. Without `FAKE_CODEX_STATE`, threads are not stored, so `resume` starts a new thread with the given id. The fake
-writes only those log lines of the real binary that report failed requests to the model.
+The options, texts and exit statuses are those of the real binary in recordings. The exit status is 0 if the turn is
+completed, 1 if the turn failed, and 2 for wrong arguments. With `FAKE_CODEX_STATE`, `resume` continues a thread of another
+process, as in the real `codex exec`. Without `FAKE_CODEX_STATE`, threads are not stored, so `resume` starts a new thread
+with the given id. Of the real binary's log, the fake writes only the lines that report failed requests to the model.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NO_PROVIDER = (
 
 
 def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
-    """Run `codex exec` with these arguments; return the exit status."""
+    """Run `codex exec` with the given arguments; return the exit status."""
     try:
         options = parse(words)
         if "version" in options:
@@ -61,7 +61,7 @@ def run(words: list[str], overrides: list[tuple[str, str]]) -> int:
 
 
 class _Exec:
-    """One run of `codex exec`. The run receives the frames of the thread that an app-server would send to its client."""
+    """One run of `codex exec`. The run gets the frames that an app-server would send to its client."""
 
     user_agent = f"codex_exec/{DEFAULT}"
     experimental = False
@@ -99,7 +99,7 @@ class _Exec:
         self._output: Output = (JsonOutput if options.get("json") else TextOutput)(self._thread, self._prompt)
 
     def _prepare_review(self) -> str:
-        """Prepare the review that the options request. Return the text that is used in place of the prompt."""
+        """Prepare the review that the options request. Return the text that takes the place of the prompt."""
         given = self._options["prompt"]
         try:
             target = review.target(self._options, _prompt(given) if given == "-" else given)
@@ -197,7 +197,7 @@ class _Exec:
         """Hold nothing back."""
 
     def write_out(self, frame: dict[str, Any]) -> None:
-        """Process a frame of the thread. Print the frame if it is an event."""
+        """Process a frame of the thread: print it if it is an event."""
         self._session.save()
         if frame.get("method", "").startswith("codex/event/"):
             self._output.event(frame["params"]["msg"])
@@ -207,20 +207,23 @@ class _Exec:
 
 
 def _log(text: str) -> None:
-    """Write a line in the form of the real binary's log. SDKs show this line when a turn fails."""
+    """Write a line in the form of the real binary's log. SDKs show the last log line when a turn fails."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     write_out(f"{now} ERROR codex_api::endpoint::responses: error={text}")
 
 
 def _tell_unheeded(environ: Mapping[str, str]) -> None:
-    """Warn about settings that apply only to the app-server. `exec` has no client whose frames can be matched or captured."""
+    """Warn about settings that apply only to the app-server.
+
+    The warning names each setting: `exec` has no client whose frames could be matched or captured.
+    """
     unheeded = [name for name in _APP_SERVER if environ.get(name)]
     if unheeded:
         write_out(f"fake-codex: exec ignores {', '.join(unheeded)}: only `fake-codex app-server` uses it.")
 
 
 def _schema(path: str | None) -> Any:
-    """Return the JSON Schema in a file. Raises `Wrong` if the file contains no schema."""
+    """Raises `Wrong` if the file does not contain a schema. Raises `Wrong` if the file contains no schema."""
     if path is None:
         return None
     try:

@@ -41,7 +41,10 @@ _HELP = "\n\nFor more information, try '--help'.\n"
 
 
 class Wrong(Exception):
-    """The command cannot run. The exception has the text for stderr and the exit status."""
+    """`codex exec` cannot run, for example because of a wrong argument.
+
+    `Wrong` has the text for stderr and the exit status.
+    """
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
@@ -54,10 +57,10 @@ def parse(words: list[str]) -> dict[str, Any]:
 
 
 def _tip(word: str, left: list[str]) -> str:
-    """Return the tip for an unknown option.
+    """Return the tip of the error message for an unknown option.
 
-    If a command with this option follows, the tip names this command. If no such command follows, the tip explains how to pass
-    the unknown option as a value.
+    If a later subcommand on the command line has the option, the tip names the subcommand. If no later subcommand has the
+    option, the tip explains how to pass the unknown option as a value.
     """
     others = {"resume": _RESUME_FLAGS, "review": {**review.VALUES, **review.FLAGS}}
     command = next((word for word in left if word in others), None)
@@ -68,7 +71,10 @@ def _tip(word: str, left: list[str]) -> str:
 
 
 class _Arguments:
-    """One command line. `command` is the subcommand of `exec`. `used` are the options so far, in the form for the usage line."""
+    """The parsed command line of `codex exec`.
+
+    `command` is the subcommand of `exec`. `used` are the options so far, in the form in which the usage line shows them.
+    """
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {name: [] for name in (*_MANY, "features")}
@@ -135,7 +141,7 @@ class _Arguments:
             self._take("image", left.pop(0))
 
     def _use(self, name: str, shown: str) -> None:
-        """Record that an option is used. Raises `Wrong` if the option was used before and must not be repeated."""
+        """Note that an option was used. Raises `Wrong` if the option was used before and must not be repeated."""
         if shown in self.used and name not in (*_MANY, "feature"):
             message = f"error: the argument '{shown}' cannot be used multiple times\n\n{self._usage()}{_HELP}"
             raise Wrong(message, 2)
@@ -144,7 +150,7 @@ class _Arguments:
             self.options.pop(_ACCESS[name], None)  # that of a command counts
 
     def _take(self, name: str, given: str) -> None:
-        """Add the value of an option. Raises `Wrong` for an invalid value."""
+        """Store the value of an option. Raises `Wrong` for an invalid value."""
         possible = _POSSIBLE.get(name, (given,))
         if given not in possible:
             values = f"[possible values: {', '.join(possible)}]"
@@ -181,7 +187,7 @@ class _Arguments:
         return options
 
     def _check(self, exclusive: Sequence[str]) -> None:
-        """Raise `Wrong` if more than one of these arguments is given."""
+        """Raise `Wrong` if more than one of the given arguments was used."""
         given = list(dict.fromkeys(shown for shown in self.used if shown in exclusive))
         if len(given) > 1:
             first, *others = given

@@ -19,9 +19,10 @@ _LINES = 20  # of a command's output
 
 
 class Output:
-    """The output of a turn.
+    """Print the events of a turn of `codex exec`.
 
-    At the end, `failed` is True if the turn failed. `_show` maps each event type to the function that prints it.
+    At the end of the turn, `failed` is True if the turn failed. `_show` maps each event type to the function that prints
+    it.
     """
 
     failed = False
@@ -38,7 +39,10 @@ class Output:
             show(message)
 
     def end(self, last: str | None) -> str | None:
-        """Finish the output after the turn. Return the last message. `last` is the file to which this message is written."""
+        """Print the end of the turn, and return the last message of the model.
+
+        `last` is the file to which the last message is written.
+        """
         raise NotImplementedError
 
 
@@ -81,7 +85,7 @@ class TextOutput(Output):
         sys.stderr.write(text + "\n")
 
     def begin(self) -> None:
-        """Print the settings and the prompt."""
+        """Print the settings and the prompt of the run."""
         settings = self._thread.settings
         self._write_out(f"OpenAI Codex v{DEFAULT} (research preview)\n--------")
         for name, value in (

@@ -43,9 +43,9 @@ def target(options: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
 
 
 def review(session: Session, thread: Thread, wanted: dict[str, Any]) -> tuple[str, Review | None]:
-    """Return a pair: the text that is used in place of the prompt, and the `Review`.
+    """Return a pair: the text that takes the place of the prompt, and the `Review`.
 
-    The review is None for a review against a branch without a repository, because such a review cannot begin.
+    The `Review` is None for a review against a branch if there is no repository, because such a review cannot begin.
     """
     hint, prompt = texts(session, wanted)
     if prompt is None:

@@ -28,7 +28,10 @@ class Address(NamedTuple):
 
 
 class BadAddress(ValueError):
-    """The server cannot listen at an address. The text is the message of the real server, and `status` is its exit status."""
+    """The server cannot listen at the address that the user gave.
+
+    The message of the exception is that of the real server, and `status` is the exit status.
+    """
 
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
@@ -63,9 +66,9 @@ def parse(value: str, home: str) -> Address:
 
 
 def default_socket(home: str) -> str:
-    """Return the socket file for `unix://`.
+    """Return the path of the socket file that `unix://` means.
 
-    Each CODEX_HOME has a separate socket file, in a folder that only the user can open.
+    Each CODEX_HOME has its own socket file, in a folder that only the user can open.
     """
     folder = os.path.join(tempfile.gettempdir(), f"fake-codex-daemon-{os.getuid()}")
     os.makedirs(folder, 0o700, exist_ok=True)

@@ -49,7 +49,7 @@ def run(address: Address, environ: Mapping[str, str], overrides: list[tuple[str,
 
 
 class Listener:
-    """Accepts connections.
+    """Accept WebSocket connections.
 
     With a script, all connections share one server. With a cassette, each connection gets a separate replay.
     """
@@ -85,7 +85,7 @@ class Listener:
         return self._shared.close() if self._shared else self._status
 
     def _signal(self) -> None:
-        """Handle a signal: end when the running turns have ended. After a second signal, end immediately."""
+        """At the first signal, end when the running turns have ended. At the second signal, end immediately."""
         if self._signalled or self._shared is None:
             self._ended.set()
         self._signalled = True
@@ -216,7 +216,7 @@ async def _send(websocket: ServerConnection, connection: Connection, outgoing: a
 
 
 def _respond(websocket: ServerConnection, request: Request) -> Response | None:
-    """Answer an HTTP request that is not a handshake. Return None to continue the handshake."""
+    """Answer an HTTP request that is not a handshake of a WebSocket. For a handshake, return None."""
     headers = request.headers
     if "Origin" in headers:
         return _response(HTTPStatus.FORBIDDEN)

@@ -1,7 +1,7 @@
 """A connection on which the frames of a client wait until its handshake is answered.
 
-Without this class, the `websockets` library immediately processes the bytes after the request: it answers a ping before the 101
-response, and fails with a traceback if the client has also closed its direction.
+Without this class, the package `websockets` would process early frames at once: it would answer a ping before the 101
+response, and fail with a traceback if the client has also closed its direction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Patient(ServerConnection):
     _ended = False  # whether the client has ended its direction meanwhile
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes from the client. Bytes after the head of the request wait until the handshake is answered."""
+        """Take bytes from the client. Bytes after the head of the handshake request wait until the handshake is answered."""
         if self._early is not None:
             self._early += data
             return
@@ -42,7 +42,7 @@ class Patient(ServerConnection):
             self.transport.abort()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
-        """Record that the client has closed its direction.
+        """Note that the client has closed its direction.
 
         The end of the client's direction is processed only when the handshake is answered.
         """

@@ -1,9 +1,9 @@
 """The servers behind a listener.
 
-One server with a script serves all connections. With a recording, each connection gets a separate replay. `fake-codex app-server`
-on stdio uses the same two kinds of server. The servers in this module differ only in their input and output: lines come from
-connections and go to connections. Source: the real 0.169.0, with two connections: threads are shared; messages of a thread go to
-the connections that started or resumed it, and messages about the list of threads go to all.
+A server with a script serves all connections; with a recording, each connection gets a separate replay. The same two kinds
+of server run behind `fake-codex app-server` on stdio. In this module, the lines come from WebSocket connections and go to
+WebSocket connections. Source: the real 0.169.0, with two connections: threads are shared; messages of a thread go to the
+connections that started or resumed it, and messages about the list of threads go to all.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _UNFOLLOWS = "thread/unsubscribe"
 
 
 class Connection:
-    """The state of one connection.
+    """The state of one WebSocket connection of a client.
 
-    The function `send` takes a message. `waiting` is the number of bytes that are not sent yet.
+    `send` is the function that sends a message to the client. `waiting` is the number of bytes that are not sent yet.
     """
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
@@ -52,7 +52,7 @@ class Connection:
 class Driven(Stdio):
     """A server without stdin and stdout.
 
-    The listener passes lines to the server, and lets the server continue. `over` is True when the server has ended.
+    The listener passes lines to the server, and regularly lets it continue. `over` is True when the server has ended.
     """
 
     over = False
@@ -65,7 +65,7 @@ class Driven(Stdio):
             self._status, self.over = end.status, True
 
     def go_on(self) -> None:
-        """Write a part of the output."""
+        """Write the output that may be sent now."""
         try:
             self.advance()
         except Ended as end:
@@ -84,7 +84,10 @@ class Driven(Stdio):
         return None if due is None else max(0.0, due - monotonic())
 
     def backlog(self) -> int:
-        """Return the number of unsent bytes. If there are too many unsent bytes, the server writes nothing more."""
+        """Return the number of bytes that the clients have not read yet.
+
+        If there are too many unread bytes, the server writes nothing more.
+        """
         raise NotImplementedError
 
 
@@ -96,7 +99,7 @@ class Replayed(Driven, AppServer):
         self._connection = connection
 
     def abandon(self) -> None:
-        """Close the recordings without a report."""
+        """Close the recordings without reporting unmatched frames."""
         for reader in self._readers:
             reader.close()
 
@@ -112,7 +115,7 @@ class Replayed(Driven, AppServer):
 class Shared(Driven, ScriptedServer):
     """One scripted server for all connections.
 
-    Each request gets a new id for the server, and its answer gets the client's id again.
+    Each request gets a new id for the server, and its answer gets the client's id back.
     """
 
     def __init__(self, environ: Mapping[str, str], overrides: list[tuple[str, str]]) -> None:
@@ -173,7 +176,7 @@ class Shared(Driven, ScriptedServer):
         self._greeted = None
 
     def leave(self, connection: Connection) -> None:
-        """Forget a closed connection. The threads of the connection continue."""
+        """Forget a closed connection. The threads of the closed connection continue."""
         self.connections.remove(connection)
         for followers in (*self._followers.values(), self._last):
             if connection in followers:
@@ -182,9 +185,9 @@ class Shared(Driven, ScriptedServer):
     # -- out ----------------------------------------------------------------------------------------------------------
 
     def write_out(self, frame: dict[str, Any]) -> None:
-        """Send a frame.
+        """Send a frame of the server to the connections that must get it.
 
-        The answer to initialize, and the notifications after this answer, go only to the new client, without any wait.
+        The answer to initialize, and the notifications after it, go only to the new client, and are sent without delay.
         """
         if self._greeted is None:
             super().write_out(frame)
@@ -193,13 +196,16 @@ class Shared(Driven, ScriptedServer):
             connection.send(dumps(frame))
 
     def send(self, raw: bytes) -> None:
-        """Send a line to its recipients."""
+        """Send a line of the server to the connections that must get it."""
         frame = loads(raw)
         for connection in self._recipients(frame):
             connection.send(dumps(frame))
 
     def _recipients(self, frame: dict[str, Any]) -> list[Connection]:
-        """Return the connections that get a frame, with the frame for each. An answer gets the id of the client's request."""
+        """Return the connections that must get a frame of the server, each with its own form of the frame.
+
+        An answer gets the id of the client's request.
+        """
         if is_reply(frame):
             return self._answered(frame)
         if self._greeted is not None:
@@ -234,12 +240,12 @@ class Shared(Driven, ScriptedServer):
 
     @property
     def busy(self) -> bool:
-        """Return True while a turn runs."""
+        """Return True while a turn of any thread runs."""
         return bool(self.due) or (self._session is not None and self._session.busy)
 
     def backlog(self) -> int:
         """Return 0, because a connection that does not read must not delay other connections.
 
-        The listener disconnects such a connection.
+        If a connection does not read, the listener disconnects it.
         """
         return 0

@@ -1,8 +1,8 @@
 """The default reply of the backend, which is used without a script. The same request always gets the same reply.
 
-The replies are those of a very simple model, so that a client can be tried without a script. This model calls a function that the
-prompt names, repeats the outputs of tools, and reports missing tools if the prompt asks for a call (LITE-66). For any other
-prompt, the model sends a greeting.
+The replies are those of a very simple model, so that a client can be tried without a script. The default model calls a
+function that the prompt names, repeats the outputs of tools, and reports missing tools if the prompt asks for a call
+(LITE-66). For any other prompt, the default model sends a greeting.
 """
 
 from __future__ import annotations

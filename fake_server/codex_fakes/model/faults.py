@@ -1,10 +1,11 @@
-"""The faults of the backend by name. A fault is a wrong or broken answer that a client must be able to handle.
+"""The faults (mistakes on purpose) of the fake backend by name.
 
-A turn of a script names a fault: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault occurs at one place in
-the stream: after a number of events (`after`), at a place that the `seed` determines, or in the middle. The functions in this
-module are pure: they take steps and return steps. Three kinds of steps (`Cut`, `Reset`, `Idle`) occur only in faults. The module
-`backend.stream` performs the steps `Cut`, `Reset` and `Idle`. REAL-99 to REAL-109 list the effect of each fault on the real
-client.
+A fault is a wrong or broken answer that a client must be able to handle.
+
+A turn of a script names a fault: `"fault": "reset"` or `{"name": "reset", "after": 3, "seed": 7}`. A fault occurs at one
+place in the stream: after a number of events (`after`), at a place that the `seed` determines, or in the middle. The
+functions here are pure: they take steps and return steps. The module `backend.stream` performs three kinds of steps that
+only faults contain: `Cut`, `Reset` and `Idle`. REAL-99 to REAL-109 list the effect of each fault on the real client.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class Cut(Value):
-    """Close the connection at this step, without the end of the body that HTTP requires."""
+    """Close the connection at the current step, without the end of the body that HTTP requires."""
 
 
 class Reset(Value):
-    """Reset the connection (RST) at this step."""
+    """Reset the connection (RST) at the current step."""
 
 
 class Idle(Value):
@@ -95,7 +96,7 @@ def fault_error(fault: Parameters | None, where: str) -> str | None:
             continue
         if key not in known:
             return f'{where}.fault: "{key}" is not a parameter of the fault "{name}"{near(key, known)}. ' + (
-                f"Its parameters are {', '.join(known)}." if known else "It has no parameters."
+                f"The parameters of the fault are {', '.join(known)}." if known else "The fault has no parameters."
             )
         if not isinstance(value, PARAMETERS[key]) or isinstance(value, bool) or (isinstance(value, int | float) and value < 0):
             return f"{where}.fault.{key} is {value!r}: it has the wrong type, or is negative."
@@ -103,9 +104,9 @@ def fault_error(fault: Parameters | None, where: str) -> str | None:
 
 
 def as_status(turn: Turn) -> Turn:
-    """Return a turn with the same effect as the turn's `http_*` or `failed_*` fault.
+    """Convert a turn with a `http_*` or `failed_*` fault to a turn without a fault that has the same effect.
 
-    A turn without such a fault is returned unchanged.
+    All other turns are returned unchanged.
     """
     fault = turn.fault or {}
     name = str(fault.get("name", ""))
@@ -124,16 +125,16 @@ def as_status(turn: Turn) -> Turn:
 
 
 def apply(fault: Parameters | None, steps: Iterable[Step]) -> Iterable[Act]:
-    """Apply a fault to a stream of steps. Without a fault, the steps are not computed in advance."""
+    """Apply a fault to the steps of a reply. Without a fault, the steps are not computed in advance."""
     return steps if fault is None else STREAM_FAULTS[str(fault["name"])](fault, list(steps))
 
 
 def place_in(fault: Parameters, size: int, events: int) -> int:
     """Return the byte offset of the fault in an answer that is not streamed.
 
-    `size` is the length of its body in bytes; `events` is the number of events that the same answer has as a stream.
+    `size` is the length of the body in bytes; `events` is the number of events that the answer would have as a stream.
 
-    The offset is at least 1.
+    The returned offset is at least 1.
     """
     if "bytes" in fault:
         return min(int(fault["bytes"]), size)
@@ -243,7 +244,7 @@ def _duplicated(fault: Parameters, steps: list[Step]) -> list[Act]:
 
 
 def _huge_event(fault: Parameters, steps: list[Step]) -> list[Act]:
-    """Send one event of 16 MB (or of `bytes` bytes). The type of this event is unknown to clients."""
+    """Send one event of 16 MB (or of `bytes` bytes). The type of the event is unknown to clients."""
     size = int(fault.get("bytes", 16 * 1024 * 1024))
     event = {"type": "response.codex_replay.huge", "padding": "x" * size}
     return _inserted(event_bytes(event))(fault, steps)

@@ -1,7 +1,7 @@
 """Answer a request without `stream` with a turn: the response as one JSON body, with the delays, gates and faults of the turn.
 
-A turn with parts that only a stream can have (an event, a comment, a fault that reorders events) is refused with a sentence. The
-functions in this module are pure.
+A turn with parts that only a stream can have (an event, a comment, a fault that reorders events) is refused with a
+sentence. The functions here are pure.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_pro
 
 
 def refusal(turn: Turn) -> str | None:
-    """Return the reason why this turn cannot answer a request without `stream`, or None."""
+    """Return the reason why a turn cannot answer a request without `stream`, or None."""
     for i, item in enumerate(turn.items):
         if item["type"] in _STREAM_ITEMS:
             return f'items[{i}] is "{item["type"]}", which only a stream has. {_STREAM}, or remove the item.'
@@ -68,7 +68,10 @@ def pauses(turn: Turn, steps: list[Step]) -> list[Wait | Gate]:
 
 
 def response(turn: Turn, steps: list[Step]) -> Mapping[str, Any]:
-    """Return the response in the last event. With the fault `missing_completed`, return the response in the event before it."""
+    """Return the response object in the last event of a stream.
+
+    With the fault `missing_completed`, return the response object in the event before it.
+    """
     if turn.fault is not None and turn.fault["name"] == "missing_completed":
         steps = steps[:-1]
     events = (step.event for step in reversed(steps) if isinstance(step, Send) and "response" in step.event)

@@ -1,7 +1,8 @@
 """The replaying app-server.
 
-This module connects stdin and stdout (`codex_fakes.stdio.loop`) to a player of recordings. The server matches the frames of the
-client, and sends the recorded frames that they cause. The program fake-codex loads this module at start-up (see `fake_codex`).
+The server is a player of recordings, connected to stdin and stdout (`codex_fakes.stdio.loop`). The server matches the
+frames of the client, and sends the recorded frames that they cause. The program fake-codex loads this module at start-up
+(see `fake_codex`).
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _FIRST_BATCH = 8  # the same before the first answer, which is at the top of a r
 
 
 class Noting(Track):
-    """A track that notes the requests that differ from the recorded requests.
+    """A track that notes which requests differ from the recorded requests.
 
-    The notes are printed at the end of the run (`content_notes`).
+    The notes are printed when fake-codex ends (`content_notes`).
     """
 
     def __init__(self, *what: Any) -> None:
@@ -110,10 +111,9 @@ class AppServer(Stdio):
                 self._schedule(frame)
 
     def _schedule(self, frame: Frame) -> None:
-        """Schedule a frame.
+        """Decide when a recorded frame is sent.
 
-        The time between the previous frame and this frame is the recorded time, divided by the pace. A frame that is overdue is
-        sent now.
+        The time between two frames is the recorded time, divided by the pace. A frame that is overdue is sent immediately.
         """
         recorded, live = self._last
         due = max(monotonic(), live + max(0.0, frame.t - recorded) / self._pace) if live else monotonic()
@@ -123,7 +123,7 @@ class AppServer(Stdio):
     # -- one client line ----------------------------------------------------------------------------------------------
 
     def line(self, live: Frame) -> None:
-        """Process one line of the client. Match the line, or report the reason why it does not match."""
+        """Process one line of the client. Match the line with the recording, or report why it does not match."""
         miss = self._player.receive(live)
         if self._pace and not self.due:
             self._last = (self._last[0], 0.0)
@@ -226,7 +226,7 @@ class AppServer(Stdio):
     def _content_notes(self) -> list[tuple[int, str]]:
         """Report the requests that were answered although their content differs from the recording.
 
-        Return (frame number, sentence) for each.
+        For each request that differs, return the frame number and a sentence.
         """
         lead = self._player.lead
         if not isinstance(lead, Noting) or not lead.differing:
@@ -244,7 +244,10 @@ def _shown(frame: Frame) -> str:
 
 
 def quiet(environ: Mapping[str, str]) -> bool:
-    """Return True if the user has set a match level. Differences in content are then not reported."""
+    """Return True if the user has set a match level.
+
+    If the user has set FAKE_CODEX_MATCH, differences in the content of requests are not reported.
+    """
     return bool(environ.get("FAKE_CODEX_MATCH"))
 
 
@@ -275,9 +278,9 @@ def _pace(text: str) -> float:
 
 
 def cassettes(path: str) -> list[str]:
-    """Return the cassette, or all cassettes in the directory.
+    """Return the cassette at `path`, or all cassettes in a directory.
 
-    If the path does not exist, the reader of cassettes raises an error later.
+    If `path` does not exist, the reader of cassettes raises an error later.
     """
     try:
         with open(path, "rb"):
@@ -310,7 +313,7 @@ def _lacking(codex: str) -> list[str]:
 
 
 def _table(name: str, codex: str) -> dict[str, Any]:
-    """Return a table of the cassette's version.
+    """Return a table of the Codex version of the cassette.
 
     If the version lacks the table, return the table for all versions (`_lacking` reports this).
     """

@@ -1,8 +1,8 @@
 """Notes for the user about requests that were answered although they differ from the recorded requests.
 
-At the match level `method`, the content of a request may differ from the recorded request. Differences in content are reported in
-few lines at the end, and do not change the exit status. The program fake-codex loads this module only if there may be
-differences, because its import takes time.
+At the match level `method`, the content of a request may differ from the recorded request. Differences in content are
+reported in a few lines when fake-codex ends, and do not change the exit status. fake-codex loads the module only if there
+may be differences, because the import takes time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def content_notes(
 def summary(notes: list[tuple[int, str]], cut: bool) -> list[str]:
     """Return a line for each of the first notes (at most `TOLD`), and a line with the number of all notes.
 
-    `cut` is True if there may be more notes than these.
+    `cut` is True if there may be more notes than those in `notes`.
     """
     if not notes:
         return []

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 def append(
     path: str, cassette: str, left_out: Iterable[tuple[int, str, bool]], otherwise: Iterable[Note], unmatched: Iterable[str]
 ) -> None:
-    """Append the result of this process to the file at `path`, in one write.
+    """Append the result of the replay to the file at `path`, in one write.
 
-    Raises `OSError`. `left_out` has, for each recorded frame that no frame of the client matched: its number, its method, and
-    True if the client sent this message, but with another content or too early. `otherwise` has the number of a frame and a
-    sentence for each request that was answered although its content differs from the recording. `unmatched` has a sentence for
-    each live frame that matches no recorded frame.
+    Raises `OSError`. `left_out` lists the recorded frames of the client that were not matched: the number, the method, and
+    True if the client sent the message, but with another content or too early. `otherwise` lists the requests that were
+    answered although their content differs from the recording: the number of the frame, and a sentence. `unmatched` has a
+    sentence for each live frame that matches no recorded frame.
     """
     ending = {
         "pid": getpid(),

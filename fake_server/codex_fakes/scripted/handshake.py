@@ -1,4 +1,4 @@
-"""The answer to initialize of Codex versions after 0.92, and the notifications after this answer."""
+"""The answer to initialize of Codex versions after 0.92, and the notifications that follow the answer."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def handshake(agent: str, home: str, version: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the result of initialize, and the notifications after it.
+    """Return the result of initialize, and the notifications that follow it.
 
-    `agent` is the user agent; `home` is the CODEX_HOME. The first notification warns that the program bubblewrap is missing on
-    this machine.
+    `agent` is the user agent; `home` is the CODEX_HOME. The first notification warns that the program bubblewrap is missing
+    on this computer.
     """
     result = {"userAgent": agent, "codexHome": home, "platformFamily": "unix", "platformOs": "linux"}
     status = {"status": "disabled", "serverName": uname().nodename, "installationId": uuid4(), "environmentId": None}

@@ -29,7 +29,7 @@ def unlistening(options: list[tuple[str, str]], version: str) -> str:
 def refused(options: list[tuple[str, str]], version: str) -> tuple[str, int]:
     """Return the real server's message and exit status for the first invalid option.
 
-    The message is empty if all options are valid.
+    If all options are valid, the message is empty.
     """
     if message := unlistening(options, version):
         return message, 2

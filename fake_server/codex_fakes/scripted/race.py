@@ -1,9 +1,9 @@
 """Find races in a client: send the frames of a scripted turn in a different order and rhythm, which the real server may also use.
 
-The setting is `FAKE_CODEX_PACE=race:SEED`. The table of races, which comparisons also use (`normalise.json`), defines which
-frames may change places. Frames of two threads may come in any order. The gaps around a response change, too: the frames after a
-response come in the same write, or some milliseconds later. As a result, a client that registers its handlers too late fails. The
-order is always the same for the same seed, script and client.
+`FAKE_CODEX_PACE=race:SEED` turns the races on. The table of races (`normalise.json`), which comparisons also use, defines
+which frames may change places. Frames of two threads may come in any order. The pauses around a response change, too: the
+frames after a response come in the same write, or some milliseconds later. A client that registers its handlers too late
+therefore fails. The order of the frames is the same each time for the same seed, script and client.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _PASSES = 3  # how often each frame may change places with its neighbour
 
 
 class Race:
-    """Reorders frames: takes frames, and returns pairs of a time and a line.
+    """Reorder frames: take frames, and return each line with the time at which it must be sent.
 
-    `seed` is the text after `race:`. Raises `ValueError` if `seed` is not a number.
+    `seed` is the text after `race:` in FAKE_CODEX_PACE. Raises `ValueError` if `seed` is not a number.
     """
 
     def __init__(self, seed: str, version: str) -> None:

@@ -6,8 +6,8 @@
     FAKE_CODEX_STATE      A folder that keeps the threads and the script's position between processes.
     FAKE_CODEX_PACE       fast (default), recorded, Nx, burst (see `Session.gap`), or race:SEED (see `race`).
 
-The program fake-codex loads this module at start-up. This module alone answers initialize; all other modules are loaded after the
-client's first answer.
+The program fake-codex loads this module at start-up. Only the answer to initialize is in this module; all other modules are
+loaded after the client has got this answer.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class ScriptedServer(Stdio):
 
     @property
     def session(self) -> Session:
-        """The threads and the model. The session is created when it is needed for the first time."""
+        """Return the session: the threads and the model. The session is created when it is first needed."""
         if self._session is None:
             from codex_fakes.scripted.session import Session
 
@@ -185,9 +185,9 @@ class ScriptedServer(Stdio):
     # -- output -------------------------------------------------------------------------------------------------------
 
     def write_out(self, frame: dict[str, Any]) -> None:
-        """Send a frame immediately.
+        """Send a frame immediately; with the pace `race`, send it at its scheduled time.
 
-        With the pace `race`, send it at its scheduled time. A frame never overtakes delayed output.
+        A frame never overtakes output that was delayed earlier.
         """
         if self._race is not None:
             self._race.add(frame)
@@ -197,14 +197,17 @@ class ScriptedServer(Stdio):
             self.send(dumps(frame) + b"\n")
 
     def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-        """Refuse a request. The answer keeps its place among the other answers."""
+        """Refuse a request with the given error. The error keeps its place among the server's other answers."""
         if self.due and self._race is None:
             self.due.append((self._held, dumps({"error": error, "id": request_id}) + b"\n"))
         else:
             super().answer_error(request_id, error)
 
     def delay_output(self, seconds: float) -> None:
-        """Delay the output by some seconds. Earlier output is sent before, in a separate write."""
+        """Delay all further output by some seconds.
+
+        Output that is already waiting is sent before the delay, in a separate write.
+        """
         if seconds:
             self._held = monotonic() + seconds
 
@@ -241,13 +244,13 @@ class ScriptedServer(Stdio):
         return min((time for time in times if time is not None), default=None)
 
     def exits_on(self, number: int) -> bool:
-        """Return True if this Codex version exits with a normal status after this signal."""
+        """Return True if the imitated Codex version exits with a normal status after the given signal."""
         from codex_replay.protocol.data_tables import load
 
         return number in load("turn", self.version)["traits"].get("exitsOn", ())
 
     def finish(self) -> int:
-        """Close the ledger. Return the exit status, which is 1 if the script had no answer for a request."""
+        """Close the ledger of requests. Return the exit status, which is 1 if the script had no answer for a request."""
         if self._session is None and self._status is None and (self._text or self._environ.get("FAKE_CODEX_LEDGER")):
             try:
                 _ = self.session  # the client sent no request; errors of the script or ledger are still reported
@@ -260,7 +263,7 @@ class ScriptedServer(Stdio):
 
 
 def _gaps(pace: str) -> float:
-    """Return the factor by which the real server's gaps are multiplied at a pace. Raises `ValueError` for an invalid pace."""
+    """Return the factor by which the real server's pauses are multiplied at a pace. Raises `ValueError` for an invalid pace."""
     from codex_replay.core.replay.pace import pace_of
 
     times = pace_of(pace)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
             """Return True when the client's input has ended."""
 
         def delay_output(self, seconds: float) -> None:
-            """Delay the output by some seconds."""
+            """Delay all further output by some seconds."""
 
         def write_out(self, frame: dict[str, Any]) -> None:
             """Send a frame."""
@@ -153,7 +153,7 @@ class Session:
             self.answer(message["id"], answer["result"])
 
     def _require_experimental(self, method: str, params: dict[str, Any]) -> None:
-        """Refuse a request that needs the capability experimentalApi if the client has not declared this capability."""
+        """Refuse a request that needs the capability experimentalApi, if the client has not declared the capability."""
         if self.server.experimental:
             return
         needs = self.answers["experimental"]
@@ -203,7 +203,7 @@ class Session:
         self.server.write_out(frame)
 
     def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
-        """Send a request to the client. The reply is stored in `ticket`."""
+        """Send a request to the client. The client's reply is stored in `ticket`, which a turn can wait for."""
         frame["id"] = self._requests
         ticket.asked, ticket.number, ticket.frame = True, self._requests, frame
         self._tickets[self._requests] = ticket
@@ -217,7 +217,10 @@ class Session:
                 self.server.write_out(dict(ticket.frame))
 
     def delay_output(self, name: str) -> None:
-        """Delay the next output by a pause that the real server makes. `name` is the pause's name under "gaps" in turn.json."""
+        """Delay the next output by a pause that the real server makes.
+
+        `name` is the name of the pause under "gaps" in turn.json.
+        """
         seconds = self._duration(name)
         self._held = monotonic() + seconds
         self.server.delay_output(seconds)
@@ -245,7 +248,7 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Return True while a turn runs."""
+        """Return True while a turn of any thread runs."""
         return bool(self._running())
 
     def _running(self) -> list[Thread]:
@@ -260,14 +263,14 @@ class Session:
     def leave(self, thread: Thread) -> Thread:
         """Return a second copy of a thread that is loaded a second time during a turn.
 
-        The running turn continues in `thread`; new requests go to the copy.
+        The running turn continues in the old copy `thread`; new requests go to the new copy.
         """
         self._left.append(thread)
         again = self.threads[thread.id] = thread.idle_copy()
         return again
 
     def advance(self, quiet: bool = True) -> None:
-        """Let each turn continue that can continue. `quiet` is True if no message from the client is waiting at the moment."""
+        """Let all turns continue that need not wait. `quiet` is True if no message from the client is waiting at the moment."""
         if quiet:
             answered = [(wait.ready(), wait, ticket) for wait, ticket in self._answered]
             self._answered = [(wait, ticket) for ready, wait, ticket in answered if not ready]
@@ -300,14 +303,14 @@ class Session:
             self.rules = self.store.rules()
 
     def _kept_thread(self, meta: dict[str, Any]) -> Thread:
-        """Return a thread that another process has stored. The thread is not loaded."""
+        """Return a thread that another process has stored, without loading it."""
         settings = Settings(self.config, meta["cwd"], self.home, self.table["settings"], self.version)
         thread = Thread(self, settings, meta["created"])
         thread.id, thread.loaded = meta["id"], False
         return thread
 
     def save(self) -> None:
-        """Store the changes in the threads."""
+        """Store the changes of all threads in the state folder."""
         if self.store is not None:
             self.store.save(self.threads)
 
@@ -334,7 +337,7 @@ class Session:
         return settings
 
     def write_config(self, user: dict[str, Any]) -> None:
-        """Replace the user's layer of the configuration. Options of the command line still override this layer."""
+        """Replace the user's layer of the configuration. Options on the command line still take precedence over the new layer."""
         self.user_config, self.config = user, merged(user, self.flags)
 
     def new_thread(self, settings: Settings) -> Thread:
@@ -348,7 +351,10 @@ class Session:
         return thread
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Return the loaded thread with this id. If no such thread is loaded, refuse the request with the real server's error."""
+        """Return the loaded thread with the given id.
+
+        If the thread is not loaded, refuse the request with the real server's error.
+        """
         error = uuid_error(text)
         if error is not None:
             raise Refused(("invalid thread id: " if api == "v2" else "Invalid request: ") + error)
@@ -359,7 +365,7 @@ class Session:
         return thread
 
     def listen(self, thread: Thread, api: str, raw: bool = False) -> str:
-        """Attach a listener. Return the id of the subscription."""
+        """Attach a listener of the client to a thread. Return the id of the listener's subscription."""
         subscription = uuid4()
         thread.listen(subscription, api, raw)
         return subscription

@@ -1,21 +1,21 @@
-"""A server that plays a list of steps to any JSON-RPC client, byte by byte.
+"""A server that sends given bytes to any JSON-RPC client, by a list of steps.
 
 The byte server does exactly what the steps demand, for example fragments, several messages in one write, CRLF, or an exit during
 a turn. The byte server is not an app-server, and knows only JSON-RPC.
 
-The command `python -m codex_fakes.stdio.byte_server FOLDER` accepts all arguments of `codex` after FOLDER.
-The file `FOLDER/steps.json` is {"runs": [STEPS, ...]}: the steps of the first start, of the second start, ...
-The file `FOLDER/ledger.ndjson` is the log, with one JSON object per line. The keys of the log are run, got (a line of the
-client), said (a line of the byte server), sent (bytes that are not a line, or too long for the log), gate, eof, exit, lost. The
-file `FOLDER/gates/NAME` is a named pipe. A byte that is written into the pipe opens the gate.
+The command `python -m codex_fakes.stdio.byte_server FOLDER` accepts all arguments of `codex` after FOLDER. The file
+`FOLDER/steps.json` is {"runs": [STEPS, ...]}: the steps of the first start, of the second start, ... The file
+`FOLDER/ledger.ndjson` is the log, with one JSON object per line. The keys of the log are run, got (a line of the client),
+said (a line of the byte server), sent (bytes that are not a line, or too long for the log), gate, eof, exit, lost. Each
+file `FOLDER/gates/NAME` is a named pipe: a byte that is written into it opens the gate NAME.
 
-A client request that no later step expects is refused in the same way as Codex refuses an unknown method. After the last step the
-server stops answering. The server ends when its stdin ends. The exit status is 0, the status of the step `exit`, or 2 if the
-server could not play its steps.
+A client request that no later step expects is refused in the same way as Codex refuses an unknown method. After the last
+step, the server answers nothing more. The server ends when its stdin ends. The exit status is 0, the status of the step
+`exit`, or 2 if the server could not play its steps.
 
-A run of a suite starts a hundred of these programs, so this module imports as little as fake-codex.
+The module imports as little as fake-codex, because a run of a suite starts a hundred byte servers.
 
-A step is an object with one of these keys:
+Each step is an object with one of these keys:
 
     expect METHOD           wait for a request or notification of the client
     expect_reply ID         wait for the client's answer to the server's request ID
@@ -52,11 +52,11 @@ LONGEST = 1 << 16
 
 
 class EndOfInput(Exception):
-    """The client has closed this program's stdin."""
+    """The client has closed the stdin of the server."""
 
 
 class Ledger:
-    """Logs all traffic. Each line of the log is written before the next step."""
+    """Write all traffic of the byte server to its log. Each line of the log is written before the next step."""
 
     def __init__(self, path: str) -> None:
         self._file = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o644)
@@ -79,9 +79,9 @@ class Writer:
         return (ascii_dumps(message) if self.ascii else dumps(message)) + self.eol.encode()
 
     def write(self, data: bytes) -> None:
-        """Write the data.
+        """Write data to the client.
 
-        With `split`, write pieces of this number of bytes, each piece when the client has read the previous one.
+        With `split`, write pieces of this number of bytes, each when the client has read the previous piece.
         """
         size = self.split or len(data)
         for at in range(0, len(data), size):
@@ -102,9 +102,9 @@ def _wait_until_read() -> None:
 
 
 def _pending_output(request: int) -> int:
-    """Return the number of bytes in stdout that the client has not read yet.
+    """Return the number of bytes that the server has written and the client has not read yet.
 
-    One system call works for a pipe, the other for a socket.
+    A pipe and a socket need different system calls.
     """
     import fcntl
 
@@ -152,7 +152,7 @@ class Player:
     # -- the steps -------------------------------------------------------------------------------------------------------
 
     def step_expect(self, method: str) -> None:
-        """Wait for a request or notification."""
+        """Wait for a request or notification with the given method."""
         message = self._take(lambda m: m.get("method") == method)
         self._asked = message.get("id")
 
@@ -185,7 +185,7 @@ class Player:
         self.writer.write(text.encode("utf-8", "surrogatepass"))
 
     def step_write(self, how: dict[str, Any]) -> None:
-        """Set the way in which later data is written."""
+        """Set how the byte server writes all later data: in pieces, with another line end, or in ASCII."""
         self.writer.split = how.get("split", 0)
         self.writer.eol = how.get("eol", "\n")
         self.writer.ascii = how.get("ascii", False)
@@ -197,7 +197,7 @@ class Player:
             gate.read(1)
 
     def step_quiet(self, seconds: float) -> None:
-        """Wait until the client has sent nothing for this number of seconds."""
+        """Wait until the client has sent nothing for the given number of seconds."""
         while select.select([0], [], [], seconds)[0]:
             self._receive()
 
@@ -231,7 +231,10 @@ class Player:
             self.ledger.add(sent=message.get("method", "reply"), bytes=len(line))
 
     def _take(self, wanted: Any) -> dict[str, Any]:
-        """Wait for the first expected message and return it. Other messages are kept for later steps."""
+        """Wait for the first message that the function `wanted` accepts, and return it.
+
+        Other messages are kept for later steps.
+        """
         while True:
             for message in self._inbox:
                 if wanted(message):
@@ -276,7 +279,7 @@ def write_out(text: str) -> None:
 
 
 def claim_run(folder: str) -> int:
-    """Return the number of this start of the server, counted from 0."""
+    """Return how often the byte server was started before: 0 for the first start."""
     number = 0
     while True:
         try:

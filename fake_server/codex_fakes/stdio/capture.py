@@ -1,6 +1,6 @@
 """Write the frames of the client to the cassette `FAKE_CODEX_CAPTURE`.
 
-This module is loaded only if `FAKE_CODEX_CAPTURE` is set (see `fake_codex`).
+The module is loaded only if `FAKE_CODEX_CAPTURE` is set (see `fake_codex`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from codex_replay.shell.cassettes.file import CassetteWriter
 
 
 def open_capture(path: str, codex: str, bundle: str = "", replayed: Iterable[str] = ()) -> CassetteWriter:
-    """Open the file for the client's messages. `{pid}` in the file name is replaced by the process id.
+    """Create the file for the client's messages. `{pid}` in the file name is replaced by the process id.
 
-    An existing file stays unchanged: the new file gets a number (sent.2.ndjson), and a sentence on stderr reports its name. If
-    `bundle` is empty, the bundle of the Codex version is used. Raises `ValueError` if the file is one of the cassettes in
-    `replayed`, because the capture would overwrite the cassette.
+    If the file exists, it stays unchanged: the new file gets a number (sent.2.ndjson), and a sentence on stderr reports its
+    name. If `bundle` is empty, the bundle of the Codex version is used. Raises `ValueError` if the file is one of the
+    cassettes in `replayed`, because the capture would overwrite the cassette.
     """
     path = path.replace("{pid}", str(os.getpid()))
     if os.path.exists(path) and any(os.path.samefile(path, cassette) for cassette in replayed):
@@ -35,7 +35,7 @@ def open_capture(path: str, codex: str, bundle: str = "", replayed: Iterable[str
 
 
 def paths(home: str) -> dict[str, str]:
-    """Return the replacements of the user's home directory for a redactor.
+    """Return the replacement of the user's home directory, for a redactor.
 
     The directory `/`, which is the home in many containers, is not replaced.
     """
@@ -46,7 +46,7 @@ def paths(home: str) -> dict[str, str]:
 def redactor(home: str) -> Redactor:
     """Return a redactor for live lines, so that they can be compared with a redacted recording.
 
-    If the path of the home directory cannot be replaced, the path stays unredacted.
+    If the path of the home directory cannot be replaced, it stays unredacted.
     """
     try:
         return Redactor(paths=paths(home))

@@ -1,8 +1,8 @@
 """The faults of an app-server by name: errors that a client must survive, or at least report.
 
-The setting is `FAKE_CODEX_FAULT=NAME` or `NAME:SEED`. The name `list` prints all faults. A fault changes the lines of a replaying
-or scripted server, or the way in which they are written. Only the seed determines the place of the fault in the conversation, so
-that a run can be repeated.
+`FAKE_CODEX_FAULT=NAME` or `NAME:SEED` selects a fault. `FAKE_CODEX_FAULT=list` prints all faults. A fault changes the lines
+of a replaying or scripted server, or the way in which they are written. The place of the fault in the conversation depends
+only on the seed, so that a run can be repeated.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ SLOW_START = 2.0  # seconds
 
 
 class Chance(Random):
-    """Returns the same random numbers for a seed as the standard module `random`, whose import takes as long as a start of
+    """Return the same random numbers for a seed as the standard module `random`, whose import takes as long as a start of
     fake-codex.
     """
 
     def randint(self, low: int, high: int) -> int:
-        """Return a whole number from `low` to `high`, both included. Raises `ValueError` for an empty range."""
+        """Return a random whole number from `low` to `high`, both included. Raises `ValueError` for an empty range."""
         width = high - low + 1
         if width < 1:
             raise ValueError(f"empty range from {low} to {high}")
@@ -43,7 +43,7 @@ class Chance(Random):
 
 
 class Fault:
-    """One active fault. For each line, `chunks` returns the byte strings that are written in place of the line."""
+    """One fault that is switched on. For each line, `chunks` returns the byte strings that are written in place of the line."""
 
     def __init__(self, name: str, seed: int) -> None:
         self.name = name
@@ -88,7 +88,7 @@ class Fault:
         return [piece[i : i + size] for i in range(0, len(piece), size)]
 
     def end(self, status: int | None) -> None:
-        """Exit with this status when the pending output is written."""
+        """Exit with the given status when the waiting output is written."""
         self.over, self.status = True, status
 
     def strike(self) -> None:
@@ -108,7 +108,7 @@ class Fault:
 
 
 def fault_of(text: str) -> Fault:
-    """Return the fault that `FAKE_CODEX_FAULT` names. For `list`, print the table of all faults. Raises `ValueError`."""
+    """Return the fault that `FAKE_CODEX_FAULT` names. For the name `list`, print the table of all faults. Raises `ValueError`."""
     name, _, seed = text.partition(":")
     if name == "list":
         sys.stdout.write("".join(f"{name:24}{sentence}\n" for name, (sentence, _, _) in FAULTS.items()))
@@ -143,7 +143,10 @@ def _inserts(make: Callable[[Fault], bytes]) -> Change:
 
 
 def _here_within(fault: Fault, raw: bytes) -> bool:
-    """Return True once, for the line inside which the fault occurs. If the line is too short to be cut, the next line is used."""
+    """Return True once: for the line inside which the fault occurs.
+
+    If that line is too short to be cut, the next line is used.
+    """
     return len(raw) > 2 and fault.here()
 
 

@@ -1,10 +1,10 @@
 """The event loop of fake-codex, which connects stdin and stdout to a replaying or scripted server.
 
-One thread polls, reads the client's lines and runs the server. The thread never blocks in a write while the client is blocked in
-a write to stdin. The program fake-codex loads this module at start-up (see `fake_codex`). A signal that ends the real server
-(TERM, INT, HUP) also ends fake-codex. Many clients stop their server with a signal, so fake-codex prints its report before it
-ends. The signal takes effect when the loop waits, after the current message. The report is dropped if the client does not read
-stderr or sends a second signal.
+One thread polls, reads the client's lines and runs the server. While the client is blocked in a write to stdin, the thread
+never blocks in a write. The program fake-codex loads this module at start-up (see `fake_codex`). A signal that ends the
+real server (TERM, INT, HUP) also ends fake-codex. Many clients stop their server with a signal, so fake-codex prints its
+report before it ends. The signal takes effect when the loop waits, after the current message. If the client does not read
+stderr or sends a second signal, the report is dropped.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _UNHEARD = 64  # the maximum number of reads of earlier input after a signal
 
 
 class Ended(Exception):
-    """Raised to end the server.
+    """An exception that ends the server.
 
-    Pending output is written before the end. `status` is the exit status, or None for the default status.
+    Waiting output is written before the end. `status` is the exit status, or None for the default status.
     """
 
     def __init__(self, status: int | None = None) -> None:
@@ -86,7 +86,7 @@ class Stdio:
         return False
 
     def advance(self) -> None:
-        """Write a part of the output."""
+        """Write the output that may be sent now."""
 
     def next_due(self) -> float | None:
         """Return the time of the next timed output (monotonic seconds), or None."""
@@ -97,7 +97,9 @@ class Stdio:
         return 0
 
     def exits_on(self, number: int) -> bool:
-        """Return True if the imitated version exits with a status after this signal, and False if the signal kills it."""
+        """Return True if the imitated Codex version exits with a status after the signal `number`, and False if the signal
+        kills it.
+        """
         return False
 
     @property
@@ -156,7 +158,10 @@ class Stdio:
     # -- signals ------------------------------------------------------------------------------------------------------
 
     def install_signal_handlers(self) -> None:
-        """Let the signals that end the real server end `run`. A signal that the client had set to be ignored stays ignored."""
+        """Install handlers for the signals that end the real server: they end `run`.
+
+        A signal that the client ignores stays ignored.
+        """
         for number in (SIGTERM, SIGINT, SIGHUP):
             if getsignal(number) != SIG_IGN:
                 signal(number, self._on_signal)
@@ -177,7 +182,7 @@ class Stdio:
             raise Killed
 
     def _hear_out(self) -> None:
-        """Read the input that the client has sent before its signal. This input gets no answer."""
+        """Read the input that the client sent before its signal. The input gets no answer."""
         self._waits = False
         try:
             for _ in range(_UNHEARD):
@@ -201,7 +206,7 @@ class Stdio:
         return bool(readable), bool(writable)
 
     def _take(self, line: bytes) -> bool:
-        """Process one line. Return False if the line ends the server: the real server ends after invalid UTF-8."""
+        """Process one line of the client. Return False if the line ends the server: the real server ends after invalid UTF-8."""
         live = Frame(0, monotonic() - self.start, "rpc", "client", raw=line, value=read_message(line, self.keeps_numbers))
         if self.capture is not None:
             self.capture.write(live)
@@ -209,7 +214,7 @@ class Stdio:
         return _is_utf8(line)
 
     def send(self, raw: bytes) -> None:
-        """Write a line. A fault may replace the line by several lines."""
+        """Write a line to the client. A fault may replace the line by several lines."""
         if self.fault is None:
             self._out.append(raw)
             self.waiting += len(raw)
@@ -233,7 +238,10 @@ class Stdio:
             self.send(self.due.pop(0)[1])
 
     def _write(self) -> None:
-        """Write as many bytes as possible without blocking. A pipe that poll() reports as writable accepts PIPE_BUF bytes."""
+        """Write as many bytes to the client as possible without blocking.
+
+        A pipe that poll() reports as writable accepts PIPE_BUF bytes without blocking.
+        """
         if self.fault is not None and self.fault.slow:
             self._write_pieces()
             return
@@ -258,7 +266,7 @@ class Stdio:
             self.fault.rest()
 
     def _flush(self) -> None:
-        """Write the remaining bytes at the end of the server. If the client no longer reads them, drop them."""
+        """Write the remaining output at the end of the server. If the client no longer reads, drop the output."""
         self._wait()
         data, self._out = memoryview(b"".join(self._out)), []
         try:
@@ -270,7 +278,7 @@ class Stdio:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> int:
-        """End the server. Return the exit status, or let the signal that ended the run kill this process."""
+        """End the server. Return the exit status; if a signal ended the run, let it kill this process."""
         status = 1
         try:
             status = self.finish()
@@ -288,7 +296,7 @@ class Stdio:
 
 
 def die(number: int) -> None:
-    """Let the signal kill this process immediately, as it kills the real server (REAL-94)."""
+    """Let the signal `number` kill this process immediately, as it kills the real server (REAL-94)."""
     signal(number, SIG_DFL)
     kill(getpid(), number)
 

@@ -45,8 +45,8 @@ def group() -> None:
 def install(version: str, as_json: bool) -> None:
     """Install Codex VERSION (such as 0.92.0) for this platform, and print the path of its binary.
 
-    Downloads the npm package with your npm client, checks its SHA-512, and keeps only the files for this platform. Has
-    no effect if that version is installed and intact.
+    Downloads the npm package with your npm client, checks its SHA-512, and keeps only the files for this platform. Do
+    nothing if Codex VERSION is installed and intact.
     """
     try:
         with _stoppable(), _reporter(as_json) as report:

@@ -39,11 +39,11 @@ SHOWN = 8
 @click.option("--json", "as_json", is_flag=True, help="Print learnt.json.")
 @sentences
 def command(version: str, runs: int, wait: float, jobs: int, chosen: str, as_json: bool) -> None:
-    """Make the schema bundles, tables and recordings of Codex VERSION. The binary of VERSION generates all of this data, offline.
+    """Make the schema bundles, tables and recordings of Codex VERSION. The Codex binary of VERSION generates the data, offline.
 
-    Installs VERSION, asks its binary for schemas, methods and configuration keys, runs the suite several times, and learns from
-    the differences between the runs. The command takes about half an hour. Finished steps are kept: after an interrupt, run the
-    command again to continue.
+    Installs VERSION, asks its binary for schemas, methods and configuration keys, runs the suite several times, and learns
+    from the differences between the runs. `codex add` takes about half an hour. Finished steps of `codex add` are kept:
+    after an interrupt, run the same command again to continue.
     """
     if why := no_expression(chosen):
         raise Unable(why)

@@ -17,9 +17,9 @@ from codex_replay.shell.rpc.bridge import SCHEMES, CannotConnect, Started, bridg
 def command(words: tuple[str, ...]) -> None:
     """Connect stdin and stdout to an app-server that speaks WebSocket.
 
-    URL is ws://HOST:PORT, wss://HOST or unix://PATH of a running server. If CMD is given, CMD is started with the additional
-    arguments `--listen ws://127.0.0.1:PORT`, and ended when stdin ends. Each line of stdin is sent to the server as a message;
-    each message of the server is printed as a line.
+    URL is ws://HOST:PORT, wss://HOST or unix://PATH of a running server. If CMD is given, start CMD with the additional
+    arguments `--listen ws://127.0.0.1:PORT`, and end CMD when stdin ends. Each line of stdin is sent to the server as a
+    message; each message of the server is printed as a line.
 
     Exit status: 0 if stdin ended, 1 if the server closed the connection, 2 if connecting failed.
     """

@@ -22,8 +22,9 @@ from codex_replay.shell.doctor import DoctorFinding, examine
 def command(real: bool, as_json: bool) -> None:
     """Check this environment and explain how to fix it.
 
-    Exit status: 0 if all required parts are installed, 1 if a part is missing or broken. Missing programs that are optional, or
-    that only the real Codex needs, do not change the exit status. With --real, the programs for the real Codex are required.
+    Exit status: 0 if all required parts are installed, 1 if a part is missing or broken. A missing program that is
+    optional, or that only the real Codex needs, does not change the exit status. With --real, the programs for the real
+    Codex are required, too.
     """
     needed = {"always", "real"} if real else {"always"}
     found: list[DoctorFinding] = []

@@ -50,7 +50,10 @@ class LazyGroup(click.Group):
     """A group whose commands are imported at first use, so that `codex-replay record` starts immediately."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program. Output that nobody reads (`>&-`, `| head`) is dropped, and the exit status stays correct."""
+        """Run the program.
+
+        If nobody reads the output (`>&-`, `| head`), the output is dropped, and the exit status stays correct.
+        """
         if sys.stdout is None or sys.stdout is sys.__stdout__:  # otherwise it is the exception of a caller, who handles it
             sys.stdout = patient(sys.stdout)
         if sys.stderr is sys.__stderr__:
@@ -67,7 +70,7 @@ class LazyGroup(click.Group):
             raise SystemExit(2) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb.
+        """Run the command that the user named.
 
         After an interrupt, the exit status is 128 plus the number of the signal, as in shells, because status 1 is a verdict.
         """
@@ -83,10 +86,10 @@ class LazyGroup(click.Group):
             raise SystemExit(2) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb.
+        """Find the command `codex-replay NAME`.
 
-        For an unknown name, suggest the most similar verb; click itself would compare only with the verbs that are already
-        loaded.
+        For an unknown NAME, suggest the most similar command; click itself would compare NAME only with the commands that
+        are already loaded.
         """
         if args[0] not in VERBS:
             import difflib

@@ -68,7 +68,7 @@ class Options(NamedTuple):
         write_out(without(text, self.literals) if self.literals else text)
 
     def stop(self, status: int, text: str) -> NoReturn:
-        """Print an error and exit."""
+        """Print the error `text` and exit with `status`."""
         self.write_out(text)
         sys.exit(status)
 
@@ -113,7 +113,7 @@ def header_for(options: Options, redactor: Redactor) -> Header:
 
 
 def open_cassette(options: Options, redactor: Redactor) -> WholeWriter:
-    """Create the cassette, write its header, and return it; if this fails, exit with an error message."""
+    """Create the cassette file, write its header, and return the open file; on an error, print a message and exit."""
     from codex_replay.shell.cassettes.rewrite import HEADER_ROOM, WholeWriter
 
     try:
@@ -169,7 +169,7 @@ def serve(http: HttpRecorder) -> None:
 
 
 def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | None) -> int:
-    """Run CMD and record its JSON-RPC traffic, and its HTTP traffic if the options request this.
+    """Run CMD and record its JSON-RPC traffic; also record its HTTP traffic if the user gave --upstream or --model.
 
     Return the exit status of CMD.
     """
@@ -198,7 +198,10 @@ def tee(options: Options, writer: WholeWriter, log: Log, http: HttpRecorder | No
 
 
 def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
-    """Finish the cassette: remove secrets that were streamed in chunks, and report them. Return False if a secret remains."""
+    """Finish the recorded cassette: remove secrets that were streamed in chunks, and report the number of removed secrets.
+
+    Return False if the cassette still contains a secret.
+    """
     from codex_replay.shell.cassettes.rewrite import secrets_text
 
     log.close()
@@ -222,7 +225,7 @@ def finish(options: Options, writer: WholeWriter, log: Log) -> bool:
 
 
 def origins(pairs: Sequence[str]) -> dict[str, str]:
-    """Parse `--origin SEAM=ORIGIN`; raise a usage error for anything else."""
+    """Parse the values of `--origin SEAM=ORIGIN`; an invalid value is a usage error."""
     origin = dict(pair.partition("=")[::2] for pair in pairs)
     for seam, kind in origin.items():
         if seam not in SEAMS or kind not in ("recorded", "authored"):
@@ -297,16 +300,16 @@ def command(
 ) -> None:
     """Run CMD and write the traffic between CMD and its client to the cassette F.
 
-    In the client's settings, use this `codex-replay record ... -- CMD` as the codex command. Bytes, end of file, signals and exit
-    status are passed on unchanged. Each line is redacted (secrets, and the TEXT of each --literal) and written to F before it is
-    passed on.
+    To record a client, enter `codex-replay record ... -- CMD` as the codex command in the settings of the client. The
+    recorder passes bytes, end of file, signals and the exit status on unchanged. The recorder redacts each line (secrets,
+    and the TEXT of each --literal) and writes it to F before it passes the original line on.
 
-    With --upstream, HTTP requests that arrive at --listen are also passed on and recorded. In the arguments and the environment
-    of CMD, {listen} is replaced by the URL of --listen. Without CMD, only the HTTP requests at --listen are recorded, until a
-    signal ends the command; the URL is printed on stdout.
+    With --upstream, the recorder also passes on and records the HTTP requests that arrive at --listen. In the arguments and
+    the environment of CMD, {listen} is replaced by the URL of --listen. Without CMD, only the HTTP requests at --listen are
+    recorded, until a signal ends the command; the URL is printed on stdout.
 
-    With --model, CMD is codex@VERSION and its arguments (default: app-server). The JSON-RPC and the HTTP traffic of the real
-    Codex are recorded.
+    With --model, CMD is codex@VERSION and its arguments (default: app-server), and both the JSON-RPC and the HTTP traffic
+    of the real Codex are recorded.
     """
     with contextlib.ExitStack() as stack:
         scripted = None

@@ -40,7 +40,7 @@ class Scripted:
         return {name.encode(): value.encode() for name, value in home.env.items()}
 
     def header(self) -> dict[str, Any]:
-        """Return the description of the model for the cassette's header, so that a replay can use the same model."""
+        """Return the description of the scripted model for the header of the cassette; a replay uses the same model."""
         return {"upstream": {"script": self.script, "config": None}}
 
     def problems(self) -> list[str]:

@@ -39,7 +39,7 @@ def group() -> None:
 def open_report(folder: Path | None, full: bool, as_json: bool) -> None:
     """Show a report in the browser: the report in DIR, otherwise the newest report in reports/.
 
-    If there is no browser, the path of the report is printed.
+    If the computer has no browser, print the path of the report.
 
     Exit status: 0, or 2 if no report was found.
     """
@@ -91,9 +91,10 @@ def _show(url: str) -> bool:
 def merge_reports(folders: tuple[Path, ...], out: Path, strength: Path | None, drift: Path | None, as_json: bool) -> None:
     """Merge the reports in several folders into one report, for example of several shards, machines, profiles or Codex versions.
 
-    If several runs contain the same case, the worst verdict of the case counts, and the report lists every verdict. A case with
-    another program under test, Codex version or profile counts as another case. Exit status, like that of a run: 0 verified, 1
-    failed, 5 nothing verified. In addition, the exit status is 2 if a folder contains no valid report.
+    If several reports contain the same case, the worst verdict of the case counts, and the merged report lists every
+    verdict. If the program under test, the Codex version or the profile differs, two cases with one name count as different
+    cases. Exit status, as for `run`: 0 verified, 1 failed, 5 nothing verified. Exit status 2: a folder contains no valid
+    report.
     """
     parts = _parts(folders, out)
     words = ["codex-replay", "report", "merge", *map(str, folders), "--out", str(out)]

@@ -52,7 +52,7 @@ def _codex(given: str | None, version: str) -> str:
 
 
 def _generate(codex: str, out: str) -> None:
-    """Generate the schema files into `out`; if this fails, end the command with the error message."""
+    """Generate the schema files into the folder `out`; if Codex fails, end the command with the error message of Codex."""
     try:
         schema_gen.generate([codex, "app-server"], out)
     except schema_gen.GenerateError as error:
@@ -110,7 +110,8 @@ def check(version: str, codex: str | None, as_json: bool) -> None:
 def regen(version: str, out: str | None, codex: str | None, as_json: bool) -> None:
     """Write the schema files that the binary of VERSION generates, and a list of their SHA-256 sums.
 
-    Without --out, these files replace the packaged files; a file that the binary no longer writes is removed.
+    Without --out, the generated files replace the packaged files; a packaged file that the binary no longer generates is
+    removed.
     """
     into = out or packed(version_data.path_of(f"{version}/schema"))
     binary = _codex(codex, version)

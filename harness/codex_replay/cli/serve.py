@@ -34,7 +34,7 @@ PAUSE = 1.0
 
 
 def _pace(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse an invalid pace, which the backend itself checks only if there is a recording."""
+    """Refuse an invalid value of `--pace`: the backend itself checks the pace only if there is a recording."""
     if pace_of(value) is None:
         raise click.BadParameter(
             f"{value!r} is not a pace. Use fast, recorded, or Nx with a number N above 0, such as 2x or 0.5x."
@@ -43,7 +43,7 @@ def _pace(ctx: click.Context, param: click.Parameter, value: str) -> str:
 
 
 def _of_recordings(ctx: click.Context, cassettes: object) -> None:
-    """Refuse options for recordings if there is no recording."""
+    """Refuse options that are only for recordings if there is no recording."""
     for param in ctx.command.params:
         given = param.name and ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT
         if given and param.name in ("by", "over", "pace", "allow_unused") and not cassettes:
@@ -177,7 +177,10 @@ def command(
 
 
 def _session(process: BackendProcess, path: Path | None, script: object) -> BackendSession:
-    """Start the default session. If the backend refuses the script, the error message names the file of the script."""
+    """Start the default session of the fake backend.
+
+    If the backend refuses the script, the error message names the file of the script.
+    """
     if path is None:
         return process.session(DEFAULT_SESSION, script)
     session = process.session(DEFAULT_SESSION)
@@ -191,17 +194,17 @@ def _session(process: BackendProcess, path: Path | None, script: object) -> Back
 class _Stop:
     """A signal handler: SIGINT or SIGTERM ends the command, but only between two printed lines.
 
-    A second signal ends the command even during a line, because printing the line may block. If stdout still blocks `READ_WITHIN`
-    seconds after the first signal, the remaining lines are dropped.
+    A second signal ends the command even while a line is printed, because the write to stdout may block. If stdout still
+    blocks `READ_WITHIN` seconds after the first signal, the remaining lines are dropped.
     """
 
     def __init__(self) -> None:
         self._prints = self._came = False
 
     def install(self) -> None:
-        """Install the handlers of both signals.
+        """Install the handlers of SIGINT and SIGTERM.
 
-        SIGINT stays ignored if it was ignored before, as in a background job of a shell.
+        SIGINT stays ignored if it is already ignored, as in a background job of a shell.
         """
         signal.signal(signal.SIGTERM, self)
         signal.signal(signal.SIGALRM, self._drop)
@@ -209,7 +212,7 @@ class _Stop:
             signal.signal(signal.SIGINT, self)
 
     def __call__(self, number: int, frame: object) -> None:
-        """Raise `KeyboardInterrupt` now, or, while a line is being printed, after this line."""
+        """Raise `KeyboardInterrupt` now; if a line is being printed, raise it after the line."""
         signal.setitimer(signal.ITIMER_REAL, READ_WITHIN)
         if not self._prints or self._came:
             raise KeyboardInterrupt
@@ -238,8 +241,8 @@ class _Stop:
 def welcome(url: str, token: str) -> str:
     """Return instructions for the user: how to set the URL of the backend, `url`, in a client.
 
-    Codex 0.92 reads OPENAI_BASE_URL; later versions ignore this variable, and would send requests to the real service. A model
-    provider in config.toml works for all Codex versions.
+    Codex 0.92 reads OPENAI_BASE_URL; later versions ignore OPENAI_BASE_URL, and would send requests to the real service. A
+    model provider in config.toml works for all Codex versions.
     """
     provider = f'model_providers.mine={{name="mine",base_url="{url}/v1",wire_api="responses"}}'
     return "\n".join(
@@ -256,9 +259,9 @@ def welcome(url: str, token: str) -> str:
 
 
 class _Printer:
-    """Prints the output of the command.
+    """Print the output of `codex-replay serve`.
 
-    Secrets and control characters are removed from each text, because users redirect the output to files.
+    Secrets and control characters are removed from the output, because users redirect it to files.
     """
 
     def __init__(self) -> None:
@@ -274,7 +277,7 @@ class _Printer:
     def json(self, value: object) -> str:
         """Return a value as one line of JSON.
 
-        The whole line is redacted as a text, because a body may contain lone surrogates.
+        The line is redacted as a whole, because a body may contain lone surrogates.
         """
         return escape_json(self._redacted(json.dumps(value, ensure_ascii=False)))
 

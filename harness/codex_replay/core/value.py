@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
-        """Declare the constructor arguments of the subclasses for the type checker; this has no effect at run time."""
+        """Declare the constructor arguments of the subclasses for the type checker; the decorator does nothing at run time."""
         return lambda cls: cls
 
 
@@ -25,7 +25,7 @@ EMPTY: dict[str, Any] = {}
 class Value:
     """An immutable value with a field for each annotation of its class and base classes, in their order.
 
-    If the class assigns a value to an annotated name, this value is the default of the field.
+    If the class assigns a value to an annotated name, the value is the default of the field.
 
     Two objects are equal if they have the same class and equal fields. An object never changes; the method `but` returns a
     changed copy.

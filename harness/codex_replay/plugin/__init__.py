@@ -1,11 +1,11 @@
-"""The pytest plugin. Suites may import the names of this module; the rest of the package is internal.
+"""The pytest plugin. Suites may import the names of this package; its modules are internal.
 
 Each case contains its scenario:
 
-The fixture `app_server` starts the server that `--app-server` names. A call of the fixture returns a `Server`, the conversation
-with the started server.
+The fixture `app_server` starts the server that `--app-server` names. A call of the fixture returns a `Server`: the
+conversation with the started server.
 
-Example of a case, which contains its scenario:
+Example of a case:
 
     def test_text_turn(app_server: AppServer) -> None:
         server = app_server(script=[{"items": ["Hello"]}])
@@ -36,7 +36,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name at its first use, because every pytest run with codex-replay installed imports this package."""
+    """Import a public name at its first use, because every pytest run imports this package if codex-replay is installed."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

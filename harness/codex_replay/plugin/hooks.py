@@ -1,7 +1,8 @@
 """The pytest hooks: thin functions that call the objects of the other modules.
 
-A test is a case if it is below a folder `suites`, or if it uses a codex-replay fixture for subjects or fakes. The hooks
-have no effect in a run without cases."""
+A test is a case if it is below a folder `suites`, or if it uses a codex-replay fixture for subjects or fakes. In a run
+without cases, the hooks have no effect.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ def pytest_cmdline_main() -> Generator[None, Any, None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(specs: list[Any]) -> None:
-    """If this process runs with Python's option `-P`, start the workers of pytest-xdist with `-P`, too."""
+    """If pytest runs with Python's option `-P`, start the workers of pytest-xdist with `-P`, too."""
     for spec in specs if sys.flags.safe_path else ():
         if spec.popen and not spec.python:
             spec.python = f"{shlex.quote(sys.executable)} -P"
@@ -214,7 +215,7 @@ def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, righ
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the name of the case to pytest's report for the verdict; after a failure, also add the traffic before the failure."""
+    """Add the name of the case to pytest's report; after a failure, also add the traffic of the case."""
     from codex_replay.plugin.app_server.case import CASE
     from codex_replay.plugin.reporting.message import explain
     from codex_replay.plugin.reporting.phase import keep_trace, phase_result

@@ -1,12 +1,13 @@
 """Read the data of a Codex version: the tables of codex-replay, and the JSON schema files that this Codex generates.
 
-Strategy: a version is a folder. The folder ``schema/`` has exactly the files that ``codex app-server generate-json-schema``
-writes, so that new files can be compared with them. The tables of codex-replay are next to the folder ``schema/``. This module
-opens no files itself. When the first file is needed, the root package provides `codex_replay.shell.files.version_data`, which
-reads files.
+Each Codex version has a folder. The folder ``schema/`` has exactly the files that ``codex app-server generate-json-schema``
+writes, so that new files can be compared with them. The tables of codex-replay are next to the folder ``schema/``. The
+module opens no files itself. `codex_replay.shell.files.version_data`, which the root package provides when the first file
+is needed, reads the files.
 
-The function `load` returns a table of one version. If the version has no such table, the function `choose` returns the table for
-all versions, or None, and a sentence for the user. The table of another version is used only if the user names that version.
+The function `load` returns a table of one version. If the version has no such table, the function `choose` returns the
+table for all versions, or None, and a sentence for the user. The table of another version is used only if the user names
+the other version.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def read(name: str, version: str = DEFAULT) -> bytes:
 
 
 def load(name: str, version: str = DEFAULT) -> Any:
-    """Return the table `name`, such as "normalise", of `version`; the object is shared, so do not change it.
+    """Return the table `name` (such as "normalise") of `version`; do not change it, because all callers share it.
 
     Raises `MissingTable`.
     """
@@ -81,10 +82,10 @@ _WITHOUT = {
 def choose(name: str, version: str) -> tuple[Any, str]:
     """Return the table `name` of `version`, and an empty text.
 
-    If the version lacks the table, return the table for all versions (None if it does not exist) and a sentence to print.
+    If the version lacks the table, return the table for all versions (None if there is none) and a sentence to print.
 
-    `version` may come from the header of a cassette or from a program under test. The sentence names the missing
-    table and the consequence.
+    `version` may come from the header of a cassette or from a program under test. The sentence names the missing table and
+    the consequence.
     """
     if is_version(version):
         try:
@@ -99,10 +100,10 @@ def choose(name: str, version: str) -> tuple[Any, str]:
 
 
 def without(names: Sequence[str], version: str, effect: str = "") -> str:
-    """Return a sentence about the tables in `names` that `version` lacks; "" if it has all of them.
+    """Return a sentence about the tables in `names` that `version` lacks; return "" if it has all of them.
 
-    `effect` is the consequence of the missing tables (default: the consequence for a replay or a comparison). The sentence also
-    names the command that makes the missing table.
+    `effect` is the consequence of the missing tables for the user (default: the consequence for a replay or a comparison).
+    The sentence also names the command that makes the missing tables.
     """
     lacking = [name for name in names if not has(name, version)]
     if not lacking:
@@ -174,7 +175,7 @@ def versions() -> list[str]:
 def schema(version: str = DEFAULT, experimental: bool = False) -> Mapping[str, bytes]:
     """Return the plain or the `experimental` schema files of `version` by relative name, such as ``v2/ThreadStartParams.json``.
 
-    Raises `MissingTable` if these files do not exist.
+    Raises `MissingTable` if codex-replay has no schema files of `version`.
     """
     files = _source().schema(version, experimental)
     if PRIMARY not in files:

@@ -24,7 +24,7 @@ _INT64 = range(-(2**63), 2**63)
 def load_methods(version: str = DEFAULT) -> dict[str, str]:
     """Return for each method the form that its `params` must have; the methods are in the order of the server's error messages.
 
-    The form is "struct X", "option struct X" if params may be left out, or "unit" if the method has no params.
+    The form is "struct X", "option struct X" if params may be omitted, or "unit" if the method has no params.
     """
     methods: dict[str, str] = load("methods", version)
     return methods
@@ -45,9 +45,7 @@ def is_message(value: Any) -> bool:
 
 
 def refusal(request: dict[str, Any], initialized: bool, methods: dict[str, str]) -> str | None:
-    """Return the error message with which the server refuses the request (code -32600), or None if the request passes these
-    checks.
-    """
+    """Return the error message with which the server refuses a request (code -32600), or None if the server accepts its form."""
     method, params = request["method"], request.get("params")
     if method not in methods:
         names = ", ".join(f"`{name}`" for name in methods)

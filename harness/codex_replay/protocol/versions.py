@@ -1,8 +1,8 @@
 """The Codex versions that this project names: the default version, and the versions in which the protocol changed.
 
-No other module of the project contains version numbers. All differences between versions are data (`data/<version>/`);
+No other module contains version numbers. All differences between versions are data (`data/<version>/`);
 `codex_replay.protocol.data_tables.versions` lists the versions that have data. The program fake-codex loads this module at
-start-up, so this module imports no other modules.
+start-up, so the module imports no other modules.
 """
 
 from __future__ import annotations

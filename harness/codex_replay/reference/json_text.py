@@ -1,8 +1,8 @@
 """The functions `loads` and `dumps` of the standard `json`, with a faster import.
 
-This module is for programs that are started for a single prompt. Importing `json` imports `re`, which takes as long as everything
-else that such a program does. This module calls the C part of `json` directly, which needs no `re`. If the C part cannot read an
-input, this module calls `json`, which raises the error.
+The faster import is for programs that are started for a single prompt. The standard `json` imports `re`, which takes as
+long as everything else that a program for one prompt does. The C part of `json` needs no `re`, and is called directly. If
+the C part cannot read a text, the standard `json` is called, which raises the error.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The results of a run: its data, and the pages made from it. No module of this package depends on pytest."""
+"""The results of a run, and the pages made from them. No module of this package depends on pytest."""

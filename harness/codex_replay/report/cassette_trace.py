@@ -1,8 +1,8 @@
 """Convert a cassette to a trace, for `cassette show --html`, and for the report of a case whose frames equal its recording.
 
-The frames are read as a stream while the page is written. A replay replaces ids (bound values) and ignores times (masked values).
-The tables of the recording's Codex version define these values. Each frame lists its `bound` values as `<thread:1> = 01a1...`,
-and its `masked` values as JSON paths.
+The frames of the cassette are read as a stream while the page is written. In a replay, some values are replaced by live
+ones (bound ids), and others are ignored (masked times). The tables of the recording's Codex version define which values are
+bound or masked. Each frame lists its `bound` values as `<thread:1> = 01a1...`, and its `masked` values as JSON paths.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _HTTP = {"request": "http-request", "response": "http-response", "sse": "sse", "
 def cassette_trace(path: Path | str, case: str, step: Callable[[], object] | None = None) -> Trace:
     """Return the trace of the cassette at `path`; raises `CassetteError` if it cannot be read.
 
-    The function `step` is called for each frame, to show progress. If the recording has no footer, or is too long for a page,
-    `truncated` is a sentence about this.
+    The function `step` is called for each frame, to show the progress. If the recording has no footer, or is too long for a
+    page, `truncated` is a sentence that says so.
     """
     with CassetteReader(path) as reader:
         notes = Notes(reader.header.codex)
@@ -66,9 +66,9 @@ def _rules(version: str) -> tuple[Rules, frozenset[str], dict[tuple[str, str], b
 
 
 def unmarked(version: str) -> str:
-    """Return a sentence with the reason why bound and masked values are not marked in frames of `version`.
+    """Return the reason why the bound and masked values in frames of `version` cannot be marked, as a sentence.
 
-    Return "" if these values are marked.
+    Return "" if the values can be marked.
     """
     return data_tables.without(("normalise",), version, "times, durations and paths are not marked as masked")
 
@@ -84,7 +84,7 @@ class Notes:
         self._counts: dict[str, int] = {}
 
     def frame(self, frame: core.Frame) -> Frame:
-        """Return one frame in the form for the report; call this method with the frames in order."""
+        """Return one frame in the form for the report; the frames must come in order."""
         text = text_of(frame)
         bound: list[str] = []
         masked: list[str] = []
@@ -140,7 +140,7 @@ class Notes:
             masked.append(spelled(path))
 
     def _is_plain(self, key: str, value: Any, inherited: str | None) -> bool:
-        """Return True if a quick check shows that a replay leaves the value of this leaf unchanged."""
+        """Return True if a quick check shows that a replay leaves a value unchanged."""
         if type(value) is str:
             return self._known.get((key, value)) is False and "-" not in value
         return value is None or type(value) is bool or (type(value) is int and inherited is None and key not in self._keys)

@@ -1,9 +1,9 @@
 """Read the contract: all statements of the specification that a check can cite, by identifier (such as `PAY-07` or `REAL-31`).
 
-The statements are the lists in docs/contract, with one page for each document. An installed wheel has these pages in
-codex_replay/packaged/contract. One line of a page is one statement, with its anchor, its identifier and its text. A note in
-italics after a statement says how the real Codex differs from the statement, or why no check exists. Only this module reads these
-pages.
+Each document of the contract has one page in docs/contract, with a list of statements. In an installed wheel, the pages are
+in codex_replay/packaged/contract. Each statement is one line of a page, with its anchor, its identifier and its text. A
+note in italics after a statement explains how the real Codex differs from the statement, or why no check exists. No other
+module reads the pages of the contract.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _UNCHECKED = re.compile(r" \*(No check yet\.|No check: [^*]+)\*$")
 
 
 class UnknownStatement(LookupError):
-    """No page of the contract has this identifier; the text of the exception is a sentence."""
+    """No page of the contract has the identifier; the message of the exception is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One statement: the `page` and the `title` of the list, the `section` of the source document, and the one-line `text`.
 
-    `otherwise` names the statements about the real Codex that contradict this statement. `unchecked` is the reason why no check
-    cites the statement, or "".
+    `otherwise` names the statements about the real Codex that contradict the statement. `unchecked` is the reason why no
+    check cites the statement, or "".
     """
 
     id: str
@@ -72,7 +72,10 @@ def page_titles() -> dict[str, str]:
 
 
 def parse(page: str, text: str) -> list[Statement]:
-    """Return the statements of a page. The first heading is the title of the page, and the other headings are its sections."""
+    """Return the statements on a page of the contract.
+
+    The first heading is the title of the page, and the other headings are its sections.
+    """
     title, section, found = "", "", []
     for line in text.splitlines():
         if line.startswith("# "):

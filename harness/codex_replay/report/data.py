@@ -1,8 +1,8 @@
 """The data of a report: the result of each case (report.json), and the traffic of each case (stories.ndjson).
 
-Strategy. The types are plain dictionaries, exactly as in the files. When report.json is read, it is checked with
-`report.schema.json`. Traces may be large, so they are read and written one by one (`codex_replay.report.traces`). This module
-expects redacted data: it does not redact, and adds no text.
+The types are plain dictionaries, exactly as in the files. When report.json is read, it is checked with
+`report.schema.json`. Traces may be large, so they are read and written one by one (`codex_replay.report.traces`). The
+results and traces must be redacted already: nothing is redacted here.
 
     DIR/report.json      Report, format 2
     DIR/stories.ndjson   one Trace per line, for the cases whose `story` is not null
@@ -36,7 +36,7 @@ class Spec(TypedDict):
     """The requirement of a check: the stable id of the check, and the page, identifiers and texts of the statements that it
     asserts (or another source).
 
-    `links` are the places of the statements in the repository, in order; it is empty for another source.
+    `links` are the places of the statements in the repository, in order; for another source, `links` is empty.
     """
 
     check: str
@@ -48,7 +48,7 @@ class Spec(TypedDict):
 
 
 class RunOutcome(TypedDict):
-    """The verdict of one of several runs about a case; `run` is the index of this run in `runs`."""
+    """The verdict of one run on a case that several runs had; `run` is the index of the run in `runs`."""
 
     run: int
     outcome: Outcome
@@ -65,13 +65,14 @@ class Alone(TypedDict):
 
 
 class Case(TypedDict):
-    """The result of one case.
+    """The result of one case in a report.
 
-    `id` is suite/module/case, and unique. `message` is the short reason for a failure, a skip or a known failure; `details` is
-    the full text. `expected` and `actual` exist if the failed assertion compared two values. `story` is the id of the case's
-    traffic in stories.ndjson. `again` is the shell command that reruns this case alone. `told` has the verdict of each run, and
-    exists only if several runs had the case. `run` is the index of a run in `runs`, and exists only in a merged report. `alone`
-    has the results of all reruns, in order, if the case differed from the baseline and was rerun.
+    `id` is suite/module/case, and unique in the report. `message` is the short reason for a failure, a skip or a known
+    failure; `details` is the full text. `expected` and `actual` exist if the failed assertion compared two values. `story`
+    is the id of the trace (the traffic of the case) in stories.ndjson. `again` is the shell command that reruns the case
+    alone. `told` has the verdict of each run, if several runs had the case. `run` is the index of the case's run in `runs`;
+    only cases in a merged report have it. `alone` has the results of all reruns, in order, if the case differed from the
+    baseline and was rerun.
     """
 
     id: str
@@ -96,7 +97,7 @@ class Case(TypedDict):
 
 
 class Run(TypedDict):
-    """One of the runs in a merged report; `cases` is the number of cases in this run."""
+    """One of the runs in a merged report; `cases` is the number of its cases."""
 
     name: str
     command: str
@@ -112,11 +113,11 @@ class Run(TypedDict):
 class Report(TypedDict):
     """The result of a run.
 
-    `stale` are lines of a baseline whose checks now pass; `interrupted` is True if not all cases ran. Stale lines and an
-    interruption make the verdict `failed`. `racy` are checks that had a different result when they were rerun, and that the
-    baseline does not mark as racy. `stopped_early` is the number of selected cases, if the run stopped because its first cases
-    all failed, most of them for one cause. `next` are the recommended steps, the most useful first. In a merged report `runs`
-    lists the merged runs.
+    `stale` are lines of a baseline whose checks now pass; `interrupted` is True if not all cases ran. Both stale lines and
+    an interruption make the verdict `failed`. `racy` are checks whose result changed in a rerun, although the baseline does
+    not mark them as racy. `stopped_early` is the number of selected cases, if the run stopped because its first cases all
+    failed, most of them for one cause. `next` are the recommended steps, the most useful first. `runs` lists the merged
+    runs, if the report is a merged one.
     """
 
     report: int
@@ -297,5 +298,5 @@ def _problem(value: Any) -> str:
 
 
 def worst(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the worst of several outcomes."""
+    """Return the worst of several outcomes of a case."""
     return min(outcomes, key=OUTCOMES.index)

@@ -36,7 +36,7 @@ def write_all(folder: Path, report: data.Report, traces: Iterable[data.Trace | T
 def rewrite(folder: Path, report: data.Report) -> None:
     """Write a changed report into its folder, with the traces that are there; raises `OSError`.
 
-    The cases must not have changed.
+    The cases of the report must be the same as in the folder.
     """
     from codex_replay.report.page.build import write_html
 

@@ -1,8 +1,8 @@
 """Group failed cases by cause, because one missing header can fail a hundred cases.
 
-Two failures have the same cause if the first lines of their messages differ only in values (numbers, quoted texts). Two failures
-also have the same cause if both report the same unexpected status and error code of an answer. If the first lines of failures
-with one cause have only a few different values, each value is a separate group.
+Two failures have the same cause if the first lines of their messages differ only in values (numbers, quoted texts). Two
+failures also have the same cause if both report the same unexpected status and error code of an answer. If there are only a
+few different values among the failures with one cause, each value becomes a separate group.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ EARLIER = " (An earlier case has the details.)"
 
 
 def cause(message: str) -> str:
-    """Return a text for the cause in a message, which is equal for all messages with this cause; "" for an empty message."""
+    """Return the cause in a failure message: a text that is equal for all messages with the same cause, or "" for an empty
+    message.
+    """
     line = _first_line(message)
     answered = _ANSWERED.match(line)
     return f"Requests got the status {answered['answer']}" if answered else _VALUES.sub(VALUE, line)
 
 
 def groups(cases: Sequence[Case], least: int = LEAST, most: int | None = MOST) -> list[tuple[str, list[int]]]:
-    """Return each cause with at least `least` failed cases, and the indexes of these cases.
+    """Return each cause that has at least `least` failed cases, with the indexes of its cases.
 
     The most frequent cause comes first; at most `most` causes are returned.
     """
@@ -76,7 +78,7 @@ def sentences(cases: Iterable[Case], most: int | None = MOST) -> list[str]:
 def skip_reasons(cases: Iterable[Case], most: int | None = MOST) -> list[str]:
     """Return the reasons of the skipped cases as readable lines, the most frequent first.
 
-    If `most` leaves reasons out, the last line has the number of the other cases.
+    If there are more than `most` reasons, the last line has the number of the other cases.
     """
     found = Counter(_SKIPPED.sub("", _first_line(case["message"])) for case in cases if case["outcome"] == "skipped")
     shown = found.most_common(most)
@@ -92,7 +94,7 @@ def _first_line(message: str) -> str:
 def _with_requests(text: str, lines: Iterable[str]) -> str:
     """For a group with one unexpected status, name the requests and their expected status, the most frequent first.
 
-    In other texts, replace each `VALUE` by the value in all `lines`, if this value is equal in all of them.
+    In other texts, replace each `VALUE` by the value itself, if it is the same in all `lines`.
     """
     lines = list(lines)
     found = [match for line in lines if (match := _ANSWERED.match(line))]

@@ -1,7 +1,7 @@
 """Write a report as JUnit XML: one `testsuite` for each suite, one `testcase` for each case.
 
-There is no standard for JUnit's XML, so this module writes only elements that Jenkins, GitLab and GitHub Actions all understand.
-A known failure is written as skipped, with its reason, so that programs that read this file count the same failures as the run.
+JUnit XML has no standard, so only elements that Jenkins, GitLab and GitHub Actions all understand are written. A known
+failure is written as skipped, with its reason, so that programs that read the file count the same failures as the run.
 """
 
 from __future__ import annotations

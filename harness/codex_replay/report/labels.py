@@ -8,9 +8,9 @@ from codex_replay.core.wire.jsonrpc import kind
 
 
 class Labels:
-    """Makes the labels for the frames of one run, in order.
+    """Make the labels for the frames of one run, in order.
 
-    The object remembers requests, so that the label of a reply can name the method of its request.
+    Requests are remembered, so that the label of a reply can name the method of its request.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Write a report as Markdown, short enough for a pull request: the verdict, sums for each suite and document, and the failed
 cases.
 
-Strategy. The most important blocks of text come first. A block that does not fit completely is left out, and counted. All texts
-of a case are escaped, so that they cannot become markup, mentions or links.
+The most important parts of the report come first. A part that does not fit completely is omitted, and the number of omitted
+parts is written. All texts of a case are escaped, so that they cannot become markup, mentions or links.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Merge several reports into one, for example of the shards of a run, or of several machines, profiles or Codex versions.
 
-Strategy. A case with the same program under test, Codex version and profile in several reports is one case. The worst verdict of
-a case counts, and all verdicts are listed. With another program under test, Codex version or profile, a case becomes a separate
-case with its own id. Reports are small, so each is read as a whole; traces are streamed, and a case keeps the trace of the
-verdict that counts. This module reads folders, but writes nothing.
+A case with the same program under test, Codex version and profile in several reports is one case. The worst verdict of a
+case counts, and all verdicts are listed. If the program under test, Codex version or profile differs, the cases are
+separate cases with ids of their own. Each report is read as a whole, because reports are small; traces are streamed, and a
+case keeps the trace of the verdict that counts. The functions here read folders, but write nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class Part:
 
 
 def merge(parts: Sequence[Part], command: str) -> Report:
-    """Merge reports. Each part gets a list of its traces that the merged report needs; the function `traces` uses this list."""
+    """Merge several reports into one.
+
+    Each part gets a list of its traces that the merged report needs; the function `traces` uses the list.
+    """
     runs: list[Run] = []
     for part in parts:
         part.first_run = len(runs)
@@ -173,10 +176,9 @@ def _subjects(reports: list[Report]) -> dict[str, str]:
 
 
 def _proxy_fields(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Merge the fields that one proxy sent in several runs: counts are added, and a verdict is true only if it was true in every
-    run.
+    """Merge the fields that one proxy sent in several runs: add the counts; a field is valid only if it was valid in every run.
 
-    Only the fields of the first proxy are kept; for other proxies, see the reports of their runs.
+    Only the fields of the first proxy are kept, because the reports of the other runs show the others.
     """
     profiles: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for name, rows in (
@@ -200,7 +202,7 @@ def _both(one: Any, other: Any) -> Any:
 def _coverage(all_of: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the union of the coverage of all runs.
 
-    An item that was only refused in one run may have a result in another run; then the result counts.
+    If an item was refused in one run and has a result in another run, the result counts.
     """
     joined: dict[str, Any] = {}
     for one in all_of:

@@ -16,8 +16,10 @@ STALE = "Stale: "
 
 
 def next_steps(report: Report, advice: Iterable[str] = (), listed: bool = False) -> list[str]:
-    """Return the steps, the most useful first; an empty list for a run without failed cases. `advice` are sentences from the
-    plugin. If the failures are `listed` in a baseline now (`--update-baseline`), no step says to fix them.
+    """Return the next steps for the user, the most useful first; return an empty list for a run without failed cases.
+
+    `advice` are sentences from the plugin. If `listed` is True, the baseline now lists the failures (`--update-baseline`),
+    and no step says to fix them.
     """
     cases = report["cases"]
     steps = list(advice)

@@ -1,9 +1,9 @@
 """Align the frames of a run with the frames of its recording, and mark frames that differ, are missing, or were not expected.
 
-Strategy. Run and recording are compared like two recordings (`codex_replay.protocol.recordings.compare`): normalised, and in the
-canonical order. The comparison returns frame numbers; this module adds its result to the frames in their order of arrival. In the
-recording, a missing frame follows another frame; in the result, it is placed after the frame of the run that corresponds to this
-other frame. This module is pure: it takes frames and returns the frames of a trace.
+Run and recording are compared like two recordings (`codex_replay.protocol.recordings.compare`): normalised, and in the
+canonical order. The comparison returns frame numbers, and the result is added to the frames in their order of arrival. A
+missing frame is placed after the frame of the run that corresponds to the frame before it in the recording. The functions
+here are pure: they take frames and return the frames of a trace.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def align(
 ) -> tuple[list[Frame], list[Difference]]:
     """Return the frames of a run with their marks, and the differences, smallest first.
 
-    The frames of the run and of the recording are already redacted. HTTP or JSON-RPC frames of the recording are left out if the
-    run recorded no such frames. A seam ("rpc" or "http") that is not in `only` is listed but not compared.
+    The frames of the run and of the recording must already be redacted. If the run has no HTTP frames, or no JSON-RPC
+    frames, the frames of this seam are omitted from the recording, too. A seam ("rpc" or "http") that is not in `only` is
+    listed but not compared.
     """
     report = list(trace_frames(live, version))
     seams = ({frame.seam for frame in live} or {"rpc"}) & set(only)

@@ -1,7 +1,8 @@
 """Write and read the traces of a report (stories.ndjson) one at a time, in any order, because all traces together may not fit in
 memory.
 
-A trace is converted to JSON text only once, when it is collected; stories.ndjson and the page use this text."""
+A trace is converted to JSON text only once, when it is collected; stories.ndjson and the page use the same text.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ def _dumps(value: Any) -> bytes:
 
 
 def finite(value: Any) -> Any:
-    """Return a value in which numbers that JSON does not allow are strings, because other programs could not read the file
-    otherwise.
+    """Return a value in which numbers that JSON does not allow (NaN, Infinity) are strings, so that other programs can read
+    the file.
     """
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
@@ -60,7 +61,7 @@ def finite(value: Any) -> Any:
 def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterator[TraceText]:
     """Write `folder`/stories.ndjson, and yield each trace after it is written.
 
-    The file gets its name only after all traces are written. Raises `OSError`.
+    stories.ndjson gets its final name only after all traces are written. Raises `OSError`.
     """
     path = folder / TRACES
     draft = path.with_name(f".{path.name}.draft")
@@ -76,7 +77,7 @@ def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterato
 
 
 def read_traces(folder: Path) -> Iterator[Trace]:
-    """Yield the traces in the traces file of a folder one by one, or nothing if the folder has no such file.
+    """Yield the traces in stories.ndjson of a folder one by one; yield nothing if the file does not exist.
 
     Raises `BadReport` for a broken line.
     """

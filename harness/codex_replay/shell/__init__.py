@@ -1,4 +1,4 @@
-"""The code with side effects: cassette files, processes, recorders, clients, the real Codex.
+"""Code with side effects: cassette files, processes, recorders, clients, the real Codex.
 
-This package reads and writes bytes; the package `core` makes all decisions.
+The package `core` makes all decisions; the code here only reads and writes bytes.
 """

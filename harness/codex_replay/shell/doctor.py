@@ -1,9 +1,9 @@
 """Check the environment for everything that codex-replay needs, and describe a fix for each missing part.
 
-Strategy. A check is a function that returns a `DoctorFinding`. Each check acts like a user: it starts fake-codex, asks pytest for
-its plugins, or hashes files. A part is needed in one of three ways: `always` (for the fakes and the suites), `real` (to install
-and run the real Codex), `extra` (for some tests of this project). The checks change nothing and download nothing. The slowest
-check starts pytest.
+A check is a function that returns a `DoctorFinding`. Each check acts like a user: it starts fake-codex, asks pytest for its
+plugins, or hashes files. `need` says who needs a part: `always` (the fakes and the suites), `real` (installing and running
+the real Codex), `extra` (some tests of this project). The checks change nothing and download nothing. The check of pytest's
+plugins is the slowest check.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ INITIALIZE = b'{"id":1,"method":"initialize","params":{"clientInfo":{"name":"doc
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """The result of one check.
+    """The result of one check of `codex-replay doctor`.
 
-    `well` is True if the check passed. `said` is a sentence with the result. `mend` is the fix for a failed check.
+    `well` is True if the check passed. `said` is a sentence with the result. `mend` says how to fix the problem if the
+    check failed.
     """
 
     name: str
@@ -137,7 +138,7 @@ def _digest(mode: str, data: bytes) -> str:
 def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:
     """Check that the hash of each packaged schema file is the recorded hash, and that the experimental bundle can be read.
 
-    `folder` is used in place of the version's folder of schema files.
+    `folder` is used in place of the folder of the packaged schema files.
     """
     files = Folder(folder or version_data.schema_folder(version))
     try:
@@ -237,7 +238,7 @@ def plugin() -> DoctorFinding:
 def _program(names: str, need: Need, why: str, mend: str) -> DoctorFinding:
     """Check that one of the programs in `names` (separated by spaces) is on PATH.
 
-    The first name is also the name of the finding.
+    The first program in `names` also gives the finding its name.
     """
     candidates = names.split()
     found = next((path for name in candidates if (path := shutil.which(name)) is not None), None)
@@ -280,9 +281,9 @@ def codexes(wanted: str = DEFAULT) -> DoctorFinding:
 
 
 def namespaces() -> DoctorFinding:
-    """Check that a program can be run without a network.
+    """Check that this computer can run a program without a network.
 
-    Only a run without a network proves that the program needs no network.
+    Some tests run programs without a network, to prove that they need none.
     """
     command = ["unshare", "-rn", "true"]
     try:

@@ -39,7 +39,7 @@ ABORTED = "<turn_aborted>\nThe user interrupted the previous turn on purpose."
 
 
 def since(server: Server, request: Any) -> list[Any]:
-    """Return every frame that the server sent since this request, without the frames about token usage and rate limits."""
+    """Return every frame that the server sent since a request, without the frames about token usage and rate limits."""
     frames = [(frame.sender, frame.value) for frame in server.timeline]
     at = next(n for n, (sender, value) in enumerate(frames) if sender == "client" and value.get("id") == request)
     message = [value for sender, value in frames[at:] if sender == "server"]

@@ -31,12 +31,12 @@ def function_call(name: str, arguments: Any, call_id: str = "call_1") -> dict[st
 
 
 def expects(output: Any) -> dict[str, Any]:
-    """Return a turn of the script that expects this output of call_1, and then sends a message."""
+    """Return a turn of the script that expects the given output of call_1, and then sends a message."""
     return {"items": [text("Done")], "expect": {"outputs": {"call_1": output}}}
 
 
 def about(server: Server, turn: str, *words: str) -> Events:
-    """Return the notifications of the turn whose method contains one of these words."""
+    """Return the notifications of the turn whose method contains one of the given words."""
     return [each for each in events(server, turn) if any(word in str(each) for word in words)]
 
 

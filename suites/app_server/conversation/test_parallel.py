@@ -38,7 +38,7 @@ CLOCK = {"name": "get_time", "description": "Tells the time.", "inputSchema": {"
 
 
 def script(outputs: dict[str, str], *items: Any) -> list[dict[str, Any]]:
-    """Return a script: the model makes these calls, expects these outputs, and sends a message."""
+    """Return a script: the model makes the given calls, expects the given outputs, and sends a message."""
     return [{"items": list(items)}, {"items": [text("Done")], "expect": {"outputs": outputs}}]
 
 

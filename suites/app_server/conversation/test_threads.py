@@ -1,6 +1,6 @@
 """What clients do with threads: start, read, list, resume, fork, archive, unarchive, roll back.
 
-Also several threads at the same time, and several listeners.
+Several threads at the same time, and several listeners, are tested, too.
 
 Source: docs/contract/real-0.92.md, sections 4 and 6, and the bundle's Thread*Params and Thread*Response. On a live server
 the cases also check the input of the next model request.
@@ -40,7 +40,7 @@ REFUSED = -32600
 
 
 def says(*words: str) -> list[dict[str, Any]]:
-    """Return a script with one turn for each of these texts."""
+    """Return a script with one turn for each given text."""
     return [{"items": [text(each, id=f"msg_{n}")]} for n, each in enumerate(words, 1)]
 
 
@@ -296,7 +296,7 @@ def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
 def test_rollback_in_a_turn(app_server: AppServer) -> None:
     """The server refuses a rollback during a turn with an error and an event; the turn continues.
 
-    A revert during a turn interrupts this turn and removes it.
+    A revert interrupts and removes the running turn.
     """
     server = app_server([{"items": [text("One"), {"type": "gate", "name": "later"}]}])
     thread = open_thread(server, experimental=True)
@@ -509,7 +509,7 @@ def test_v1_fork(app_server: AppServer) -> None:
 def test_v1_archive(app_server: AppServer) -> None:
     """In v1, archiveConversation requires the path of the conversation's file.
 
-    After that, listConversations omits the conversation.
+    listConversations omits an archived conversation.
     """
     server = app_server(says("One"))
     server.initialize()

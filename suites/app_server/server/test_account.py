@@ -26,7 +26,7 @@ WANTS_LOGIN = {"model_providers": {"mock": {"requires_openai_auth": True}}}
 
 
 def script(auth: Any, *words: str, **more: Any) -> dict[str, Any]:
-    """Return a script whose backend requires this kind of login."""
+    """Return a script whose backend requires the given kind of login."""
     return {"auth": auth, "turns": [{"items": [text(each, id=f"msg_{n}")]} for n, each in enumerate(words, 1)], **more}
 
 

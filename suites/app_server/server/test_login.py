@@ -37,15 +37,15 @@ def auth_json(account: str = "account-one", refreshed: str = NOW, **more: Any) -
 
 
 def script(auth: Any, *turns: Any) -> dict[str, Any]:
-    """Return a script whose backend expects this login."""
+    """Return a script whose backend expects the given login."""
     return {"auth": auth, "turns": list(turns) or [{"items": [text("Hello")]}]}
 
 
 def asked_upstream(server: Server) -> list[tuple[str, int]]:
     """Return, for each request to the backend, the end of the path and the status of the response.
 
-    The requests to the ChatGPT backend are left out: later versions request workspaces and settings there, at unpredictable
-    times.
+    The requests to the ChatGPT backend are omitted, because later versions request workspaces and settings there at
+    unpredictable times.
     """
     assert server.upstream is not None
     paths = [(entry["path"].split("?")[0], entry["status"]) for entry in server.upstream.ledger()]

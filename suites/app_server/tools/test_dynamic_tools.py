@@ -39,7 +39,7 @@ def call(arguments: Any = None, name: str = "get_time", call_id: str = "call_1")
 
 
 def script(told: str, item: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Return a script: the model calls the tool, expects this output, and sends a message."""
+    """Return a script: the model calls the tool, expects the given output, and sends a message."""
     return [{"items": [item or call()]}, {"items": [text("Done")], "expect": {"outputs": {"call_1": told}}}]
 
 
@@ -152,7 +152,7 @@ def test_arguments_are_not_held_to_the_schema(app_server: AppServer) -> None:
 
 
 def serve(server: Server, calls: int, at_once: bool) -> list[str]:
-    """Answer this number of calls, each with its own call id as the output; return the call ids in order."""
+    """Answer a number of calls, each with its own call id as the output; return the call ids in order."""
     order, waiting = [], []
     for _ in range(calls):
         request = server.server_request(REQUEST)
@@ -169,7 +169,7 @@ def serve(server: Server, calls: int, at_once: bool) -> list[str]:
 def test_parallel(app_server: AppServer) -> None:
     """If one answer has two calls, the server sends them one at a time, in any order; the model gets the outputs in call order.
 
-    Since 0.169.0 the server sends both calls before the client replies.
+    Since 0.169.0, the server sends both calls without waiting for the client's reply to the first call.
 
     Source: REAL-69, REAL-70.
     """

@@ -37,7 +37,7 @@ TWICE = [{"items": [shell_call(MARKER)]}, {"items": [shell_call(MARKER, "call_2"
 
 
 def expects(output: str, words: str = "Done") -> dict[str, Any]:
-    """Return a turn of the script that expects this output of call_1, and then sends a message."""
+    """Return a turn of the script that expects the given output of call_1, and then sends a message."""
     return {"items": [text(words)], "expect": {"outputs": {"call_1": output}}}
 
 

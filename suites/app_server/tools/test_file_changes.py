@@ -41,12 +41,12 @@ DONE = "Success. Updated the following files:\nA new.txt\n"
 
 
 def patch(words: str, call_id: str = "call_1") -> dict[str, Any]:
-    """Return a script's item: the model calls apply_patch with this patch."""
+    """Return a script's item: the model calls apply_patch with the given patch."""
     return {"type": "custom_tool_call", "name": "apply_patch", "call_id": call_id, "input": words}
 
 
 def with_old_file(root: Path) -> None:
-    """Put old.txt into the working directory."""
+    """Put a file old.txt into the working directory of the server."""
     (root / "work" / "old.txt").write_text("one\n")
 
 

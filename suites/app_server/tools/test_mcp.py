@@ -94,7 +94,7 @@ def add(app_server: AppServer, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def script(item: dict[str, Any], output: str) -> list[dict[str, Any]]:
-    """Return a script: the model makes the call, expects this output, and sends a message."""
+    """Return a script: the model makes the given call, expects an output, and sends a message."""
     return [{"items": [item]}, {"items": [text("Done")], "expect": {"outputs": {"call_1": output}}}]
 
 
@@ -189,7 +189,9 @@ OPEN_IF_ASKED = {"0.0.0": True, "0.169.0": False}
 
 
 def test_elicitation(app_server: AppServer) -> None:
-    """Codex reports an elicitation of an MCP server only as an event. Clients cannot reply to it, and the call stays open.
+    """Codex reports an elicitation of an MCP server only as an event.
+
+    Clients cannot reply to an elicitation, and the call stays open.
 
     Since 0.169.0 the server accepts an elicitation without a request to the client if no command needs an approval.
     """

@@ -40,7 +40,7 @@ SECOND: dict[str, dict[str, Any]] = {
 
 
 def script(told: str, *questions: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a script: the model asks, expects this output, and sends a message."""
+    """Return a script: the model asks the user a question, expects the given output, and sends a message."""
     arguments = {"questions": list(questions)}
     item = {"type": "function_call", "name": "request_user_input", "call_id": "call_1", "arguments": arguments}
     return [{"items": [item]}, {"items": [text("Done")], "expect": {"outputs": {"call_1": told}}}]

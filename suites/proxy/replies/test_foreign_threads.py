@@ -77,7 +77,7 @@ PIECE = f'"delta":{json.dumps(FIRST)}}}'
 
 
 def thread_of(frames: list[Any], words: str) -> str:
-    """Return the id of the thread (or conversation) in which the proxy submitted a text with these words."""
+    """Return the id of the thread (or conversation) in which the proxy submitted a text with the given words."""
     for frame in frames:
         params = frame.value.get("params") if frame.sender == "client" and isinstance(frame.value, dict) else None
         if isinstance(params, dict) and ("threadId" in params or "conversationId" in params) and words in frame.raw:
@@ -86,7 +86,7 @@ def thread_of(frames: list[Any], words: str) -> str:
 
 
 def only_its_own(done: Exchange, own: str, foreign: str, what: str, wanted: str, words: str) -> None:
-    """Check that the answer is the text of its own thread.
+    """Check that an answer has the text of its own thread, and not of another thread.
 
     The AssertionError names the foreign thread that changed the answer.
     """

@@ -1,6 +1,6 @@
 """Requests as ordinary clients send them: long prompts, bodies in several packets, a charset, a null.
 
-Also properties of answers on which clients rely.
+The module also checks properties of answers on which clients rely.
 
 Source: RFC 9110, section 8.3; RFC 8259, section 8.1; the OpenAI API reference.
 """
@@ -164,11 +164,11 @@ class Leaving:
         self._connection.close()
 
     def within(self, seconds: float, sender: str, *words: str) -> bool:
-        """Return True once `sender` has sent a message with one of these words; False if the time limit has passed."""
+        """Return True if `sender` sends a message with one of the given words before the time limit."""
         return self._running.wire.until(lambda frames: _has(frames, sender, words), seconds, self.frames)
 
     def freed(self) -> bool:
-        """Return True if the proxy interrupts the turn or ends the app-server within 5 s, less after several such waits."""
+        """Return True if the proxy interrupts the turn or ends the app-server within 5 s (less after several such waits)."""
         self.waited = self._patience.part(5, FREED)
         freed = self._running.wire.until(
             lambda frames: _has(frames, "client", INTERRUPTS) or not any(frame.child_runs() for frame in frames),

@@ -34,7 +34,7 @@ UNFOUND = (
 
 
 def model_item(vector: Vector, size: int) -> dict[str, Any]:
-    """Return the model's item for a vector, in chunks of this size."""
+    """Return the model's item for a test vector, in chunks of the given size."""
     return {"type": "text", "text": vector.text, "deltas": vector.chunks(size)}
 
 
@@ -53,7 +53,7 @@ def on(endpoint: str, params: list[Any]) -> list[Any]:
 
 
 def each_endpoint(params: list[Any]) -> list[Any]:
-    """Run each case on both endpoints."""
+    """Return a decorator that runs each case on both endpoints."""
     return [case for endpoint in ENDPOINTS for case in on(endpoint, params)]
 
 
@@ -71,7 +71,7 @@ def squeezed(text: str) -> str:
 
 
 def fits(answer: Answer, outcome: Outcome, vector: Vector) -> bool:
-    """Return True if the answer has this outcome."""
+    """Return True if an answer has the given outcome of a test vector."""
     try:
         calls = [(call.name, json.loads(call.arguments)) for call in answer.calls]
     except ValueError:

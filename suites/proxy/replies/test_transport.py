@@ -59,7 +59,7 @@ def test_the_length_of_an_answer_is_in_bytes(proxy: Proxy, endpoint: str) -> Non
         json.loads(done.body)
     except ValueError:
         raise AssertionError(
-            f"The answer with the text {WIDE!r} is cut off: it ends with {done.shown(-40)}. Its Content-Length is "
+            f"The answer with the text {WIDE!r} is cut off: it ends with {done.shown(-40)}. The Content-Length is "
             f"{done.header('content-length')}; a Content-Length counts the bytes of the body in UTF-8 and not its characters."
         ) from None
     must_say(done, WIDE)

@@ -201,12 +201,12 @@ def test_a_stream_adds_up(proxy: Proxy, way: str) -> None:
 
 
 def finished(value: Any, item: Any) -> tuple[Any, Any]:
-    """Return both items without their status."""
+    """Return two items of an answer without their status, to compare them."""
     return tuple({**each, "status": None} for each in (value["item"], item))  # type: ignore[return-value]
 
 
 def take(kind: str, value: Any, item: Any) -> None:
-    """Add the content of an event to its item. If an event has the complete content, compare this content with the deltas."""
+    """Add the content of an event to its item. If an event has the complete content, compare it with the joined deltas."""
     if kind == "content_part.added":
         must_be(
             "content_index of a content_part.added (how many parts came before it)", value["content_index"], len(item["content"])

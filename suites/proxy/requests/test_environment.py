@@ -103,7 +103,7 @@ def test_manifest_is_kept(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-omit-manifest", "PAY-16", "PAY-82")
 def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
-    """With this variable, sendUserTurn and sendUserMessage have no `tools`, even if the client has tools."""
+    """With PROXY_RESPONSES_OMIT_TOOL_MANIFEST, sendUserTurn and sendUserMessage have no `tools`, even if the client has tools."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=OTHER_THAN_DEFAULT)
     for name in CALLS[1:]:
         params = done.params(name)
@@ -114,7 +114,7 @@ def test_omit_tool_manifest(proxy: Proxy, endpoint: str) -> None:
 
 @pytest.mark.spec("env-omit-manifest-dynamic", "PAY-16")
 def test_omit_dynamic_tools(proxy: Proxy) -> None:
-    """With this variable, no payload has tool definitions, and newConversation has no dynamic tools."""
+    """With PROXY_RESPONSES_OMIT_TOOL_MANIFEST, no payload has tool definitions, and newConversation has no dynamic tools."""
     params = proxy.responses({"tools": [tool("responses")]}, env=OTHER_THAN_DEFAULT).params("newConversation")
     must_be("newConversation.dynamicTools (PROXY_RESPONSES_OMIT_TOOL_MANIFEST)", params.get("dynamicTools") or [], [])
 
@@ -122,7 +122,7 @@ def test_omit_dynamic_tools(proxy: Proxy) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-omit-manifest-instructions", "PAY-97")
 def test_omitted_tools_stay_in_the_instructions(proxy: Proxy, endpoint: str) -> None:
-    """With this variable, the developer instructions still describe the tools, because only `tools` is omitted."""
+    """With PROXY_RESPONSES_OMIT_TOOL_MANIFEST, the developer instructions still describe the tools: only `tools` is omitted."""
     done = proxy.post(endpoint, {"tools": [tool(endpoint)]}, env=OTHER_THAN_DEFAULT)
     must_have("newConversation.developerInstructions", sent(done.params("newConversation")), "- getFileTree: {")
 

@@ -27,7 +27,7 @@ def both(done: Exchange) -> list[dict[str, Any]]:
 
 
 def conversation(proxy: Proxy, endpoint: str, *said: tuple[str, Any]) -> Exchange:
-    """Send a request with these messages and a last user message; its marker identifies the case for the fake model."""
+    """Send a request with the given messages and a last user message, which identifies the case for the fake model."""
     messages = [{"role": role, "content": content} for role, content in said] + [
         {"role": "user", "content": proxy.prompt("Last")}
     ]

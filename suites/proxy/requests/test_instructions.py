@@ -1,8 +1,8 @@
 """The developer instructions. Source: docs/contract/payloads.md, Full developer instructions (Obsidian tool-call requests).
 
 The cases compare the fixed lines exactly with the document's text. The document does not show the output of
-summarizeSchemaParameters() and exampleForSchema(). For this output, the cases check only that schemas are unchanged, that every
-parameter is named, and that every example is a call that is valid for its schema.
+summarizeSchemaParameters() and exampleForSchema(). For the output of these two functions, the cases check only that schemas
+are unchanged, that every parameter is named, and that every example is a call that is valid for its schema.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LINES = FIXED.split("\n")
 
 
 def instructions(proxy: Proxy, endpoint: str, *tools: Any, **more: Any) -> str:
-    """Send a request with these tools and return the developer instructions of newConversation."""
+    """Send a request with the given tools, and return the developer instructions of newConversation."""
     done = proxy.post(endpoint, {"tools": list(tools) or [tool(endpoint)], **more})
     return sent(done.params("newConversation"))
 
@@ -82,7 +82,7 @@ CHOICES: list[Any] = [
 
 
 def chosen(endpoint: str, choice: Any) -> dict[str, Any]:
-    """Return the tool choice in the form of this endpoint; None for no choice."""
+    """Return the tool choice of a request in the form that an endpoint requires; return None for no choice."""
     if isinstance(choice, dict):
         choice = {"type": "function", "function": choice} if endpoint == "chat" else {"type": "function", **choice}
     return {} if choice is None else {"tool_choice": choice}

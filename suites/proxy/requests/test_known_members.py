@@ -29,7 +29,9 @@ def seen(proxy: Proxy) -> None:
 
 
 def must_be_known(proxy: Proxy, calls: list[dict[str, Any]], allowed: dict[str, tuple[str, ...]]) -> None:
-    """No call may have a member that the Codex version does not know, except those that the profile's specification names."""
+    """Check that no call has a member that the Codex version does not know, except the members that the profile's
+    specification names.
+    """
     __tracebackhide__ = True
     assert calls, "The proxy sent no message to its app-server, so the suite cannot check the members."
     found = []
@@ -52,7 +54,7 @@ def must_be_known(proxy: Proxy, calls: list[dict[str, Any]], allowed: dict[str, 
 def test_no_unknown_members(proxy: Proxy, endpoint: str, asked: str) -> None:
     """For plain and full requests, all members of the calls are known.
 
-    The profile as-specified also allows the names in its specification.
+    In the profile as-specified, the names in its specification are also allowed.
     """
     seen(proxy)
     more = {**RICH[endpoint], **format_of(endpoint), "tools": [tool(endpoint)]} if asked == "everything" else {}

@@ -28,7 +28,7 @@ FAILED = Called("call_East5", "east-pier", "Error: ENOENT, there is no such fold
 
 
 def ask(proxy: Proxy, endpoint: str, messages: list[Any], **more: Any) -> Exchange:
-    """Send a request with these messages and a last user message; the last message identifies the case for the fake model."""
+    """Send a request with the given messages and a last user message, which identifies the case for the fake model."""
     given = [*messages, {"role": "user", "content": proxy.prompt("And now?")}]
     body = {"messages": given} if endpoint == "chat" else {"input": given}
     return proxy.post(endpoint, {**body, **more}, env=KEPT)
@@ -40,7 +40,7 @@ def path(endpoint: str, number: int) -> str:
 
 
 def part(endpoint: str, text: str) -> Any:
-    """Return a text part in the form of this endpoint."""
+    """Return a text part in the form that an endpoint requires."""
     return {"type": "text" if endpoint == "chat" else "input_text", "text": text}
 
 

@@ -1,8 +1,8 @@
 """The payloads of a proxy that opens threads and starts turns (v2). Sources: editor.md, schema-tools.md, real-0.92.md.
 
-No document describes a proxy that opens threads. The checks use the statements about thread/start and turn/start. If these calls
-have members for the model, folder, policies or effort, the checks also use the statements about them in
-docs/contract/payloads.md.
+No document describes a proxy that opens threads. The checks use the statements about thread/start and turn/start. If
+thread/start and turn/start have members for the model, folder, policies or effort, the checks also use the statements about
+these members in docs/contract/payloads.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
 def opened(done: Exchange) -> Any:
-    """Return the answer to thread/start."""
+    """Return the app-server's answer to thread/start."""
     asked = only(f"call of {START}", done.calls(START))["id"]
     return only("answer to it", results(done, asked))["thread"]["id"]
 
@@ -130,7 +130,7 @@ def test_the_input(proxy: Proxy, endpoint: str) -> None:
 
 
 def with_text(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item without `text_elements` if this list is empty, which is the default."""
+    """Return an item without `text_elements` if the list is empty, which is the default."""
     return {name: value for name, value in item.items() if (name, value) != ("text_elements", [])}
 
 

@@ -27,7 +27,7 @@ SHAPES = (format_of("chat")["response_format"], format_of("responses")["text"]["
 
 
 def limit(endpoint: str, tokens: int) -> dict[str, Any]:
-    """Return a limit of output tokens in the form of this endpoint."""
+    """Return a limit of output tokens in the form that an endpoint requires."""
     return {"max_tokens": tokens} if endpoint == "chat" else {"max_output_tokens": tokens}
 
 

@@ -75,7 +75,10 @@ def test_the_root_is_the_nearest_folder_with_one_of_the_files(tmp_path: Path) ->
         ("a = " + "[" * 100_000, "pyproject.toml is not TOML: it is nested too deeply."),
         ("tool = 1", "pyproject.toml: tool must be a table."),
         ("[tool]\ncodex-replay = 1", "pyproject.toml: codex-replay must be a table."),
-        ("[tool.codex-replay]\nproxi = 'x'", "[tool.codex-replay] has no key 'proxi'; did you mean 'proxy'? Its keys are app-s"),
+        (
+            "[tool.codex-replay]\nproxi = 'x'",
+            "[tool.codex-replay] has no key 'proxi'; did you mean 'proxy'? The allowed keys are app-s",
+        ),
         ("[tool.codex-replay]\nproxy = true", "[tool.codex-replay] proxy must be a string."),
         ("[tool.codex-replay.report]\na = 1", "[tool.codex-replay] report must be a string."),
         ("[tool.codex-replay.lite-client]\ncommand = 'x'", "[tool.codex-replay.lite-client] command must be a table: "),
@@ -91,7 +94,7 @@ def test_what_is_wrong_is_said_with_file_table_and_key(tmp_path: Path, text: str
     [
         (
             "comand = 'x'",
-            "[tool.codex-replay.lite-client.m] has no key 'comand'; did you mean 'command'? Its keys are command, b",
+            "[tool.codex-replay.lite-client.m] has no key 'comand'; did you mean 'command'? The allowed keys are command, b",
         ),
         ("command = 3", "[tool.codex-replay.lite-client.m] command must be a string."),
         ("baseline = 'x'", "[tool.codex-replay.lite-client.m] must have a command."),

@@ -39,12 +39,12 @@ def test_a_value_with_its_places_is_the_value() -> None:
 @pytest.mark.parametrize(
     ("look", "sentence"),
     [
-        (lambda found: found["usage"], "the answer has no 'usage'. It is {'choices': "),
+        (lambda found: found["usage"], "the answer has no 'usage'. The value there is {'choices': "),
         (lambda found: found["choices"][1], "the answer.choices has no [1]. It is [{'message'"),
         (lambda found: found["choices"]["message"], "the answer.choices has no ['message']"),
         (
             lambda found: found["choices"][0]["message"]["role"],
-            "the answer.choices[0].message has no 'role'. It is {'content': 'Hi.'}.",
+            "the answer.choices[0].message has no 'role'. The value there is {'content': 'Hi.'}.",
         ),
     ],
 )
@@ -56,7 +56,7 @@ def test_what_is_not_there_is_told_by_its_place(look: Any, sentence: str) -> Non
 
 def test_what_an_event_does_not_have_is_told_by_its_number() -> None:
     with pytest.raises(
-        SubjectFailure, match=r"the data of event 2 has no 'delta'\. It is {'type': 'response.output_text.delta'}"
+        SubjectFailure, match=r"the data of event 2 has no 'delta'\. The value there is {'type': 'response.output_text.delta'}"
     ):
         read(stream({"type": "response.created"}, {"type": "response.output_text.delta"}))
 

@@ -111,7 +111,7 @@ def test_one_case_of_a_line_does_not_make_it_stale(run_both) -> None:
     result = run_both(some, "test_it.py::test_some[2]")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["'bad-some': 1 case passes now, 2 other cases did not run. If they pass, too, the line is stale."]
+        ["'bad-some': 1 case passes now, 2 other cases did not run. If the other cases pass, too, the line is stale."]
     )
     run_both(None, "test_it.py::test_some[2]", "--update-baseline")
     assert "bad-some" in Path("known.yaml").read_text(), "--update-baseline keeps it"
@@ -123,7 +123,7 @@ def test_one_case_of_a_line_does_not_make_it_stale(run_both) -> None:
 
 def test_an_update_says_what_is_new(run) -> None:
     said = run("- {check: bad-all, reason: all are wrong}\n", "--update-baseline").stdout
-    said.fnmatch_lines(["New in it: 'bad-some[[]1]', 'bad-some[[]3]'.", "2 entries still need a reason*"])
+    said.fnmatch_lines(["New in the baseline: 'bad-some[[]1]', 'bad-some[[]3]'.", "2 entries still need a reason*"])
 
 
 def test_racy_lines_may_pass(run) -> None:

@@ -117,7 +117,9 @@ def test_a_racy_line_must_pass_once_alone(gate) -> None:
     assert "racy" not in report
     result, report = gate(racy, one="f")
     assert result.ret == 1
-    assert "'one' is listed as racy (1/4), but failed in 4 of 4 runs. Fix it, or correct the rate in " in result.stdout.str()
+    assert (
+        "'one' is listed as racy (1/4), but failed in 4 of 4 runs. Fix the check, or correct the rate in " in result.stdout.str()
+    )
     assert case(report, "one")["outcome"] == "failed"
     assert report["verdict"] == "failed"
 

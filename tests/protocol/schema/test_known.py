@@ -43,7 +43,7 @@ def test_a_key_that_0_92_ignores_is_valid_and_not_known(key):
 def test_the_nearest_known_name_and_the_methods_that_know_the_key():
     (found,) = check("client", call("newConversation", {"dynamicTools": []}))
     assert found.path == "newConversation.params.dynamicTools"
-    assert found.message.endswith("It is known on thread/start.")
+    assert found.message.endswith("The key is known on thread/start.")
     (found,) = check("client", call("thread/start", {"dynamic_tools": []}))
     assert found.message.endswith("Did you mean `dynamicTools`?")
     (found,) = check("client", call("sendUserTurn", {**TURN, "output_schema": {}}))

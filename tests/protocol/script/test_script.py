@@ -48,7 +48,7 @@ BAD: dict[str, tuple[Any, str]] = {
         [{"argument": {}}],
         'turns[0]: "argument" is not a key of a turn (did you mean "arguments", a key of the item function_call?)',
     ),
-    "nothing near": ({"zzzz": 1}, 'the script: "zzzz" is not a key of a script. Its keys are turns'),
+    "nothing near": ({"zzzz": 1}, 'the script: "zzzz" is not a key of a script. The allowed keys are turns'),
     "unknown kind": ([{"items": [{"type": "txt"}]}], 'turns[0].items[0]: "txt" is not a kind of item (did you mean "text"?)'),
     "no kind": ([{"items": [{}]}], 'turns[0].items[0] has no "type". The types are text, '),
     "unknown item key": (

@@ -1,8 +1,8 @@
-"""Send the answer in a recording over HTTP, byte for byte.
+"""Send a recorded answer over HTTP, byte for byte.
 
-The fake sends the recorded bytes: heads, bodies, the borders of HTTP chunks, and streams that were cut or reset. Two parts may
-differ: the ids of the live client replace the recorded ids, and a content-length is the length of the sent bytes. If the recorded
-client disconnected during an answer, the answer stays open until the live client disconnects.
+The backend sends the recorded bytes: heads, bodies, the borders of HTTP chunks, and streams that were cut or reset. Two
+parts may differ: the ids of the live client replace the recorded ids, and a content-length is the length of the sent bytes.
+If the recorded client disconnected during an answer, the answer stays open until the live client disconnects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Piece = tuple[float, bytes]
 
 
 async def play(exchange: Exchange, one: Recorded, pace: Pace) -> str:
-    """Send a recorded answer. Return the end of the answer: "end", "cut" or "reset"."""
+    """Send a recorded answer. Return how the answer ended: "end", "cut" or "reset"."""
     bindings = one.track.matcher.bindings
     wait = pace.waits(exchange, one)
     heads = [frame for frame in one.answer if frame.kind == "response"]
@@ -50,7 +50,7 @@ async def play(exchange: Exchange, one: Recorded, pace: Pace) -> str:
 def _spliced(pieces: list[Piece], bindings: Bindings) -> list[Piece]:
     """Replace the recorded ids in a body by live ids.
 
-    An id that is split across chunks is replaced, too. The chunk borders do not change.
+    An id that is split across chunks is replaced, too. The borders of the chunks do not change.
     """
     if not bindings:
         return pieces
@@ -86,7 +86,7 @@ def _head(frame: Frame, pieces: list[Piece], one: Recorded, method: str) -> dict
 
 
 async def _finish(exchange: Exchange, one: Recorded, head: Mapping[str, Any] | None, chunked: bool) -> str:
-    """End an answer in the same way as it ended in the recording."""
+    """End an answer as it ended in the recording."""
     close = one.close
     if close is not None and close.sender == "client":
         await exchange.wait_for(Event().wait())

@@ -1,8 +1,9 @@
-"""Send recorded WebSocket messages to a WebSocket client frame by frame, and to an HTTP client as an event stream.
+"""Send recorded WebSocket messages: to a WebSocket client frame by frame, and to an HTTP client as an event stream.
 
-Send a recorded event stream to a WebSocket client as messages. Unusual messages (fragments, a message without compression) are
-sent as recorded. A conversion between HTTP and WebSocket keeps the events, and drops the parts that the other transport lacks:
-close frames, binary messages, the borders of HTTP chunks. The ledger marks a converted answer as `converted`.
+Also send a recorded event stream to a WebSocket client as messages. Unusual messages (fragments, a message without
+compression) are sent as recorded. A conversion between HTTP and WebSocket keeps the events, and drops the parts that the
+other transport lacks: close frames, binary messages, the borders of HTTP chunks. The ledger marks a converted answer as
+`converted`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ STREAM_TYPE = ("content-type", "text/event-stream; charset=utf-8")
 
 
 async def play_messages(exchange: MessageExchange, one: Recorded, pace: Pace) -> str:
-    """Send the recorded messages of the server. Return the end of the answer: "end", "cut" or "reset"."""
+    """Send the recorded WebSocket messages of the server. Return how the answer ended: "end", "cut" or "reset"."""
     wait, bindings = pace.waits(exchange, one), one.track.matcher.bindings
     for frame in one.answer:
         kind = ws_frames.kind_of(frame.payload)

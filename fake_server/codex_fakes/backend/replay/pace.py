@@ -18,8 +18,8 @@ Wait = Callable[[float], Awaitable[None]]
 class Pace:
     """The pace at which the recordings of one session are played.
 
-    `speed` is relative to the recorded speed; 0 means no waiting. `held` maps the number of a recorded frame to a gate. An answer
-    stops before this frame until the gate is released.
+    `speed` is relative to the recorded speed; 0 means no waiting. `held` maps the number of a recorded frame to a gate: an
+    answer stops before the frame until the gate is released.
     """
 
     def __init__(self, speed: float, held: Mapping[int, Event]) -> None:

@@ -32,7 +32,7 @@ KEYS = ("path", "by", "over", "pace", "hold")
 
 
 class BadReplay(ValueError):
-    """The recordings cannot be played. The message is a sentence with the fix."""
+    """The recordings cannot be played; the message of the exception is a sentence that says how to fix the problem."""
 
 
 class Replay:
@@ -48,12 +48,12 @@ class Replay:
         self.upgrades = any(one.track.upgraded for one in player.exchanges)
 
     def grants(self, mode: str, request: Request, path: str, query: str) -> Handshake | None:
-        """Return the acceptance of a WebSocket handshake.
+        """Return the recorded acceptance of a WebSocket handshake.
 
-        Returns None if the recorded server refused the handshake, or if the recording contains none. A handshake that is not
-        accepted is answered like an ordinary request. If a client connects more often than the recorded client, each further
-        connection is accepted, too. With `mode` "on", the handshake is also accepted for a recording of HTTP, whose events are
-        then sent as messages.
+        Return None if the recorded server refused the handshake, or if the recordings contain none. A handshake that is not
+        accepted is answered like an ordinary request. If a client connects more often than the recorded client, each
+        further connection is accepted, too. With `mode` "on", a handshake is also accepted if the recording used HTTP; its
+        events are then sent as messages.
         """
         payload = http_frames.request_payload(request.method, f"{path}?{query}" if query else path, request.headers, b"")
         found = self.player.find(request.conn, payload)
@@ -70,7 +70,7 @@ class Replay:
     async def answer_message(
         self, exchange: MessageExchange, entry: Entry, tokens: Tokens, off: Sequence[str], path: str, body: dict[str, Any]
     ) -> Violation | None:
-        """Answer a WebSocket message from the recordings.
+        """Answer a WebSocket message of a client from the recordings.
 
         If the recordings have no answer, return the reason in the same form as `answer`.
         """
@@ -104,7 +104,7 @@ class Replay:
     async def answer(
         self, exchange: Exchange, entry: Entry, tokens: Tokens, off: Sequence[str], path: str, query: str
     ) -> Violation | None:
-        """Answer a request from the recordings.
+        """Answer an HTTP request of a client from the recordings.
 
         If the recordings have no answer, return the reason: a violated rule, or a miss (rule "miss").
         """
@@ -143,7 +143,7 @@ class Replay:
     def violation(self, one: Recorded, asked: Asked, off: Sequence[str]) -> Violation | None:
         """Return the rule that the live request violates and the recorded request obeys.
 
-        The rule shows an error of the live client even if a recorded answer exists.
+        Even if a recorded answer exists, the violation shows an error of the live client.
         """
         found = check(asked, off)
         return found if isinstance(found, Violation) and found.rule != self._rule_of(one, asked.mode, off) else None
@@ -175,8 +175,8 @@ def _decoded(raw: bytes, encoding: str | None) -> bytes:
 def make_replay(value: Mapping[str, Any], gate: Callable[[str], Event]) -> Replay:
     """Load the recordings of a session: `path` (a file or folder, or a list), `by`, `over`, `pace`, `hold`; raises `BadReplay`.
 
-    `hold` lists numbers of frames in one recording. For example, with 43 the answer stops before frame 43, at the gate "frame
-    43". The function `gate` returns the gate with a name.
+    `hold` lists numbers of frames in one recording: an answer stops before each of them, at a gate. For example, with 43
+    the answer stops before frame 43, at the gate "frame 43". The function `gate` returns the gate with a name.
     """
     for key in value:
         if key not in KEYS:

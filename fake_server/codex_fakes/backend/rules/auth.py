@@ -1,8 +1,8 @@
 """The rules for the headers that identify a client: the bearer token, the account, and the other headers of the Codex backend.
 
-The auth mode of the session decides which of these rules apply. In the mode "auto", a path of the ChatGPT backend
-(`.../backend-api/codex/...`) requires the headers of LITE-24 to LITE-29. Other paths have no rules, because the real client sends
-no bearer token to a custom provider (REAL-24).
+The auth mode of the session decides which of the rules for headers apply. In the mode "auto", a path of the ChatGPT backend
+(`.../backend-api/codex/...`) requires the headers of LITE-24 to LITE-29. On other paths, no rule for headers applies,
+because the real client sends no bearer token to a custom provider (REAL-24).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ RuleFinding = tuple[str | None, str]
 class Asked:
     """The parts of a request that the rules check: path, headers by name, raw body and decoded body.
 
-    The rule `not_json` decodes the body. With `known`, this rule uses the value `known` and decodes nothing. If `counted` is
-    False, the request does not count as a use of its token.
+    The rule `not_json` decodes the body; if the caller has given the decoded body as `known`, nothing is decoded. If
+    `counted` is False, the request does not count as a use of its token.
     """
 
     __slots__ = (
@@ -80,7 +80,7 @@ def bearer_missing(asked: Asked) -> RuleFinding | None:
 
 
 def bearer_expired(asked: Asked) -> RuleFinding | None:
-    """Find an expired access token."""
+    """Find an access token that has expired."""
     if asked.state != "expired":
         return None
     return "authorization", "The access token has expired. Refresh it at the token URL and send the new token."
@@ -92,7 +92,7 @@ def bearer_revoked(asked: Asked) -> RuleFinding | None:
 
 
 def bearer_wrong(asked: Asked) -> RuleFinding | None:
-    """Find a bearer token that this session has not issued."""
+    """Find a bearer token that the session has not issued."""
     if asked.state != "wrong":
         return None
     what = "API key" if asked.mode == "api_key" else "access token"
@@ -151,9 +151,9 @@ def user_agent_missing(asked: Asked) -> RuleFinding | None:
 
 
 def _codex_headers(asked: Asked) -> bool:
-    """Return True if the request must have the headers of Codex.
+    """Return True if a request must have the headers of Codex.
 
-    These headers are required on the path of the ChatGPT backend, even with an API key (LITE-29). On any other path the headers
-    of Codex are not required, because an SDK with an API key does not send them.
+    On the path of the ChatGPT backend, the headers of Codex are required, even with an API key (LITE-29). On any other path, an
+    SDK with an API key may omit them.
     """
     return asked.mode in ("chatgpt", "api_key") and asked.chatgpt_path

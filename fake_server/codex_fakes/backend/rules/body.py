@@ -72,7 +72,7 @@ ITEM_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
 
 
 def not_json(asked: Asked) -> RuleFinding | None:
-    """Find a body that is not a JSON object. This rule decodes a valid body for all later rules."""
+    """Find a request body that is not a JSON object. If the body is valid, the decoded body is stored for all later rules."""
     try:
         value = read(asked.data) if asked.known is None else asked.known
     except NotJson as error:
@@ -88,7 +88,10 @@ def not_json(asked: Asked) -> RuleFinding | None:
 
 
 def model_missing(asked: Asked) -> RuleFinding | None:
-    """Find a missing model. If the request names a stored prompt, the prompt may contain the model."""
+    """Find a request without a model.
+
+    A request that names a stored prompt may omit the model, because the prompt may contain it.
+    """
     return (
         None
         if "model" in asked.body or isinstance(asked.body.get("prompt"), dict)
@@ -127,7 +130,7 @@ def unknown_parameter(asked: Asked) -> RuleFinding | None:
 
 
 def previous_response(asked: Asked) -> RuleFinding | None:
-    """Find `previous_response_id` on the ChatGPT path."""
+    """Find a request on the ChatGPT path with `previous_response_id`, which the ChatGPT backend does not support."""
     if not asked.chatgpt_path or asked.body.get("previous_response_id") is None:
         return None
     return "previous_response_id", (
@@ -235,7 +238,10 @@ def message_content(asked: Asked) -> RuleFinding | None:
 
 
 def _call_ids(asked: Asked) -> dict[str, set[str]]:
-    """Return the call ids of each type of call and output. The ids are computed only once, because two rules need them."""
+    """Return the call ids in a request, for each type of call and output.
+
+    The ids are computed only once, because two rules need them.
+    """
     if asked.call_ids is None:
         asked.call_ids = {kind: set() for kind in ITEM_FIELDS}
         for _, item, kind in asked.calls:
@@ -249,7 +255,7 @@ def _call_ids(asked: Asked) -> dict[str, set[str]]:
 def output_without_call(asked: Asked) -> RuleFinding | None:
     """Find an output whose call is not in `input` (edge case 3).
 
-    If the API supports `previous_response_id`, the previous response may contain the call.
+    If the request has `previous_response_id`, the call may be in the previous response.
     """
     if asked.body.get("previous_response_id") is not None or asked.body.get("conversation") is not None:
         return None
@@ -274,7 +280,9 @@ def call_without_output(asked: Asked) -> RuleFinding | None:
 
 def _unpaired(asked: Asked, partners: Mapping[str, str]) -> tuple[int, str, str, str] | None:
     """Return the first item (a call or an output) whose partner is not in `input`: the place, call id and type of the item, and
-    the type of the partner. `partners` maps each type of item to the type of its partner.
+    the type of the partner.
+
+    `partners` maps each type of item to the type of its partner.
     """
     if not asked.calls:
         return None
@@ -295,7 +303,7 @@ def _text(item: Mapping[str, object], key: str) -> str | None:
 
 
 def _shown(value: object) -> str:
-    """Return a string of the client in quotes. For any other value, return the name of its type."""
+    """Return a string of the client in quotes, for an error message. For any other value, return the name of its type."""
     return f'"{shortened(value, SHOWN)}"' if isinstance(value, str) else _name(value)
 
 

@@ -1,9 +1,9 @@
 """The rules for the body of a request to the token URL (LITE-13 to LITE-16).
 
-The functions in this module are pure, and need only the decoded body.
+The functions here are pure, and need only the decoded body.
 
-A body without `scope` is accepted: its scope is the scope of the login (RFC 6749, section 6). Codex 0.116.0 to 0.169.0 sends no
-`scope`.
+A body without `scope` is accepted, because it means the scope of the login (RFC 6749, section 6), and Codex 0.116.0 to
+0.169.0 sends no `scope`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SCOPE = "openid profile email"
 
 
 def violation(fields: Any) -> Violation | None:
-    """Return the first violation in the decoded body of a refresh, or None. If `fields` is not a mapping, this is a violation."""
+    """Return the first violation in the decoded body of a refresh, or None. A body that is not a mapping is a violation."""
     if not isinstance(fields, Mapping) or fields.get("grant_type") != GRANT or not isinstance(fields.get("refresh_token"), str):
         problem = 'The body must be JSON, or a form, with "grant_type": "refresh_token" and a "refresh_token".'
         return Violation("refresh-body", 400, "invalid_request", problem)

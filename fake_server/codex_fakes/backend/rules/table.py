@@ -1,13 +1,13 @@
 """The table of the rules that apply to every request, whatever the client and the script.
 
-Each rule has an id, a source, the answer to a violation, and a function that finds violations. The source is a statement in
-docs/contract. If no specification contains the rule, the source is "known behaviour of the real service". No traffic of the real
-service was recorded. The rules are checked from top to bottom. The first violation is answered in the error format of the OpenAI
-API, with a message that contains the fix. A script can switch off a rule by its id.
+Each rule has an id, a source, the answer to a violation, and a function that finds violations. The source of a rule is a
+statement in docs/contract. If no statement contains the rule, its source is "known behaviour of the real service". No
+traffic of the real service was recorded. The rules are checked from top to bottom. The answer to the first violation has
+the error format of the OpenAI API, and its message says how to fix the request. A script can switch off a rule by its id.
 
-The contract also lists requests that the backend accepts (LITE-63 to LITE-68). The accepted requests have an invalid tool schema
-(1), arguments that are not JSON (2), no tools (4), outputs of 20,000 characters (5), or outputs in another order than their calls
-(6).
+The contract also lists requests that the backend accepts (LITE-63 to LITE-68). The accepted requests have an invalid tool
+schema (1), arguments that are not JSON (2), no tools (4), outputs of 20,000 characters (5), or outputs in another order
+than their calls (6).
 """
 
 from __future__ import annotations
@@ -93,13 +93,13 @@ _BODY_RULES = tuple(rule for rule in RULES if rule not in AUTH_RULES)
 
 
 def check(asked: Asked, off: Collection[str] = ()) -> dict[str, Any] | Violation:
-    """Check a request to `/responses`. Return its decoded body if the request is valid, otherwise the first violation."""
+    """Check a request to `/responses`. Return the decoded body if the request is valid, otherwise the first violation."""
     rules = _BODY_RULES if asked.mode == "none" else RULES  # without a login, no rule on identity finds anything
     return first_violation(asked, rules, off) or asked.body
 
 
 def first_violation(asked: Asked, rules: Collection[Rule], off: Collection[str] = ()) -> Violation | None:
-    """Return the first violation of these rules, or None."""
+    """Return the first of the given rules that a request violates, or None."""
     for rule in [rule for rule in rules if rule.id not in off] if off else rules:
         if (found := rule.find(asked)) is not None:
             param, sentence = found
@@ -108,7 +108,7 @@ def first_violation(asked: Asked, rules: Collection[Rule], off: Collection[str] 
 
 
 def unknown_rules(names: Collection[str]) -> str | None:
-    """Return an error message for the first of these names that is not the id of a rule.
+    """Return an error message for the first of the given names that is not the id of a rule.
 
     Return None if all names are ids of rules.
     """

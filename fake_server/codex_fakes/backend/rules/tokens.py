@@ -1,8 +1,8 @@
 """The tokens of one session: the state of a bearer token, and the result of a refresh.
 
-Refresh tokens rotate: each refresh token is valid for one use, and a second use is a special error. Tokens do not expire by a
-clock; the script decides which tokens have expired. The error codes are those that the real client distinguishes (REAL-16 to
-REAL-20).
+Each refresh token is valid for one use (refresh tokens rotate), and a second use gets a special error. Tokens do not expire
+by a clock; the script decides which tokens have expired. The backend returns the error codes that the real client
+distinguishes (REAL-16 to REAL-20).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def auth_error(auth: Mapping[str, Any]) -> str | None:
     """Return a sentence about an error in the key "auth" of a script, or None."""
     for key, value in auth.items():
         if key not in KEYS:
-            return f'auth: "{key}" is not a key of auth. Its keys are {", ".join(KEYS)}.'
+            return f'auth: "{key}" is not a key of auth. The allowed keys are {", ".join(KEYS)}.'
         meaning, test = KEYS[key]
         if not test(value):
             return f"auth.{key} must be {meaning}, not {value!r}."
@@ -61,8 +61,8 @@ def auth_error(auth: Mapping[str, Any]) -> str | None:
 class Tokens:
     """The access and refresh tokens that a session has issued, and the state of each.
 
-    If the script sets no tokens, the session accepts every token. If the script sets an access token, or a state for all tokens,
-    the session accepts only valid tokens.
+    If the script sets no tokens, the session accepts every token. If the script sets an access token, or a state for all
+    tokens, the session accepts only valid tokens.
     """
 
     def __init__(self, auth: Mapping[str, Any]) -> None:
@@ -117,7 +117,7 @@ class Tokens:
         return {"access_token": access, "refresh_token": fresh, "id_token": self.id_token()}
 
     def id_token(self) -> str:
-        """Return an id token with the claims that Codex reads. The token is a JWT without a real signature."""
+        """Return an id token with the claims that Codex reads. The id token is a JWT without a real signature."""
         claims = {
             "email": self.email,
             "https://api.openai.com/auth": {

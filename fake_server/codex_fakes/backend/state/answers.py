@@ -42,7 +42,7 @@ ROUTES = (
 
 
 async def answer(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> bool:
-    """Answer a request for stored data. Return False if the path is not a route for stored data."""
+    """Answer a request for stored responses or conversations. Return False if the path does not belong to stored data."""
     method, given = exchange.request.method, query_values(query)
     options = {key: values[0] for key, values in given.items()}
     if found := _RESPONSE.search(path):
@@ -258,7 +258,7 @@ def _no_conversation(id_: str) -> Violation:
 def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
     """Return True if the client has the login that the script requires.
 
-    If the client does not have it, refuse the request and return False.
+    If the client lacks the login, refuse the request and return False.
     """
     off = session.script.rules_off if session.script is not None else ()
     refused = first_violation(Asked("/v1", exchange.request.header, b"", session.tokens), AUTH_RULES, off)
@@ -270,7 +270,7 @@ def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
 def _body(exchange: Exchange, entry: Entry) -> dict[str, Any] | None:
     """Return the JSON object in the body of a request.
 
-    Without a body, return an empty object. If the body is not a JSON object, refuse the request and return None.
+    If there is no body, return an empty object. If the body is not a JSON object, refuse the request and return None.
     """
     try:
         body = read(entry.body) if entry.body else {}

@@ -1,4 +1,4 @@
-"""The conversations of a session.
+"""The stored conversations of a session.
 
 A conversation has an id and a list of items. Requests continue conversations, and clients read and change them.
 
@@ -36,7 +36,7 @@ class Conversation:
         return {"id": self.id, "object": "conversation", "created_at": CREATED_AT, "metadata": self.metadata}
 
     def add(self, items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Add items at the end of the conversation. Return the items with their ids."""
+        """Add items at the end of the conversation. Return the added items with their ids."""
         added = []
         for item in items:
             kind = str(item.get("type", "message"))
@@ -47,7 +47,7 @@ class Conversation:
         return added
 
     def item(self, id_: str) -> dict[str, Any] | None:
-        """Return the item with this id, or None if the conversation does not have this item."""
+        """Return the item with the given id, or None if the conversation does not have it."""
         return next((item for item in self.items if item["id"] == id_), None)
 
 
@@ -65,7 +65,7 @@ class Conversations:
         return made
 
     def get(self, id_: str) -> Conversation | None:
-        """Return the conversation with this id, or None if it does not exist or was dropped."""
+        """Return the conversation with the given id, or None if it does not exist or was dropped."""
         return self._kept.get(id_)
 
     def delete(self, id_: str) -> bool:
@@ -96,7 +96,7 @@ def listed(item: Mapping[str, Any], id_: str) -> dict[str, Any]:
 
 
 def page(items: Sequence[Mapping[str, Any]], options: Mapping[str, str]) -> dict[str, Any]:
-    """Return the page of a list that the query requests.
+    """Return the page of a stored list that the query requests.
 
     The query may have `order` (default: newest first), `after` (an id) and `limit` (1 to 100, default 20).
     """

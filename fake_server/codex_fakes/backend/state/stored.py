@@ -4,7 +4,8 @@ Clients can read, stream again, poll, cancel, delete and continue a stored respo
 
 Sources: API reference, "Responses" (get, delete, cancel, list input items, input token counts) and the guide on background mode.
 A response is kept unless its request has `"store": false`. The response is built again for each request; only the turn and the
-request of the response are stored."""
+request of the response are stored.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class Stored:
 
     @property
     def body(self) -> dict[str, Any]:
-        """The body of the request of this response."""
+        """The body of the request that the response answered."""
         found: dict[str, Any] = read(self.data)
         return found
 
@@ -89,7 +90,7 @@ class Responses:
         self._size = 0
 
     def keep(self, turn: Turn, data: bytes, label: str) -> Stored:
-        """Store a response, which replaces a stored response with the same id."""
+        """Store a response; it replaces a stored response with the same id."""
         id_ = turn.response_id or f"resp_{label}"
         self.delete(id_)
         stored = self._kept[id_] = Stored(turn, data, label)
@@ -99,11 +100,11 @@ class Responses:
         return stored
 
     def get(self, id_: str) -> Stored | None:
-        """Return the response with this id, or None if it does not exist or was dropped."""
+        """Return the stored response with the given id, or None if it does not exist or was dropped."""
         return self._kept.get(id_)
 
     def delete(self, id_: str) -> bool:
-        """Delete a response. Return True if the response existed."""
+        """Delete a stored response. Return True if the response existed."""
         stored = self._kept.pop(id_, None)
         if stored is None:
             return False

@@ -1,9 +1,9 @@
 """One WebSocket connection, opened by `GET {base}/responses`. Each `response.create` message is a request.
 
-Strategy: a message is converted to a full HTTP request, and `WebSocketExchange` converts the answer to messages. So HTTP and
-WebSocket requests use the same script, the same rules and the same ledger (the list of received requests). An increment (a
-message with `previous_response_id`) is combined with the last request of the connection and its answer (see `increments`). This
-module is imported at the first upgrade, because importing the WebSocket library takes 30 ms.
+A message is converted to a full HTTP request, and `WebSocketExchange` converts the answer to messages. HTTP and WebSocket
+requests therefore use the same script, the same rules and the same ledger (the list of received requests). A message with
+`previous_response_id` (an increment) is combined with the last request of the connection and its answer (see `increments`).
+The module is imported at the first upgrade, because importing the WebSocket library takes 30 ms.
 
 Sources: the measured behaviour of Codex 0.169.0 (handshake, prewarm, increments, faults); the documents of the API's WebSocket
 mode (the last response of a connection can be continued; a failed response cannot).
@@ -69,7 +69,7 @@ class Channel:
         self.over = False
 
     def send(self, data: bytes) -> None:
-        """Send frames. If the connection has ended, do nothing."""
+        """Send WebSocket frames to the client. If the connection has ended, do nothing."""
         if not self.over:
             self._exchange.write_bytes(data)
 
@@ -80,7 +80,7 @@ class Channel:
         self._exchange.connection.close()
 
     def _feed(self, data: bytes) -> None:
-        """Take bytes from the client. Answer pings immediately, and queue messages."""
+        """Take bytes from the client of the WebSocket. Answer pings immediately, and queue messages."""
         for message in self._decoder.feed(data):
             if message.kind == "ping":
                 self.send(self.encoder.message("pong", message.data))
@@ -115,7 +115,7 @@ class Channel:
             self._exchange.size -= len(message.data)
 
     def release(self) -> None:
-        """Drop the references to this object, so that its memory is freed immediately.
+        """Drop the references to the connection, so that its memory is freed immediately.
 
         Compression takes much memory, and the garbage collector runs rarely.
         """
@@ -126,7 +126,7 @@ class Channel:
         self._waiting.clear()
 
     async def _next(self) -> None:
-        """Wait for the next message. Close the connection if it is idle for too long."""
+        """Wait for the next message of the client. Close the connection if it is idle for too long."""
         self._came.clear()
         try:
             async with timeout(self._idle):
@@ -188,7 +188,10 @@ class Channel:
         await self._create(exchange, entry, value, parts, new)
 
     def _without_type(self, head: bytes) -> bytes:
-        """Return the first part of a message without its `type`; equal parts give the same object, so that entries share it."""
+        """Return the first part of a message without its `type`.
+
+        For equal parts, return the same object, so that ledger entries share it.
+        """
         if head is not self._head[0]:
             self._head = (head, b"{" + head[len(_BEGIN) :])
         return self._head[1]
@@ -226,7 +229,10 @@ class Channel:
             await self._answer(exchange, session, entry, self._path, "")
 
     async def _replayed(self, exchange: WebSocketExchange, entry: Entry, body: dict[str, Any], value: dict[str, Any]) -> bool:
-        """Answer a message from the recordings. Return False if the message must be answered from the script or as a prewarm."""
+        """Answer a message of the client from the recordings.
+
+        Return False if the script must answer the message, or if it is a prewarm.
+        """
         replay, session = self._session.replay, self._session
         assert replay is not None
         off = session.script.rules_off if session.script is not None else ()
@@ -245,7 +251,7 @@ class Channel:
         return True
 
     def _unfit(self, body: Mapping[str, Any], size: int) -> Violation | None:
-        """Check a full request for errors that only a WebSocket message can have. Return the error, or None."""
+        """Check a full request for errors that only a WebSocket message can have. Return the error, or None if there is none."""
         if size > self._session.limits.body:
             text = f"The full request of this increment is longer than {self._session.limits.body} bytes."
             return Violation("body-size", 413, "body_too_large", text)
@@ -258,8 +264,8 @@ class Channel:
     def _begin(self, body: Mapping[str, Any] | None, size: int) -> None:
         """Keep a request, so that the client can continue its response.
 
-        The bytes of the request are counted. If the kept requests of all clients together are too large, the backend answers this
-        request but does not keep it. Then no later message can continue its response with `previous_response_id`.
+        If the kept requests of all clients together are too large, the backend answers the request but does not keep it. If
+        the backend does not keep a request, no later message can continue its response with `previous_response_id`.
         """
         connection = self._exchange.connection
         connection.give_back(self._kept)

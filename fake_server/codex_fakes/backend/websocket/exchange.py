@@ -1,4 +1,4 @@
-"""The answer to one message of a WebSocket.
+"""The answer to one WebSocket message of a client.
 
 The events of a stream are sent as messages, and a refusal is sent as an `error` message.
 """
@@ -47,14 +47,14 @@ class Channel(Protocol):
     over: bool
 
     def send(self, data: bytes) -> None:
-        """Send frames. If the connection has ended, do nothing."""
+        """Send WebSocket frames to the client. If the connection has ended, do nothing."""
 
     def close(self, code: int, why: str = "") -> None:
         """Send a close frame and close the connection."""
 
 
 class WebSocketExchange(MessageExchange):
-    """A message of the client and the answer to it.
+    """A WebSocket message of a client and the answer to it.
 
     The events of a stream become messages, and a refusal becomes an `error` message.
     """
@@ -79,7 +79,7 @@ class WebSocketExchange(MessageExchange):
 
     @property
     def framing(self) -> Framing | None:
-        """The framing of a complete stream as messages.
+        """The framing of a complete stream as messages;
 
         None if the compression of each message depends on the earlier messages.
         """
@@ -98,11 +98,11 @@ class WebSocketExchange(MessageExchange):
         await self.drain()
 
     def start(self, status: int, headers: Headers) -> None:
-        """Begin an answer. Nothing is sent before the first event."""
+        """Begin an answer on the WebSocket. Nothing is sent before the first event."""
         self.begun = True
 
     def write(self, pieces: Iterable[bytes]) -> None:
-        """Send the events in these pieces of a stream."""
+        """Send the events in the given pieces of a stream."""
         frames = []
         for piece in pieces:
             for block in self._events.feed(piece):
@@ -118,7 +118,7 @@ class WebSocketExchange(MessageExchange):
         self.write([data])
 
     def note(self, event: Any) -> None:
-        """Note an event of the response, because the client's next message may continue this response."""
+        """Note an event of the response, because the client's next message may continue the response."""
         if self._channel.continues:
             self._channel.increments.take_event(event)
 
@@ -132,9 +132,7 @@ class WebSocketExchange(MessageExchange):
         self.connection.close()
 
     def refuse_steer(self, value: Mapping[str, Any]) -> None:
-        """Answer `response.steer` in the same way as a model that cannot be steered (the openai SDK's
-        `ResponseSteerFailedEvent`).
-        """
+        """Answer `response.steer` like a model that cannot be steered (the openai SDK's `ResponseSteerFailedEvent`)."""
         error = {"type": "invalid_request_error", "code": "steering_not_supported", "message": NO_STEERING}
         steer = {name: value.get(name) for name in ("previous_response_id", "input")}
         self._send(dump({"type": "response.steer.failed", "sequence_number": 0, "error": error, "steer": steer}))
@@ -145,7 +143,7 @@ class WebSocketExchange(MessageExchange):
         self._channel.send(encoder.message("text", data))
 
     def end(self) -> None:
-        """End the answer. The connection stays open for the next answer."""
+        """End the answer on the WebSocket. The connection stays open for the next answer."""
         self.ended = True
 
     def cut(self) -> None:

@@ -1,7 +1,7 @@
-"""The handshake of a WebSocket.
+"""Answer the handshake of a WebSocket.
 
-The backend refuses the handshake, applies a fault of the script, or accepts the handshake. This module is imported at the first
-upgrade.
+The backend accepts the handshake, refuses it, or makes the mistake that the script demands. This module is imported at the
+first upgrade.
 
 Sources: RFC 6455, section 4.2.1; the measured behaviour of Codex 0.169.0.
 """
@@ -46,8 +46,8 @@ async def serve(
 ) -> None:
     """Answer a handshake, and then the messages of its connection.
 
-    The messages are converted to HTTP requests, which the function `answer` answers. `granted` is the acceptance of the handshake
-    in the recording, or None without a recording.
+    The messages are converted to HTTP requests, which the function `answer` answers. `granted` is the acceptance of the
+    handshake in the recording, or None without a recording.
     """
     request = exchange.request
     settings = session.websocket

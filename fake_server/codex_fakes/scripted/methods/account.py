@@ -1,8 +1,8 @@
-"""Account methods.
+"""The methods account/*.
 
 The login comes from the script (`account`) and from requests of the client, and is kept only in memory. The fake reads no
-credentials: if it runs in a user's home directory, it must not reveal the user's tokens. A ChatGPT login returns a URL that no
-server serves. The login never completes, but the client can cancel it.
+credentials: if it runs in a user's home directory, it must not reveal the user's tokens. A ChatGPT login returns a URL at
+which no server answers. The login at this URL never completes, but the client can cancel it.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _begun(session: Session, api: str) -> dict[str, str]:
 
 
 def cancel(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """account/login/cancel: cancel a pending login."""
+    """Handle account/login/cancel: cancel a login that is not completed."""
     found = _cancelled(session, params["loginId"])
     session.answer(request, {"status": "canceled" if found else "notFound"})
     if found:

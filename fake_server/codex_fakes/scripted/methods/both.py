@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def stored(session: Session, text: str, word: str = "thread") -> Thread:
-    """Find a stored thread that is not archived.
+    """Find a stored thread that is not archived, whether it is loaded or not.
 
-    The thread may be loaded or not. A thread is stored even before its first message.
+    A thread is stored even before its first message.
     """
     error = uuid_error(text)
     if error is not None:
@@ -65,8 +65,8 @@ def notices(session: Session, thread: Thread, params: dict[str, Any]) -> None:
 def settings_again(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Settings:
     """Return the settings of a stored thread that is loaded a second time.
 
-    The settings come from the configuration and from this request. Only the directory and the base instructions of the thread's
-    earlier settings are kept.
+    The settings come from the configuration and from the new request. Of the earlier settings of the thread, only the
+    directory and the base instructions are kept.
     """
     settings = session.settings({**params, "cwd": params.get("cwd") or thread.cwd}, api)
     if settings.base_instructions is None:
@@ -77,8 +77,8 @@ def settings_again(session: Session, thread: Thread, params: dict[str, Any], api
 def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Thread:
     """Load a thread a second time.
 
-    The turn numbers of the thread restart, and only its stored part remains. If the request is refused, nothing changes. A
-    running turn continues, but the loaded thread does not get the events of that turn.
+    The turn numbers of the thread restart, and only the stored part of the thread remains. If the request is refused,
+    nothing changes. A running turn continues, but the loaded thread does not get its events.
     """
     settings = settings_again(session, thread, params, api)
     if session.store is not None:
@@ -90,7 +90,7 @@ def load(session: Session, thread: Thread, params: dict[str, Any], api: str) -> 
 
 
 def take(session: Session, thread: Thread, settings: Settings) -> None:
-    """Load a stored thread with these settings."""
+    """Load a stored thread with the given settings."""
     thread.settings, thread.loaded_with, thread.told = settings, settings.copy(), settings.model_view()
     thread.allowed = list(session.rules)
     thread.dynamic_tools, thread.approved, thread.limits = [], set(), None
@@ -160,7 +160,7 @@ def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema
 def begin(
     thread: Thread, turn: Turn, items: list[dict[str, Any]], before: Settings | None = None, number: str | None = None
 ) -> None:
-    """Start the turn, or pass its input to the running turn. `before` and `number` have the same meaning as in `told_of`."""
+    """Start a turn, or pass its input to the running turn. `before` and `number` have the same meaning as in `told_of`."""
     told_of(thread, before, number, turn)
     if not items:
         thread.emit("task-complete", {"turn": turn.id, "lastMessage": None, "status": "completed", "error": None})
@@ -175,7 +175,8 @@ def told_of(thread: Thread, before: Settings | None, number: str | None, turn: T
 
     The raw items are sent after the request that changes the settings, and a second time in the next turn.
 
-    `number` is the submission number of the changed settings, if any. `before` are the earlier settings.
+    `number` is the submission number of the request that changed the settings, if there was one. `before` are the settings
+    before the change.
     """
     if number is not None and before is not None:
         thread.tell_changes(before.model_view(), number)
@@ -186,7 +187,7 @@ def told_of(thread: Thread, before: Settings | None, number: str | None, turn: T
 
 
 def interrupt(thread: Thread, request: Any, api: str) -> None:
-    """Interrupt the running turn. The request is answered when the turn has ended."""
+    """Interrupt the running turn. The request for the interrupt is answered when the turn has ended."""
     thread.submit()
     thread.interrupts.append((request, api))
     thread.interrupt_soon()
@@ -195,8 +196,9 @@ def interrupt(thread: Thread, request: Any, api: str) -> None:
 def spoken(session: Session, providers: Any = None, sources: Any = None) -> list[Thread]:
     """Return the stored threads with at least one message, the newest first.
 
-    `providers` and `sources` select threads. Without `sources`, those of `codex exec` are left out; without `providers`, those of
-    other providers than that of config.toml. An empty list of providers selects all.
+    `providers` and `sources` select threads. Without `sources`, threads of `codex exec` are omitted; without `providers`,
+    threads of providers other than that in config.toml are omitted. An empty list of providers selects the threads of all
+    providers.
     """
     if providers is None:
         providers = [session.config.get("model_provider") or "openai"]
@@ -209,8 +211,8 @@ def spoken(session: Session, providers: Any = None, sources: Any = None) -> list
 def listed(session: Session, params: dict[str, Any], size: Any, *, by_update: bool) -> tuple[list[Thread], str | None]:
     """Return one page of the threads that `spoken` returns, and the cursor of the next page.
 
-    The threads are sorted by their start or by the second of their last turn. The cursor is set if the file of any other thread
-    follows, because the real server stops reading after a full page.
+    The threads are sorted by their start or by the second of their last turn. There is a cursor if the file of any further
+    thread follows, because the real server stops reading after a full page.
     """
     archived = bool(params.get("archived"))
     files = [each for each in reversed(session.threads.values()) if not each.ephemeral and each.archived == archived]
@@ -225,7 +227,8 @@ def page(
 ) -> tuple[list[Any], str | None]:
     """Return one page of a list, and the cursor for the next page.
 
-    The cursor is the name of the last entry on this page, or None if no further entry follows in `files` (default: in the list).
+    The cursor is the name of the last entry on the page, or None if no further entry follows in `files` (default: in the
+    list).
     """
     start = 0
     if cursor is not None:
@@ -246,7 +249,10 @@ def page(
 
 
 def place(cursor: str | None, total: int, things: str) -> int:
-    """Return the place in a list that a cursor names. The real server reads it as a whole number of 64 bits, also after a `+`."""
+    """Return the place in a list that a cursor names.
+
+    The real server reads the cursor as a whole number of 64 bits, also with a `+` in front.
+    """
     digits = "0" if cursor is None else cursor.removeprefix("+")
     number = int(digits) if digits.isascii() and digits.isdigit() and len(digits.lstrip("0")) <= 20 else 1 << 64
     if number >= 1 << 64:
@@ -257,7 +263,7 @@ def place(cursor: str | None, total: int, things: str) -> int:
 
 
 def is_stamp(cursor: str) -> bool:
-    """Return True if a cursor has the form of `stamp`. The thread that it names need not exist any more."""
+    """Return True if a cursor has the form of `stamp`. The thread that the cursor names need not exist any more."""
     time, _, thread = cursor.partition("|")
     try:
         exact = strftime(_STAMP, strptime(time, _STAMP)) == time

@@ -1,8 +1,9 @@
-"""The configuration that the client reads and writes.
+"""Handle the requests by which a client reads and writes the configuration.
 
-A written value is kept in memory and applies to every later thread until the process ends. The file config.toml is never changed.
-The configuration has the layers of the real server: the user's file, and the system's file, which counts as empty. Version
-strings have the form of the real server: the SHA-256 of the layer as JSON with sorted keys (seen in recordings of config/read).
+A written value is kept in memory and applies to every later thread until the process ends. The file config.toml is never
+changed. The configuration has the layers of the real server: the user's file, and the system's file, which counts as empty.
+The version of a layer has the form of the real server: the SHA-256 of the layer as JSON with sorted keys (seen in
+recordings of config/read).
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def read(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _whole(members: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return a table with all of its members. A missing member gets its default."""
+    """Return a table of the configuration with all of its members. A member that is missing gets its default."""
     return {**members, **given}
 
 

@@ -1,9 +1,9 @@
-"""The methods whose answers depend on the machine of the real server: commands, files, git, skills, MCP servers.
+"""The methods whose answers depend on the computer of the real server: commands, files, git, skills, MCP servers.
 
-The fake runs no command and reads no file. Therefore the script contains the results of commands, files and git (`answers`,
-`git`; see docs/fake-codex.md). Without an entry in the script, each method has one documented default: the real server's answer
-on an empty machine. Examples of defaults are a command without output, a search without results, and a directory that is not a
-repository.
+The fake runs no command and reads no file. The script therefore contains the results of commands, files and git (`answers`,
+`git`; see docs/fake-codex.md). If the script has no result, each method has one documented default: the real server's
+answer on an empty computer. Examples of defaults are a command without output, a search without results, and a directory
+that is not a repository.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ INTERNAL = -32603
 
 
 def command(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """command/exec and execOneOffCommand: run nothing.
+    """Handle command/exec and execOneOffCommand without running anything.
 
-    A command without a sandbox succeeds without output. A command with a sandbox is refused, because the real 0.92.0 found no
-    program for its sandbox on the recording machine.
+    A command without a sandbox succeeds without output. A command with a sandbox is refused, because the real 0.92.0 found
+    no program for its sandbox on the computer of the recording.
     """
     if not params["command"]:
         raise Refused("command must not be empty")
@@ -40,7 +40,7 @@ def command(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def git_diff(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """gitDiffToRemote: answer with the repository in the script.
+    """Handle gitDiffToRemote: answer with the repository in the script.
 
     If the script has no repository, answer that the directory has none, because the fake does not run git.
     """
@@ -71,7 +71,10 @@ def skills_write(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def mcp_status(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """mcpServerStatus/list: list the configured servers. None of the configured servers runs, so none has tools."""
+    """Handle mcpServerStatus/list: list the configured servers.
+
+    The listed servers have no tools, because the fake starts no server.
+    """
     _reload(session)
     names = sorted(session.config.get("mcp_servers") or {})
     cursor, limit = params.get("cursor"), params.get("limit")
@@ -83,9 +86,9 @@ def mcp_status(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def mcp_login(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """mcpServer/oauth/login: start no server.
+    """Handle mcpServer/oauth/login without starting a server.
 
-    A login to a server that does not support logins is refused, as in the real Codex.
+    A login to a server without logins is refused, as in the real Codex.
     """
     _reload(session)
     name = params["name"]

@@ -1,8 +1,8 @@
 """The methods of Codex versions after 0.92, whose threads have paginated histories, uuids as ids and a status.
 
-Codex versions after 0.92 have no v1 API. Each method has one function, which answers as recorded from 0.169.0. Functions that
-0.92 also uses are in the module `both`. Constant answers are in answers.json. A method without a function and without a constant
-answer is refused as unknown.
+Codex versions after 0.92 have no v1 API. Each method has one function, which answers as in recordings of 0.169.0. Functions
+that 0.92 also uses are in the module `both`. Constant answers are in answers.json. A method without a function and without
+a constant answer is refused as unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, 
 
 
 def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Open a thread: send the response, and then the notification."""
+    """Handle thread/start: open a thread, send the response, and then the notification."""
     thread = session.new_thread(session.settings(params, "v2"))
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.dynamic_tools = params.get("dynamicTools") or []
@@ -55,9 +55,9 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Load a thread, and return its state.
+    """Handle thread/resume: load a thread, and return its state.
 
-    A thread that is already loaded stays unchanged. A history in the request becomes a new thread.
+    A thread that is already loaded stays unchanged. If the request has a history, the history becomes a new thread.
     """
     if params.get("history") is not None:
         _from_elsewhere(session, request, params)
@@ -146,7 +146,7 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
 def _whole(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
     """Return True if the client requests all turns in the response.
 
-    Such a request is deprecated, and a notification reports this.
+    Requesting all turns is deprecated, and the fake sends a notification about the deprecation.
     """
     if params.get("excludeTurns"):
         return False
@@ -155,7 +155,7 @@ def _whole(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
 
 
 def _usage(session: Session, thread: Thread) -> None:
-    """Report the token usage of a loaded thread, if there is any."""
+    """Report the token usage of a loaded thread, if the thread has any."""
     if thread.total is None:
         return
     names = session.table["shapes"]["tokens"]
@@ -204,7 +204,7 @@ def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -
 
 
 def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Archive a thread and unload it."""
+    """Handle thread/archive: archive a thread and unload it."""
     thread = stored(session, params["threadId"])
     thread.interrupt()
     if thread.loaded:
@@ -215,7 +215,7 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
 
 
 def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Unarchive a thread, without loading it."""
+    """Handle thread/unarchive, without loading the thread."""
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
     thread = session.threads.get(params["threadId"].lower())
@@ -262,7 +262,7 @@ def _status(session: Session, thread: Thread, status: str) -> None:
 
 
 def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn. If a turn is running, pass the input to this turn and return its id."""
+    """Handle turn/start: start a turn. If a turn is running, pass the input to the running turn and return its id."""
     thread = session.thread(params["threadId"])
     _only_inline(params["input"])
     running = thread.turn
@@ -281,7 +281,7 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _only_inline(items: list[dict[str, Any]]) -> None:
-    """Refuse images on the web."""
+    """Refuse images that are given as a URL on the web."""
     if any(item["type"] == "image" and item["url"].lower().startswith(("http://", "https://")) for item in items):
         raise Refused("remote image URLs are not supported; use an inline data URL instead")
 
@@ -299,7 +299,10 @@ def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Interrupt the running turn with this id. The request is answered when the turn has ended."""
+    """Handle turn/interrupt: interrupt the running turn, if it has the given id.
+
+    The request is answered when the turn has ended.
+    """
     thread = session.thread(params["threadId"])
     if thread.turn is None:
         raise Refused("no active turn to interrupt")
@@ -334,7 +337,7 @@ METHODS: dict[str, Method] = {
 
 
 def handler_of(method: str) -> Method | None:
-    """Return the function of a method.
+    """Return the function that handles a method.
 
     Return None if the method has a constant answer (answers.json), or if the fake does not have the method.
     """

@@ -1,4 +1,7 @@
-"""The interfaces of methods and of the session that they use. Only type checkers load this module."""
+"""The interfaces (protocols) of the functions that handle methods, and of the session that they use.
+
+Only type checkers load the module.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class Session(Protocol):
 
     @property
     def answers(self) -> dict[str, Any]:
-        """The table of constant answers."""
+        """Return the table of constant answers."""
 
     @property
     def user_agent(self) -> str:
@@ -73,10 +76,10 @@ class Session(Protocol):
         """Make a thread."""
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Return the loaded thread with this id. Raises `Refused`."""
+        """Return the loaded thread with the given id. Raises `Refused`."""
 
     def listen(self, thread: Thread, api: str, raw: bool = False) -> str:
-        """Attach a listener. Return the id of the subscription."""
+        """Attach a listener of the client to a thread. Return the id of the listener's subscription."""
 
 
 Method = Callable[[Session, Any, dict[str, Any]], None]

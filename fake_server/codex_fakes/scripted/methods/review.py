@@ -1,4 +1,7 @@
-"""review/start: choose the kind of review, its thread and its texts. The module `scripted.turns.review` runs the review."""
+"""Handle review/start: choose the kind of review, its thread and its texts.
+
+The module `scripted.turns.review` runs the review.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def review_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a review in this thread, or in a new thread (detached). The review replaces a running turn."""
+    """Start a review in the thread of the request, or in a new thread (detached).
+
+    A review in a thread with a running turn replaces the turn.
+    """
     target = params["target"]
     thread = session.thread(params["threadId"])
     row = _row(session, target)

@@ -1,4 +1,7 @@
-"""The methods of the scripted fake by name. The modules of rarely used methods are loaded at the first call."""
+"""The functions that handle the methods of the scripted fake, by method.
+
+The modules of rarely used methods are loaded at the first call.
+"""
 
 from __future__ import annotations
 

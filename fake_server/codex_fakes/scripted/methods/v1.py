@@ -1,7 +1,7 @@
 """The methods of the v1 API without a constant answer: conversations, listeners, messages.
 
-The form and order of their frames are as recorded. The module `v2` has the methods of the v2 API, and the module `both` has
-shared functions.
+The form and order of the frames are as in recordings. The module `v2` has the methods of the v2 API, and the module `both`
+has shared functions.
 """
 
 from __future__ import annotations
@@ -92,7 +92,10 @@ def _named_v1(session: Session, params: dict[str, Any]) -> Thread:
 
 
 def add_listener(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Attach a v1 listener. The listener also gets the earlier frames that no listener has received."""
+    """Handle addConversationListener: attach a v1 listener.
+
+    The listener also gets the earlier frames that no listener has received.
+    """
     thread = session.thread(params["conversationId"], "v1", missing="thread not found:")
     subscription = uuid4()
     session.answer(request, {"subscriptionId": subscription})
@@ -111,7 +114,10 @@ def remove_listener(session: Session, request: Any, params: dict[str, Any]) -> N
 
 
 def send_user_message(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn, or pass the message to the running turn. The answer is sent before the notifications."""
+    """Handle sendUserMessage: start a turn, or pass the message to the running turn.
+
+    The response is sent before the notifications.
+    """
     items = [_item_v2(item) for item in params["items"]]
     thread = session.thread(params["conversationId"], "v1")
     turn = submit(session, thread, items, None)
@@ -120,7 +126,7 @@ def send_user_message(session: Session, request: Any, params: dict[str, Any]) ->
 
 
 def send_user_turn(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn with new settings. The settings also apply to later turns of the thread."""
+    """Handle sendUserTurn: start a turn with new settings. The settings also apply to later turns of the thread."""
     items = [_item_v2(item) for item in params["items"]]
     thread = session.thread(params["conversationId"], "v1")
     thread.settings = thread.settings.copy()  # the turn that runs keeps its own
@@ -142,7 +148,7 @@ def _item_v2(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def interrupt_conversation(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Interrupt the running turn. Without a running turn, send no response."""
+    """Handle interruptConversation: interrupt the running turn. If no turn is running, send no response."""
     interrupt(session.thread(params["conversationId"], "v1"), request, "v1")
 
 
@@ -192,7 +198,7 @@ def _summary(session: Session, thread: Thread) -> dict[str, Any]:
 
 
 def user_agent(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Answer with the same user agent as in the answer to initialize."""
+    """Handle getUserAgent: answer with the user agent of the answer to initialize."""
     session.answer(request, {"userAgent": session.user_agent})
 
 

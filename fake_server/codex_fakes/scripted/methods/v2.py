@@ -1,7 +1,7 @@
 """The methods of the v2 API without a constant answer: threads and turns.
 
-The form and order of their frames are as recorded. A table maps each method to a function. The methods of the v1 API have a
-separate table (module `v1`). Shared functions are in the module `both`. Constant answers are in answers.json.
+The form and order of the frames are as in recordings. The module `v1` has the methods of the v1 API, and the module `both`
+has shared functions. Constant answers are in answers.json.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, 
 
 
 def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Open a thread: send the response, and then two notifications."""
+    """Handle thread/start: open a thread, send the response, and then two notifications."""
     tools = params.get("dynamicTools") or []
     if (wrong := input_schema.refusal_of(tools)) is not None:
         raise Refused(wrong)
@@ -70,9 +70,10 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
 
 
 def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Load a thread a second time.
+    """Handle thread/resume: load a thread a second time.
 
-    The turn numbers of a thread that is loaded a second time begin with 0. A history in the request becomes a new thread.
+    After a second load, the turn numbers of the thread begin with 0. If the request has a history, the history becomes a
+    new thread.
     """
     if params.get("history") is not None:
         from_elsewhere(session, request, params)
@@ -109,7 +110,7 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _wanted(session: Session, params: dict[str, Any]) -> Thread:
-    """Find the thread that the request names: by the path of its file, if the request has a path, otherwise by its id."""
+    """Find the thread that a request names: by the path of its file if the request has a path, otherwise by its id."""
     path = params.get("path")
     if path is None:
         return stored(session, params["threadId"])
@@ -120,14 +121,14 @@ def _wanted(session: Session, params: dict[str, Any]) -> Thread:
 
 
 def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Archive a thread and unload it."""
+    """Handle thread/archive: archive a thread and unload it."""
     thread = stored(session, params["threadId"])
     archive(thread)
     session.answer(request, {})
 
 
 def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Unarchive a thread, without loading it."""
+    """Handle thread/unarchive, without loading the thread."""
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
     thread = session.threads.get(params["threadId"].lower())
@@ -150,7 +151,10 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Remove the last turns from the list of turns and from the model's input. Estimate the number of remaining tokens."""
+    """Handle thread/rollback: remove the last turns from the list of turns and from the model's input.
+
+    Estimate the number of tokens that remain in the context.
+    """
     count = params["numTurns"]
     if type(count) is not int or count < 1:
         raise Refused("numTurns must be >= 1")
@@ -188,7 +192,7 @@ def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -
 
 
 def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the built-in models of 0.92. The cursor is the number of models before the page."""
+    """Handle model/list: list the built-in models of 0.92. The cursor is the number of models before the page."""
     data = session.answers["results"]["model/list"]["result"]["data"]
     cursor, limit = params.get("cursor"), params.get("limit")
     start = place(cursor, len(data), "models")
@@ -200,7 +204,7 @@ def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Start a turn. If a turn is running, pass the input to this turn."""
+    """Handle turn/start: start a turn. If a turn is running, pass the input to the running turn."""
     thread = session.thread(params["threadId"])
     before = thread.settings
     thread.settings = before.copy()  # the turn that runs keeps its own
@@ -215,7 +219,10 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Interrupt the running turn; the turn id in the request does not matter. Without a running turn, send no response."""
+    """Handle turn/interrupt: interrupt the running turn, whatever turn id the request has.
+
+    If no turn is running, send no response.
+    """
     interrupt(session.thread(params["threadId"]), request, "v2")
 
 

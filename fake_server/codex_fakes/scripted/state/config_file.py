@@ -79,7 +79,7 @@ class ConfigFile:
         self.refusal = self.read_error = self.load_error = None
 
     def look(self, settings: Settings) -> None:
-        """Warn about settings with the right type and an invalid value, such as an unknown provider."""
+        """Return a warning for settings that have the right type but an invalid value, such as an unknown provider."""
         if self.refusal is None and (wrong := settings.wrong()) is not None:
             from codex_fakes.scripted.state.toml_report import warning
 

@@ -1,7 +1,8 @@
 """Find the settings in a configuration that the real server refuses, and return the server's error messages.
 
-The file forms.json ("settings") has the type of each key. The type is a type of the module `form`, a list of words, or an object
-(`struct` with its `members`, `map` for a table of such tables). The server reads the keys in alphabetical order.
+The file forms.json ("settings") has the type of each key. The type is a type of the module `form`, a list of words, or an
+object (`struct` with its `members`, `map` for a table of such tables). The first error is the one in the alphabetically
+first key, because the server reads the keys in this order.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class WrongSetting:
 
     @property
     def in_file(self) -> str:
-        """The error for a value in config.toml. The error begins with the place of the value."""
+        """Return the error for a value in config.toml. The returned error begins with the place of the value."""
         return "wanted string or table" if self.message == _NO_WORD else self.message
 
 
@@ -87,7 +88,10 @@ def _no_transport(server: Mapping[str, Any]) -> str | None:
 
 
 def _no_word(value: Any, words: Collection[str]) -> str | None:
-    """Check a setting whose value must be one of a few words. In TOML, such a word may also be a table with one key."""
+    """Check a setting whose value must be one of a few words.
+
+    In TOML, the value may also be a table whose only key is one of the words.
+    """
     if type(value) is dict and len(value) == 1:
         (value,) = value
         return unlike(None, "unit") if value in words else f"unknown variant `{value}`, {one_of(words)}"

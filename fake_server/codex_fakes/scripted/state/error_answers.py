@@ -43,14 +43,14 @@ def answered(turn: Turn, url: str) -> tuple[list[Any], dict[str, Any] | None]:
 def log_of(status: int, body: str) -> str:
     """Return the line that the real binary logs for an answer with an error status.
 
-    The body is quoted in the notation of Rust.
+    The body of the answer is quoted in the notation of Rust.
     """
     quoted = "".join(_QUOTED.get(c, c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in body)
     return f'http {status} {_REASONS.get(status, "<unknown status code>")}: Some("{quoted}")'
 
 
 def status_cause(status: int, body: str, url: str, request: str | None = None) -> dict[str, Any]:
-    """Return the cause of the failure for an answer with this status and this body."""
+    """Return the cause of a failed turn, for an answer of the model with the given status and body."""
     reason = _REASONS.get(status, "<unknown status code>")
     shown = f", request id: {request}" if request else ""
     if status == 429 and (limit := _usage_limit(body)) is not None:
@@ -75,7 +75,7 @@ def _usage_limit(body: str) -> dict[str, Any] | None:
 
 
 def _moment(at: int) -> str:
-    """Return a time (seconds since the epoch) in the real server's form. A time of today is written without its day."""
+    """Return a time (seconds since the epoch) in the real server's form. For a time of today, the day is omitted."""
     then = localtime(at)
     hour = f"{then.tm_hour % 12 or 12}:{strftime('%M %p', then)}"
     if then[:3] == localtime(time())[:3]:

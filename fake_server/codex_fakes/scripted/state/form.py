@@ -1,8 +1,8 @@
 """The real server's errors for params with a wrong form.
 
-The server checks the form of the params before anything else. The file forms.json has the type of each member. The error messages
-are those of the real binary, which was tried with each form (tests/data/refusals.ndjson). `codex_replay.protocol.refusals` has
-the errors of every method.
+The server checks the form of the params before anything else. The file forms.json has the type of each member of the
+params. The error messages are those of the real binary, which was tried with each form (tests/data/refusals.ndjson). Errors
+that do not depend on the method are in `codex_replay.protocol.refusals`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def malformed(request: Mapping[str, Any], methods: Mapping[str, str]) -> str | None:
-    """Return the error message for a request whose params have a wrong form. `methods` comes from `refusals.load_methods`."""
+    """Return the error message for a request whose params have a wrong form.
+
+    `methods` is the result of `refusals.load_methods`.
+    """
     params = request.get("params")
     if params is None:
         return None
@@ -94,7 +97,7 @@ def misshapen(members: Mapping[str, Any], kinds: Mapping[str, str], forms: Mappi
 
 
 def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
-    """Return the error for a value that does not have the expected type, or None if the value has this type."""
+    """Return the error for a value that does not have the type `kind`, or None if it has."""
     if kind[-1] == "?" and value is None:
         return None
     kind = kind.removesuffix("?")
@@ -137,7 +140,7 @@ def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
 def misshapen_params(params: Any, method: str, forms: Mapping[str, Any]) -> str | None:
     """Return the real server's error for params that are not the object that the method expects.
 
-    Return None if any object is valid.
+    Return None if the method accepts any object.
     """
     kind = forms["params"].get(method)
     if kind is not None and kind.startswith("untagged enum "):
@@ -161,7 +164,7 @@ def one_of(words: Collection[str]) -> str:
 
 
 def _no_word(value: Any, words: Collection[str]) -> str | None:
-    """Check a value that must be one of a few words, or an object whose only key is such a word."""
+    """Check a value that must be one of a few words, or an object whose only key is one of the words."""
     if type(value) is dict:
         if len(value) != 1:
             return "invalid value: map, expected map with a single key"
@@ -176,7 +179,7 @@ def _no_word(value: Any, words: Collection[str]) -> str | None:
 def _no_list(value: list[Any], members: Collection[str], name: str) -> str:
     """Refuse a list in place of an object.
 
-    The real server accepts a list that is long enough, but no client sends such a list.
+    The real server accepts a list that is long enough, but no client sends a list.
     """
     return f"invalid length {len(value)}, expected struct {name} with {len(members)} elements"
 

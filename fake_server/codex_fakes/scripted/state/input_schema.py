@@ -1,7 +1,7 @@
 """Find the input schemas of dynamic tools that the real 0.92.0 refuses, and return the server's error messages (SCHEMA-18).
 
-The server converts a schema to a Rust type. Before the conversion, the server adds a `type` to a schema without one. Tests with
-the binary show that the server checks only the outermost schema, its `properties` and its `items`.
+The real server converts each input schema to a Rust type. Before the conversion, the server adds a `type` to a schema
+without one. Tests with the real binary show that it checks only the outermost schema, its `properties` and its `items`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def refusal_of(tools: list[dict[str, Any]]) -> str | None:
 
 
 def refusal(tool: dict[str, Any]) -> str | None:
-    """Return the server's error message for the schema of this tool, or None if the schema is valid."""
+    """Return the server's error message for the input schema of a tool, or None if the schema is valid."""
     error = _error(tool.get("inputSchema"))
     return None if error is None else f"dynamic tool input schema is not supported for {tool['name']}: {error}"
 

@@ -1,8 +1,11 @@
-"""The stored part of one thread in the state folder. The file of a thread consists of lines, and each line describes a change.
+"""Read and write the file of one thread in the state folder (FAKE_CODEX_STATE).
 
-Each line is a JSON object. `meta` has the changed members (in the first line: all members). `drop` has two numbers: the items
-that were removed at the end of the history, and at the end of v1's events. `history` and `said` have the added items. `turns` has
-pairs of the key and the content of an added or replaced turn. `gone` has the keys of removed turns.
+Each line of the file is a JSON object that describes a change of the thread.
+
+`meta` has the changed members of the thread (in the first line: all members). `drop` has two numbers: of the items that
+were removed at the end of the history, and of those removed at the end of v1's events. `history` and `said` have the items
+that were added to the history and to v1's events. `turns` has the key and the content of each turn that was added or
+replaced. `gone` has the keys of the turns that were removed.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ def _meta(thread: Thread) -> dict[str, Any]:
 def _begun(thread: Thread) -> list[dict[str, Any]]:
     """Return the turns of a thread that have a prompt.
 
-    If a process ends before it stores the prompt, the turn does not count as started.
+    If a process ends before it stores the prompt of a turn, the turn does not count as started.
     """
     return [turn for turn in thread.turns if turn["items"]]
 
@@ -66,7 +69,7 @@ class Kept:
     # -- writing ----------------------------------------------------------------------------------------------------------
 
     def entry(self, thread: Thread, key: Callable[[], str]) -> dict[str, Any]:
-        """Return the line with the changes of a thread, and count the line as written.
+        """Return the line for the file with the changes of a thread since the last line.
 
         The function `key` makes the key of a new turn.
         """
@@ -98,7 +101,10 @@ class Kept:
     # -- reading ----------------------------------------------------------------------------------------------------------
 
     def apply(self, thread: Thread, entry: dict[str, Any]) -> None:
-        """Apply a line of the file to a thread. If the thread is loaded, the model's input from another process is ignored."""
+        """Apply a line of the file to a thread.
+
+        If the thread is loaded, the model's input in the line, which another process wrote, is ignored.
+        """
         meta = entry["meta"]
         if meta.get("format", FORMAT) != FORMAT:
             raise Broken
@@ -124,7 +130,7 @@ class Kept:
     def _apply_to_loaded(self, thread: Thread, meta: dict[str, Any]) -> None:
         """Copy the members that a list of threads shows to a loaded thread.
 
-        The thread keeps its own values of all other members, and stores them when they change.
+        A loaded thread keeps its own values of all other members, and stores them when they change.
         """
         own = _meta(thread)
         shown = ("archived",) if thread.asked else ("archived", "asked", "preview")

@@ -1,8 +1,8 @@
 """The model of the scripted fake: choose the turn that answers, run its steps, and keep the ledger of requests.
 
-The script has the format of the backend's scripts (`codex_replay.protocol.script.script`) and is read by the same rules, so that
-the fake backend and the fake Codex can use the same file. Large modules are imported at their first use, after the client has got
-its first answer.
+The script has the format of the backend's scripts (`codex_replay.protocol.script.script`) and is read by the same rules, so
+that the fake backend and the fake Codex can use the same file. Large modules are imported at their first use, after the
+client has got its first answer.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ GREETING = "Hello from fake-codex."
 
 class Reply:
     """The result of one request to the model: either `failure` (a cause in the form that `turn.failure` needs), or `acts` and the
-    results of the calls. `limits` are the rate limits in the headers of the answer (`turn.limits.limits_of`). `before` are the
-    waits before the answer. `log` is the error that the real binary logs for the request, or "".
+    results of the calls.
+
+    `limits` are the rate limits in the headers of the answer (`turn.limits.limits_of`). `before` are the pauses before the
+    answer. `log` is the error that the real binary logs for the request, or "".
     """
 
     log: str | None = None
@@ -42,14 +44,14 @@ class Reply:
 
 
 class Model:
-    """The model of the fake. It chooses the turn of the script for each request.
+    """The scripted model of the fake.
 
-    It also writes each request to the ledger (the list of requests).
+    For each request, the model chooses a turn of the script, and writes a line to the ledger (the list of requests).
 
-    `path` is the path of the script. If `path` is None, every request gets the same greeting. `text` is the content of the script
-    if it was already read, because a pipe can be read only once. `ledger` is a file that gets one line of JSON for each request.
-    Raises `ValueError` with a sentence for a ledger that cannot be written. The method `load` raises `ValueError` for an invalid
-    script. The function `log` is called with the lines that the real binary logs for failed requests.
+    `path` is the path of the script; if it is None, every request gets the same greeting. `text` is the content of the
+    script, if it was already read, because a pipe can be read only once. `ledger` is the file that gets one line of JSON
+    for each request. Raises `ValueError` with a sentence if the ledger cannot be written. The method `load` raises
+    `ValueError` for an invalid script. The function `log` gets the lines that the real binary logs for failed requests.
     """
 
     log: Callable[[str], None] | None = None
@@ -98,7 +100,7 @@ class Model:
         }
 
     def go_on(self, position: dict[str, Any]) -> None:
-        """Continue from a position in the script. An empty position is the beginning."""
+        """Continue from a stored position in the script. An empty position is the beginning of the script."""
         self._asked, self._defaults = int(position.get("asked", 0)), int(position.get("defaults", 0))
         self._answered = {method: set(used) for method, used in position.get("answered", {}).items()}
         if self._turns is not None:
@@ -138,7 +140,10 @@ class Model:
 
     @property
     def git(self) -> dict[str, Any]:
-        """The git repository of the threads: sha, branch, originUrl, mergeBase. Empty if the script has no repository."""
+        """The git repository that the script gives the threads: sha, branch, originUrl, mergeBase.
+
+        The result is empty if the script has no repository.
+        """
         return dict(self._script.git) if self._script is not None else {}
 
     @property
@@ -152,9 +157,10 @@ class Model:
         return self._script.rate_limits if self._script is not None else None
 
     def answer(self, method: str, params: Any) -> dict[str, Any] | None:
-        """Return the script's answer to a request: the first unused answer whose `params` are part of the params of the request.
+        """Return the script's answer to a request of the client: the first unused answer whose `params` are part of the params of
+        the request.
 
-        The answers of a list are used one by one; a single object answers every request.
+        The answers in a list are used one by one; a single object answers every request.
         """
         given = self._script.answers.get(method) if self._script is not None else None
         if given is None:
@@ -176,7 +182,7 @@ class Model:
         return None
 
     def ask(self, body: dict[str, Any], about: dict[str, Any], url: str) -> Reply:
-        """For one request to the model, choose the turn for the request, write a line to the ledger, and return the reply.
+        """Choose the turn for a request to the model, write a line to the ledger, and return the reply.
 
         `about` names the thread and the turn of the request.
         """
@@ -208,7 +214,9 @@ class Model:
         return reply
 
     def _unauthorized(self) -> str | None:
-        """Return the reason why a backend with this script refuses the client (tokens that have expired for good), or None."""
+        """Return the reason why a backend with the given script refuses the client (tokens that have expired for good), or
+        None.
+        """
         auth = self._script.auth if self._script is not None else {}
         account = self._script.account if self._script is not None else None
         if account == "chatgpt" or (isinstance(account, dict) and account.get("type") == "chatgpt"):
@@ -220,10 +228,10 @@ class Model:
         return None
 
     def _choose(self, body: dict[str, Any]) -> tuple[int | None, Turn | None, str, str | None]:
-        """Choose the turn for a request.
+        """Choose the turn of the script for a request to the model.
 
-        Return the turn's index (None for the default turn), the turn (None if no turn matches), the label for the ids in the
-        reply, and the reason if no turn matches.
+        Return the index of the turn (None for the default turn), the turn (None if no turn matches), the label for the ids
+        in the reply, and the reason if no turn matches.
 
         A request of the scripted fake has no HTTP headers, so expectations on headers are ignored.
         """
@@ -340,7 +348,7 @@ def _acts(turn: Turn, body: dict[str, Any], label: str) -> list[Any]:
 
 
 def _decoded(events: Any) -> list[Any]:
-    """Return the JSON objects in the data of SSE events. Any other data is ignored, as in Codex."""
+    """Return the JSON objects in the data of server-sent events. Data that is not a JSON object is ignored, as in Codex."""
     found = []
     for event in events:
         try:

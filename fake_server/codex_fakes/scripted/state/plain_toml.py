@@ -1,7 +1,7 @@
-"""Parse TOML.
+"""Parse TOML faster than the standard module `tomllib`.
 
-This module parses a small part of TOML, which is enough for most configurations. For any other text, the module calls `tomllib`.
-`tomllib` imports `re`, `typing` and `datetime`, which takes longer than the rest of fake-codex's start-up.
+The parser understands a small part of TOML, which is enough for most configurations; for any other text, it calls
+`tomllib`. `tomllib` imports `re`, `typing` and `datetime`, which takes longer than the rest of fake-codex's start-up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SPACE = " \t"
 
 
 def loads(text: str) -> dict[str, Any]:
-    """Parse a TOML document. Raises `ValueError` (`tomllib.TOMLDecodeError`) for a text that is not TOML."""
+    """Parse a TOML document. Raises `ValueError` (`tomllib.TOMLDecodeError`) if the text is not TOML."""
     found = plain(text)
     if found is None:
         import tomllib
@@ -24,9 +24,9 @@ def loads(text: str) -> dict[str, Any]:
 
 
 def plain(text: str) -> dict[str, Any] | None:
-    """Parse a document that has only `[tables]` and bare keys, each with a string, a whole number or a boolean.
+    """Parse a TOML document that has only `[tables]` and bare keys, each with a string, a whole number or a boolean.
 
-    Return None for any other text.
+    Return None for any other document.
     """
     document: dict[str, Any] = {}
     table, heads = document, set()

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class Position:
-    """The position of a model in its script.
+    """The position in the script, which several processes may share.
 
-    `with position:` reads the position from the state folder, and stores its changes.
+    `with position:` reads the position from the state folder, and stores its changes at the end.
     """
 
     def __init__(self, model: Scripted, store: Store, text: bytes | None) -> None:

@@ -1,6 +1,7 @@
-"""The interfaces of a thread's session and turn, for the modules that these two import.
+"""The interfaces (protocols) of a thread's session and turn, for modules that session and turn import.
 
-Only type checkers load this module, because `typing` must not be imported at start-up."""
+Only type checkers load the module, because `typing` must not be imported at start-up.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ class Out(Protocol):
         """Send a notification."""
 
     def ask(self, frame: dict[str, Any], ticket: Ticket) -> None:
-        """Give a request an id and send the request. The reply is stored in `ticket`."""
+        """Give a request an id, and send the request to the client.
+
+        The client's reply is stored in `ticket`, which a turn can wait for.
+        """
 
     def answer(self, request_id: Any, result: Any) -> None:
         """Answer a request of the client."""
@@ -41,7 +45,7 @@ class Out(Protocol):
         """Delay the next output by a pause that the real server makes."""
 
     def gap(self, name: str) -> Iterator[Any]:
-        """Yield a pause that the real server makes at this place, if there is one."""
+        """Yield the pause `name` of the real server, if there is one."""
 
 
 class Turn(Protocol):
@@ -51,10 +55,10 @@ class Turn(Protocol):
     settings: Settings
 
     def run(self) -> Generator[Any, None, None]:
-        """Run the turn to its end. Yield each wait (see the module `waits`)."""
+        """Run the turn to its end. Each wait of the turn is yielded (see the module `waits`)."""
 
     def abort(self) -> None:
-        """End the turn in the same way as an interrupt."""
+        """End the turn as an interrupt does."""
 
     def sentence(self, key: str, /, **values: Any) -> str:
         """Return a text from "sentences" in the version's table."""

@@ -1,9 +1,9 @@
 """Raw items: the input and output of the model, item by item, for a listener that requests them (`experimentalRawEvents`).
 
-Raw items are the items of the history with additional members, which the real server does not write in its requests to the model.
-The texts at the beginning of a thread (permissions, instructions, environment) are in opening.json. The file opening.json is read
-when a thread starts that has a listener for raw items or may get one. The order and the texts are those of the real binary
-(recordings, and "raw items" of the differential test).
+Raw items are the items of the history, with additional members that the real server omits in its requests to the model. The
+texts at the beginning of a thread (permissions, instructions, environment) are in opening.json. opening.json is read when a
+thread starts that has, or may get, a listener for raw items. The order and the texts of raw items are those of the real
+binary (recordings, and "raw items" of the differential test).
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ def _texts(settings: Settings) -> dict[str, Any]:
 
 def opening(settings: Settings) -> list[Item]:
     """Return the model's input before a thread's first turn: the permissions, the developer's instructions, the user's
-    instructions, the environment. The user's instructions contain only the skills that Codex installs in every home directory,
-    because the fake reads no file.
+    instructions, the environment.
+
+    The user's instructions contain only the skills that Codex installs in every home directory, because the fake reads no
+    file.
     """
     developer = settings.developer_instructions
     words = [_message("developer", developer)] if developer else []
@@ -173,7 +175,7 @@ def _sorted(value: Any) -> Any:
 def structured(output: str, exit_code: int, milliseconds: int) -> str:
     """Return the output of a command in the JSON form that the real server stores.
 
-    Only the output of shell_command is plain text.
+    Only the tool shell_command has its output as plain text.
     """
     seconds = float(round(milliseconds / 1000, 1))
     return dumps({"output": output, "metadata": {"exit_code": exit_code, "duration_seconds": seconds}}).decode()

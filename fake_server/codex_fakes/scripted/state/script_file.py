@@ -1,4 +1,4 @@
-"""Read the file of a script. If fake-codex has a script, it loads this module at start-up."""
+"""Read the script file of the scripted fake. fake-codex loads this module at start-up, if it has a script."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ LONGEST = 64 << 20  # bytes: a device goes on without end
 
 
 def read_script(path: str) -> bytes:
-    """Return the text of the script, which is JSON.
+    """Return the text of the script file, which is JSON.
 
-    Raises `ValueError` with a sentence if the file cannot be read or is not JSON.
+    Raises `ValueError` with a sentence if the script file cannot be read or is not JSON.
     """
     try:
         with open(path, "rb") as file:

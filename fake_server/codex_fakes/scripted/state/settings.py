@@ -26,8 +26,8 @@ _PROVIDERS = ("openai", "ollama", "ollama-chat", "lmstudio")  # those that 0.92 
 class Settings:
     """The settings of one thread.
 
-    `config` is the merged configuration, nested like config.toml. `profile` is the profile in the request, which replaces the
-    profile in the configuration.
+    `config` is the merged configuration, nested like config.toml. `profile` is the profile in the request of the client,
+    which replaces the profile in the configuration.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class Settings:
         self.mode, self.mode_instructions = "custom", ""  # the collaboration mode, and its instructions
 
     def _default_access(self) -> None:
-        """Set the approval policy and the sandbox from the configuration.
+        """Set the approval policy and the sandbox of a thread from the configuration.
 
-        If the configuration has no approval policy or sandbox, use the defaults for a trusted or an untrusted directory.
+        If the configuration does not set them, use the defaults for a trusted or an untrusted directory.
         """
         projects, mode = self.config.get("projects"), self.config.get("sandbox_mode")
         project = projects.get("/" + self.cwd.strip("/")) if isinstance(projects, dict) else None
@@ -69,7 +69,7 @@ class Settings:
         self.sandbox: dict[str, Any] = self._sandbox_of(mode if isinstance(mode, str) and mode else default)
 
     def copy(self) -> Settings:
-        """Return the same settings for another thread."""
+        """Return a copy of the settings for another thread."""
         other = Settings.__new__(Settings)
         other.__dict__.update(self.__dict__)
         return other
@@ -77,13 +77,17 @@ class Settings:
     def model_view(self) -> tuple[Any, ...]:
         """Return the settings that are part of the model's input.
 
-        If one of these settings changes, its text is sent to the model again. Paths are compared segment by segment.
+        If a setting of the model's input changes, its text is sent to the model again. Paths are compared segment by
+        segment.
         """
         rooted, parts = self.cwd.startswith("/"), [part for part in self.cwd.split("/") if part not in ("", ".")]
         return (rooted, *parts), self.policy, self.sandbox
 
     def change(self, given: Mapping[str, Any], api: str) -> bool:
-        """Apply the settings in a request; null and absent members are ignored. Return True if the request has a setting."""
+        """Apply the settings in a request of the client; null and absent members are ignored.
+
+        Return True if the request has any setting.
+        """
         changed = False
         names = (
             ("cwd", "cwd"), ("model", "model"), ("modelProvider", "provider"), ("approvalPolicy", "policy"), ("effort", "effort"),
@@ -108,18 +112,18 @@ class Settings:
         return changed or given.get("personality") is not None
 
     def _sandbox_of(self, given: Any) -> dict[str, Any]:
-        """Return a sandbox in the form of the v2 API.
+        """Return a sandbox setting in the form of the v2 API.
 
-        A sandbox mode (not a policy) gets its other members from the configuration.
+        If the setting is only a mode, the configuration supplies its other members.
         """
         if given == "workspace-write" and isinstance(self.config.get("sandbox_workspace_write"), dict):
             return sandbox_v2({"type": given, **self.config["sandbox_workspace_write"]})
         return sandbox_v2(given)
 
     def mode_view(self) -> tuple[Any, ...]:
-        """Return the collaboration mode.
+        """Return the collaboration mode of the thread.
 
-        If the collaboration mode changes, the instructions of the new mode are sent to the model.
+        If the mode changes, its instructions are sent to the model.
         """
         return self.mode, self.model, self.effort, self.mode_instructions
 
@@ -152,7 +156,7 @@ class Settings:
     def url(self) -> str:
         """Return the URL to which the real binary would send its requests.
 
-        The fake sends no requests; error messages contain this URL.
+        The fake sends no requests, but its error messages contain the URL.
         """
         base = self._provider().get("base_url") or "https://api.openai.com/v1"
         return f"{base}/responses"
@@ -307,9 +311,9 @@ def flags_of(overrides: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables of the configurations `old` and `new` merged.
+    """Return the merged tables of two configurations, `old` and `new`.
 
-    If both `old` and `new` have a key, the value in `new` counts.
+    If both configurations have a key, the value in `new` counts.
     """
     both = dict(old)
     for key, value in new.items():
@@ -343,7 +347,9 @@ def beginning(settings: Settings) -> list[dict[str, Any]]:
 
 
 def unsent(settings: Settings, opens: bool = False) -> dict[str, Any]:
-    """Return an item in place of texts that only the real binary contains: the permissions and, if the item `opens` a thread, the
-    user's instructions. Estimates of tokens use the size of these texts.
+    """Return an item that represents texts which only the real binary contains: the permissions and, if the item `opens` a
+    thread, the user's instructions.
+
+    Estimates of tokens use the size of the texts that the fake lacks.
     """
     return {"type": "unsent", "opens": opens, "cwd": settings.cwd, "policy": settings.policy, "sandbox": settings.sandbox}

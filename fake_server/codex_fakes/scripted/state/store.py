@@ -1,15 +1,16 @@
 """The folder of `FAKE_CODEX_STATE`: the data that the scripted fake keeps between processes.
 
-The file `threads/ID.ndjson` has a line for each change of one thread. A line is appended in one write; no line is ever rewritten.
-The file `script-CRC.json` has the position in the script with this checksum. It is replaced atomically.
-The file `rules.json` has the command prefixes that amendments allow. It is replaced atomically.
-The file `lock` is locked while a process reads or writes one of the other files.
+The file `threads/ID.ndjson` has a line for each change of one thread. A line is appended in one write, and no line is ever
+rewritten. The file `script-CRC.json` has the position in the script with the checksum CRC; it is replaced atomically. The
+file `rules.json` has the command prefixes that amendments allow; it is replaced atomically. The file `lock` is locked while
+a process reads or writes one of the other files.
 
-If a process is killed while it writes, the last line of a file may be incomplete. Readers ignore such a line, and the next writer
-removes it. Processes that use the same thread at the same time append to the same file, as with the real server. Each process
-shows the turns of all processes, but its model gets only the turns that existed when the process loaded the thread.
+If a process is killed while it writes, the last line of a file may be incomplete: readers ignore the line, and the next
+writer removes it. Processes that use the same thread at the same time append to the same file, as with the real server.
+Each process shows the turns of all processes, but its model gets only the turns that existed when the process loaded the
+thread.
 
-A damaged file ends the process with status 2 and a sentence on stderr.
+If a file is damaged, the process ends with status 2 and a sentence on stderr.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ _ADVICE = "delete it, or choose another folder for FAKE_CODEX_STATE"
 
 
 class Store:
-    """The state folder, and the lock on it (`with store:`). Raises `ValueError` with a sentence if the folder cannot be used.
+    """The state folder (FAKE_CODEX_STATE), and the lock on it (`with store:`).
 
-    All other methods raise `Ended` for a damaged file, or if the folder can no longer be read or written.
+    Raises `ValueError` with a sentence if the state folder cannot be used.
+
+    All methods raise `Ended` for a damaged file, or if the state folder can no longer be read or written.
     """
 
     def __init__(self, folder: str) -> None:
@@ -73,14 +76,14 @@ class Store:
 
     @staticmethod
     def script_name(text: bytes | None) -> str:
-        """Return the name of the file with the position in this script.
+        """Return the name of the file with the position in a script.
 
-        Another script has another file, and therefore begins at its first turn.
+        Another script has another file, and therefore begins with its first turn.
         """
         return "default" if text is None else f"script-{crc32(text):08x}"
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return the content of one of the small JSON files. The content is empty if the file does not exist."""
+        """Return the content of a small JSON file in the state folder. If the file does not exist, the content is empty."""
         path = self._path(f"{name}.json")
         try:
             with open(path, "rb") as file:
@@ -94,7 +97,7 @@ class Store:
         return value
 
     def broken(self, name: str, why: str) -> Ended:
-        """Report that one of the small JSON files has invalid content. Return the exception that ends the process."""
+        """Report on stderr that a small JSON file in the state folder is invalid. Return the exception that ends the process."""
         return _end(f"the state file {self._path(f'{name}.json')} is broken ({why}); {_ADVICE}.")
 
     def rules(self) -> list[list[str]]:
@@ -120,7 +123,10 @@ class Store:
     # -- threads ----------------------------------------------------------------------------------------------------------
 
     def refresh(self, threads: dict[str, Thread], make: Callable[[dict[str, Any]], Thread]) -> None:
-        """Update the threads from the folder. The function `make` returns a new thread from the thread's first members."""
+        """Update the threads from the files in the state folder.
+
+        The function `make` returns a new thread from the thread's first members.
+        """
         with self:
             found = False
             for name in sorted(os.listdir(self._path("threads"))):
@@ -133,7 +139,10 @@ class Store:
             threads.update(ordered)
 
     def _catch_up(self, thread_id: str, threads: dict[str, Thread], make: Callable[[dict[str, Any]], Thread]) -> bool:
-        """Read the lines about a thread that other processes have appended. Return True if the thread is new in this process."""
+        """Read the lines about a thread that other processes have appended to its file.
+
+        Return True if the thread is new in this process.
+        """
         kept = self._kept.setdefault(thread_id, Kept())
         new = False
         for entry in self._entries(thread_id, kept):
@@ -175,7 +184,7 @@ class Store:
         return _end(f"the state file {path} is broken at line {kept.lines} ({why}); {_ADVICE}.")
 
     def save(self, threads: dict[str, Thread]) -> None:
-        """Append the changes of these threads since the last call to their files."""
+        """Append the changes of the threads since the last call to their files."""
         for thread_id, thread in threads.items():
             if thread.ephemeral:
                 continue
@@ -215,6 +224,9 @@ class Store:
 
 
 def _end(sentence: str) -> Ended:
-    """Report an error on stderr. Return the exception that the caller must raise: it ends the process with status 2."""
+    """Report an error in the state folder on stderr.
+
+    Return the exception that the caller must raise: it ends the process with status 2.
+    """
     write_out(f"fake-codex: {sentence}")
     return Ended(2)

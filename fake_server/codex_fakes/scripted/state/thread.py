@@ -1,7 +1,8 @@
 """One thread of the scripted fake: its settings, its listeners, its history, and its running turn.
 
-A turn is a generator, which emits events and yields the conditions that it waits for. The thread converts events to frames for
-its listeners. Without a listener, the events are kept until a listener is attached, as in the real server.
+A turn is a generator, which emits events and yields the conditions that it waits for. The thread converts the events of its
+turns to frames for its listeners. If there is no listener, the events are kept until a listener is attached, as in the real
+server.
 """
 
 from __future__ import annotations
@@ -117,7 +118,10 @@ class Thread:
     # -- numbers ------------------------------------------------------------------------------------------------------
 
     def submit(self) -> str:
-        """Return the number of the next submission. A turn, an override, an interrupt and a reply each count as a submission."""
+        """Return the number of the next submission in the thread.
+
+        A turn, an override, an interrupt and a reply each count as a submission.
+        """
         number = self._submissions
         self._submissions += 1
         return str(number)
@@ -137,7 +141,7 @@ class Thread:
         self.loads += 1
 
     def allow(self, prefix: list[str]) -> None:
-        """Allow commands that begin with these words without an approval, in this thread and in every later thread."""
+        """Allow commands that begin with the words in `prefix` without an approval, in this thread and in every later thread."""
         self.allowed.append(prefix)
         self._out.rules.append(prefix)
         if self._out.store is not None:
@@ -146,10 +150,10 @@ class Thread:
     # -- saying -------------------------------------------------------------------------------------------------------
 
     def listen(self, subscription: str, api: str, raw: bool = False) -> None:
-        """Attach a listener.
+        """Attach a listener of the client to the thread.
 
-        If the listener requested raw items, it gets them, too. The listener first gets the frames that no other listener has
-        received.
+        If the listener requested raw items, it gets them, too. First, the listener gets the frames that no other listener
+        has received.
         """
         self.listeners.append((subscription, api, raw))
         unheard, self._unheard = self._unheard, []
@@ -157,7 +161,7 @@ class Thread:
             self._write_out(name, values, ticket)
 
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
-        """Send an event to the listener of this thread. If there are several listeners, each event reaches only one of them."""
+        """Send an event to a listener of the thread. If there are several listeners, each event reaches only one of them."""
         rows = self._out.table["frames"][name]
         if not rows:
             return  # this version says nothing of it
@@ -173,9 +177,9 @@ class Thread:
             self._unheard.append((name, all_values, ticket))
 
     def announce(self, name: str, values: dict[str, Any]) -> None:
-        """Send the v2 notification that comes after a response.
+        """Send the v2 notification that follows a response.
 
-        The client gets this notification even if no listener is attached to the thread.
+        The client gets the notification even if no listener is attached to the thread.
         """
         if self.clock:
             self.emit(name, values)
@@ -197,7 +201,10 @@ class Thread:
         return not self.listeners or any(raw for _, _, raw in self.listeners)
 
     def raw(self, *items: dict[str, Any], turn: str | None = None) -> None:
-        """Send items of the model's input and output to listeners of raw items. The items have the form of the history."""
+        """Send items of the model's input and output to the listeners that requested raw items.
+
+        Raw items have the form of the history.
+        """
         if self.hears_raw and items:
             from codex_fakes.scripted.state.raw import later_raw, raw
 
@@ -209,9 +216,9 @@ class Thread:
                     self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
 
     def raw_response(self, response: dict[str, Any], usage: dict[str, int] | None) -> None:
-        """Send the id and the token usage of a completed response to listeners of raw items.
+        """Send the id and the token usage of a completed response to the listeners that requested raw items.
 
-        Only some Codex versions report a completed response.
+        Only some Codex versions send the id and the usage of a completed response.
         """
         if self.clock and self.hears_raw:
             from codex_fakes.scripted.state.raw import response_values
@@ -223,7 +230,10 @@ class Thread:
         self.history += beginning(self.settings)
 
     def open_raw(self, turn: str | None = None) -> None:
-        """Send the first input of the model as raw items. For a review, `turn` is the turn of the review."""
+        """Send the model's input before the first turn as raw items.
+
+        If the first turn is a review, `turn` is the turn of the review.
+        """
         if self.hears_raw:
             from codex_fakes.scripted.state.raw import OPENING, opening
 
@@ -279,7 +289,7 @@ class Thread:
         self._out.delay_output(name)
 
     def gap(self, name: str) -> Iterator[Any]:
-        """Yield a pause that the real server makes at this place, if there is one."""
+        """Yield the pause `name` of the real server, if there is one."""
         return self._out.gap(name)
 
     # -- running ------------------------------------------------------------------------------------------------------
@@ -287,14 +297,17 @@ class Thread:
     def set_usage(self, total: dict[str, int], last: dict[str, int], window: int | None) -> None:
         """Store the total token usage and the usage of the last reply.
 
-        The first call decides which context window is reported.
+        The first call decides which size of the context window is reported.
         """
         if self.total is None or self.clock:
             self.window = window
         self.total, self.last = total, last
 
     def set_estimate(self, tokens: int, window: int | None) -> None:
-        """Store an estimate of the tokens in the context. Also store the context window if it is not stored yet."""
+        """Store an estimate of the number of tokens in the context.
+
+        Store the size of the context window, too, if it is not stored yet.
+        """
         self.window = window if self.window is None else self.window
         self.total, self.last = self.total or NOTHING, {**NOTHING, "total_tokens": tokens}
 
@@ -310,7 +323,7 @@ class Thread:
         return self._waits if self._run is not None else None
 
     def step(self, quiet: bool = True) -> None:
-        """Let the turn continue until it must wait, or for a limited time.
+        """Let the running turn continue until it must wait, or for a limited time.
 
         `quiet` is True if no message from the client is waiting at the moment.
         """
@@ -329,7 +342,7 @@ class Thread:
                 return
 
     def end(self) -> None:
-        """End the turn. Input that no request to the model has used is lost, as in the real server."""
+        """End the running turn. Input that no request to the model has used is lost, as in the real server."""
         self._run = self._waits = self.turn = None
         self.steered, self._aborting = [], False
 
@@ -381,7 +394,7 @@ class Thread:
         return other
 
     def answer_interrupts(self) -> None:
-        """Answer every request to interrupt."""
+        """Answer every request for an interrupt of the turn."""
         waiting, self.interrupts = self.interrupts, []
         for request, api in waiting:
             self._out.answer(request, {} if api == "v2" else {"abortReason": "interrupted"})
@@ -396,5 +409,5 @@ class Thread:
 
     @property
     def path(self) -> str | None:
-        """Return the path at which the real server would store this thread, or None; no file exists there."""
+        """Return the path at which the real server would store the thread, or None; the fake does not write the file."""
         return None if self.ephemeral else self.settings.rollout(self.id, self.created, self.archived)

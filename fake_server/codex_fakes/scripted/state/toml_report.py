@@ -1,7 +1,7 @@
-"""Report the error in a config.toml in the same way as the real server: the line, the column and the message of its TOML parser.
+"""Report the error in a config.toml as the real server does: the line, the column and the message of its TOML parser.
 
-This module is loaded only for an invalid file. For usual mistakes, the message is the observed message of the real server. For
-rare mistakes, the message is that of `tomllib`.
+The module is loaded only if config.toml is invalid. For usual mistakes, the message was observed with the real server; for
+rare mistakes, it is the message of `tomllib`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_KEY = "unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"
 
 
 def broken(text: str) -> tuple[str, Place] | None:
-    """Return the message and the place of the error in a text that is not TOML. Return None for valid TOML."""
+    """Return the message and the place of the error in a text that is not TOML. Return None if the text is valid TOML."""
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -50,7 +50,7 @@ def shown_in(text: str, message: str, place: Place) -> str:
 
 
 def _fault(line: str, seen: set[str]) -> tuple[str, int, int] | None:
-    """Return the error in one line. `seen` are the tables so far, and the keys of the last table."""
+    """Return the error in one line of config.toml. `seen` are the tables so far, and the keys of the last table."""
     begin = len(line) - len(line.lstrip(" \t"))
     rest = line[begin:].rstrip()
     if not rest or rest[0] == "#":
@@ -159,7 +159,7 @@ def place_of(text: str, path: Sequence[str]) -> Place | None:
 def _inside(line: str, start: int, path: Sequence[str]) -> int | None:
     """Return the column (from 0) at which the value at a path begins.
 
-    The line has an inline value that begins at column `start`.
+    `line` has an inline value that begins at column `start`.
     """
     for name in path:
         if line[start : start + 1] == "[":

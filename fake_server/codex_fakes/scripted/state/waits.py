@@ -1,6 +1,6 @@
 """The conditions that a turn of the scripted fake waits for: a reply, a time, a gate of the script, more input, or nothing.
 
-A turn yields one of these objects. The thread lets the turn continue when the object is `ready`.
+A turn yields one of the objects in this module, and continues when the object is `ready`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Ticket:
-    """Wait for a reply of the client. `reply` is the whole message."""
+    """Wait for the client's reply to a request of the server. `reply` is the whole reply message."""
 
     __slots__ = ("api", "asked", "frame", "late", "number", "reply")
 
@@ -45,9 +45,9 @@ class Sleep:
 
 
 class Gap(Sleep):
-    """Wait for a pause that the real server makes.
+    """Wait for the length of a pause that the real server makes.
 
-    The wait ends immediately when the client has closed stdin (`server.at_end`).
+    A wait for a pause ends immediately when the client has closed stdin (`server.at_end`).
     """
 
     __slots__ = ("_server",)
@@ -57,12 +57,12 @@ class Gap(Sleep):
         self._server = server
 
     def ready(self) -> bool:
-        """Return True if the time has passed, or if the client has closed stdin and therefore can no longer send anything."""
+        """Return True if the time has passed, or if the client has closed stdin and can no longer send anything."""
         return self._server.at_end or super().ready()
 
 
 class SleepOrSteer(Sleep):
-    """Wait for a time, or until the turn is steered. `steered` is the thread's list of inputs that steer the turn."""
+    """Wait for a time, or until the client steers the turn. `steered` is the thread's list of inputs that steer the turn."""
 
     __slots__ = ("_steered",)
 
@@ -87,18 +87,18 @@ class Gate:
         self._steered, self._before = steered, len(steered)
 
     def ready(self) -> bool:
-        """Return True if the turn was steered during this wait."""
+        """Return True if the client has steered the turn during the wait."""
         return len(self._steered) > self._before
 
 
 class Never:
-    """Wait forever, for example after a reply that was an error. Only an interrupt ends the wait."""
+    """Wait forever, for example after the client has replied with an error. Only an interrupt ends the wait."""
 
     __slots__ = ()
 
     @staticmethod
     def ready() -> bool:
-        """Return False, because only an interrupt ends this wait."""
+        """Return False, because only an interrupt ends the wait."""
         return False
 
 
@@ -116,7 +116,7 @@ class First:
 
 
 class Quiet:
-    """Wait until all input that has already arrived is read, because this input comes before the first request to the model."""
+    """Wait until all input that has already arrived is read, because it comes before the first request to the model."""
 
     __slots__ = ()
 
@@ -127,11 +127,11 @@ class Quiet:
 
 
 class Pause:
-    """Let other work run once, and then continue the turn immediately."""
+    """Let other work run once, and then continue the turn."""
 
     __slots__ = ()
 
     @staticmethod
     def ready() -> bool:
-        """Return True, because this wait has no condition."""
+        """Return True, because the turn need not wait."""
         return True

@@ -1,1 +1,1 @@
-"""The turns of the scripted fake, and the model's calls in these turns."""
+"""The turns of the scripted fake, and the tool calls of the model in these turns."""

@@ -34,11 +34,11 @@ UNANSWERED = object()
 
 
 class Aborted(Exception):
-    """The client cancelled the turn, so the turn ends here."""
+    """The client cancelled the turn, so the turn ends now."""
 
 
 class Calls:
-    """The calls of one turn. `pending` are the calls without an output; the first of them is running."""
+    """The tool calls of one turn. `pending` are the calls that have no output yet; the first of them is running."""
 
     def __init__(self, thread: Thread, turn: Turn, table: dict[str, Any]) -> None:
         self.thread, self.turn = thread, turn
@@ -60,8 +60,8 @@ class Calls:
     def ask(self, name: str, values: dict[str, Any]) -> Generator[Any, None, Any]:
         """Send a request to the client and return the result.
 
-        If the client answers with an error, only an interrupt ends the wait. In versions after 0.92, the result is then
-        `UNANSWERED`.
+        If the client answers with an error, only an interrupt ends the wait. In versions after 0.92, an error gives the
+        result `UNANSWERED`.
         """
         ticket = Ticket()
         ticket.late = lambda: self._late(name, values, ticket)
@@ -79,7 +79,10 @@ class Calls:
         return ticket.reply["result"]
 
     def _late(self, name: str, values: dict[str, Any], ticket: Ticket) -> None:
-        """Process a reply that may be too late. A late reply counts as a submission, and a late cancel ends the running turn."""
+        """Process a reply of the client that may be too late.
+
+        A late reply counts as a submission, and a late cancel ends the running turn.
+        """
         thread = self.thread
         if thread.turn is self.turn or thread.clock or ticket.reply is None or "result" not in ticket.reply:
             return
@@ -95,7 +98,7 @@ class Calls:
                 thread.interrupt()
 
     def decide(self, name: str, values: dict[str, Any]) -> Generator[Any, None, tuple[str, Any]]:
-        """Ask the client for an approval.
+        """Ask the client for the approval of a call.
 
         Return the decision (approve, approve-session, approve-amend, deny, abort) and its detail.
         """
@@ -139,14 +142,14 @@ class Calls:
         return table
 
     def give(self, call: dict[str, Any], text: str) -> None:
-        """Set the output of a call. `report_on` sends the output when the whole reply is read."""
+        """Set the output of a call for the model. `report_on` sends the output when the whole reply of the model is read."""
         shown = text
         if call.get("name") != "shell_command" and self.thread.hears_raw and not self.thread.clock:
             shown = self.structured(text)
         self.given.append((output_item(call, text), output_item(call, shown)))
 
     def report_on(self) -> None:
-        """Add the outputs to the history."""
+        """Add the outputs of the calls to the history."""
         given, self.given = self.given, []
         for output, shown in given:
             self.thread.history.append(output if self.thread.clock else {**output, "output": kept(output["output"], self.budget)})
@@ -169,7 +172,7 @@ class Calls:
         return text
 
     def structured(self, text: str) -> str:
-        """If `text` is the output of the last command, return this output as JSON. Return any other text unchanged."""
+        """If `text` is the output of the last command, return it as JSON. Return any other text unchanged."""
         if self._printed is None or text is not self._printed[0]:
             return text
         from codex_fakes.scripted.state.raw import structured
@@ -189,7 +192,7 @@ class Calls:
 
 
 class Commands(Calls):
-    """Shell calls. The client approves a call, and the result in the script is its output."""
+    """Calls of the shell tool. The client approves a call, and the result in the script becomes its output."""
 
     def _shell(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
         thread, turn, settings = self.thread, self.turn, self.turn.settings
@@ -249,7 +252,7 @@ class Commands(Calls):
         return actions_of(command)
 
     def _approve_command(self, values: dict[str, Any], key: Any) -> Generator[Any, None, str]:
-        """Ask the client for an approval. Return the text of the refusal, or "" if the command may run."""
+        """Ask the client for the approval of a command. Return the text of the refusal, or "" if the command may run."""
         decision, detail = yield from self.decide("exec-approval", values)
         if decision in ("deny", "abort"):
             text = self.turn.sentence("exec-rejected")
@@ -265,12 +268,12 @@ class Commands(Calls):
         return ""
 
     def _failed(self, values: dict[str, Any], text: str) -> str:
-        """Emit the end of a command that could not run. Return the output for the model."""
+        """Emit the end of a command that could not run. Return the output of the command for the model."""
         self._ended(values, {"stderr": text, "exit_code": -1})
         return text
 
     def _ended(self, values: dict[str, Any], result: dict[str, Any]) -> str:
-        """Emit the end of a command. Return the output for the model."""
+        """Emit the end of a command. Return the output of the command for the model."""
         (_, stdout), (_, stderr) = streams(result)
         aggregated = result.get("aggregated", stdout + stderr)
         late = bool(result.get("timed_out"))
@@ -298,5 +301,5 @@ def output_item(call: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def streams(result: dict[str, Any]) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return (name, text) of both output streams of a result."""
+    """Return (name, text) for both output streams (stdout, stderr) of a result."""
     return ("stdout", result.get("stdout", result.get("output", ""))), ("stderr", result.get("stderr", ""))

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class Citations:
-    """A filter for the events of messages.
+    """Remove citations from the messages of the model.
 
-    The messages must come one after another. `start` and `end` are the tags around a citation.
+    The events of the messages must come one after another. `start` and `end` are the tags around a citation.
     """
 
     def __init__(self, start: str, end: str) -> None:
@@ -21,9 +21,9 @@ class Citations:
         self._kept = ""  # what may be the beginning of a tag
 
     def pass_on(self, happenings: list[Happening]) -> list[Happening]:
-        """Return the events without the citations.
+        """Return the events of messages without the citations.
 
-        If a text may be the beginning of a tag, keep the text until the next event.
+        If a text may be the beginning of a tag, it is kept back until the next event.
         """
         passed: list[Happening] = []
         for name, values in happenings:

@@ -1,7 +1,9 @@
 """Compaction: when the context is nearly full, the model summarises the context, and the summary replaces the history.
 
-The real server compacts before the first request of a turn, and between two requests. The client gets no item for a compaction,
-only the token counts, `context_compacted` and a warning. The order and the texts are those of the real binary."""
+The real server compacts before the first request of a turn, and between two requests. The client gets no item for a
+compaction, only the token counts, `context_compacted` and a warning. The order and the texts of the frames are those of the
+real binary.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
             """Report the token counts."""
 
         def reconnecting(self, failed: dict[str, Any], n: int, limit: int) -> None:
-            """Report that a stream is retried."""
+            """Report to the client that the stream of the model is requested again."""
 
         def fail(self, failed: dict[str, Any], ends: bool = True) -> None:
             """Report an error."""
@@ -65,7 +67,7 @@ def is_full(turn: Turn) -> bool:
 
 
 def compact(turn: Turn) -> Run:
-    """Replace the history by a summary of the model. After an error, the history stays unchanged, and the turn continues."""
+    """Replace the history by a summary of the model. If the model fails, the history stays unchanged, and the turn continues."""
     thread, settings = turn.thread, turn.settings
     prompt = message("user", "input_text", settings.compact_prompt or turn.sentence("compact-prompt"))
     before, trimmed, retried = list(thread.history), 0, 0
@@ -131,10 +133,10 @@ def _read(turn: Turn, acts: list[Any], sampling: Sampling) -> Run:
 
 
 def _trim(items: list[dict[str, Any]]) -> bool:
-    """Remove the oldest item.
+    """Remove the oldest item of the history.
 
-    Return False if only one item is left. An unsent item that opens a thread counts as two items, because it represents two texts
-    of the real server.
+    Return False if only one item is left. An unsent item that opens a thread counts as two items, because it represents two
+    texts of the real server.
     """
     if len(items) < 2:
         return False

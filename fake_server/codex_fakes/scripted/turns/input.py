@@ -12,8 +12,8 @@ _NO_IMAGE = "failed to read image at {path}: No such file or directory (os error
 def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the values for the template "user-message" from v2 input items (text, image, localImage, skill).
 
-    `kept` is the content that thread/read shows later. `preview` is the preview of the thread if this is the thread's first
-    input.
+    `kept` is the content that thread/read shows later. `preview` is the preview of the thread, if the input is the first
+    one of the thread.
     """
     content: list[dict[str, Any]] = []
     content_v2: list[dict[str, Any]] = []
@@ -59,9 +59,9 @@ def _element(element: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _resolved(element: dict[str, Any], text: bytes, offset: int) -> dict[str, Any]:
-    """Return a text element with byte offsets into the joined texts.
+    """Return a text element (a marked part of a text) with byte offsets into the joined texts.
 
-    If the element has no placeholder, its placeholder is the text that it covers.
+    If the element has no placeholder, the text that it covers becomes its placeholder.
     """
     start, end = element["byteRange"]["start"], element["byteRange"]["end"]
     placeholder = element.get("placeholder")
@@ -75,7 +75,7 @@ def _resolved(element: dict[str, Any], text: bytes, offset: int) -> dict[str, An
 
 
 def _kept(message: str, elements: list[dict[str, Any]], images: list[str], local: list[str]) -> list[dict[str, Any]]:
-    """Return the content for the history: the joined texts (unless they are blank), and then the images. Skills are left out."""
+    """Return the content for the history: the joined texts (unless they are blank), and then the images. Skills are omitted."""
     kept: list[dict[str, Any]] = []
     if message.strip():
         shown = [{"byteRange": one["byte_range"], "placeholder": one["placeholder"]} for one in elements]

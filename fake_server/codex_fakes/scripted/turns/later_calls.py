@@ -21,7 +21,10 @@ _POLICIES = {"never": "Never", "on-request": "OnRequest", "untrusted": "UnlessTr
 
 
 def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Output:
-    """Run a call of `exec_command`: ask for an approval, and use the result in the script. Return the output for the model."""
+    """Run a call of `exec_command`: ask for an approval, and use the result in the script.
+
+    Return the output of the call for the model.
+    """
     thread, turn, settings = calls.thread, calls.turn, calls.turn.settings
     given = arguments_of(call, ("cmd",))
     shell = ShellCall({**call, "arguments": dumps({**given, "command": given["cmd"]}).decode()}, settings.cwd)
@@ -85,7 +88,7 @@ def _unallowed(shell: ShellCall, prefixes: list[list[str]]) -> list[list[str]]:
 
 
 def dynamic(calls: Calls, values: dict[str, Any]) -> Output:
-    """Ask the client for the result of its tool. Return the output for the model: a text, or a list of texts."""
+    """Ask the client for the result of its tool. Return the output of the call for the model: a text, or a list of texts."""
     thread = calls.thread
     thread.emit("dynamic-begin", values)
     try:

@@ -1,7 +1,7 @@
-"""Patches of files: the fake reports a patch, requests an approval, and treats the patch as applied.
+"""Handle patches of files: report a patch, request an approval, and treat the patch as applied.
 
-The fake reads and writes no file. Strategy: the fake only checks whether directories exist. After an approval, Codex versions
-after 0.92 write only in existing directories of the patch's files, and create no directory.
+The fake reads and writes no file. Of the file system, the fake only checks whether directories exist. After an approval,
+Codex versions after 0.92 write only in existing directories of the patch's files, and create no directory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def _denial(patch: str) -> dict[str, Any]:
     """Return the output of apply_patch in a sandbox that forbids writing.
 
-    In such a sandbox, apply_patch fails at the first file of the patch. The failure is final if the patch deletes its first file.
+    apply_patch then fails at the first file of the patch. The failure is final if the patch deletes its first
+    file.
     """
     lines = patch.splitlines()
     kind, _, path = next((line for line in lines if line.startswith("*** ") and " File: " in line), "").partition(" File: ")
@@ -32,9 +33,9 @@ def _denial(patch: str) -> dict[str, Any]:
 
 
 def _creatable(changes: dict[str, Any], cwd: str) -> bool:
-    """Return True if each new file is in or below an existing directory that contains a file of the patch.
+    """Return True if each new file of a patch is in or below an existing directory that contains a file of the patch.
 
-    `cwd` counts as existing.
+    `cwd` counts as an existing directory.
     """
     import os
 
@@ -142,7 +143,7 @@ class Patches(Calls):
         return ""
 
     def _writable(self, changes: dict[str, Any]) -> bool:
-        """Return True if the sandbox allows writing all these files."""
+        """Return True if the sandbox allows writing all changed files."""
         sandbox = self.turn.settings.sandbox
         if sandbox["type"] == "dangerFullAccess":
             return True

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[str, Any]:
     """Return the body of the real binary's next request, as far as the fake knows it.
 
-    `kind` is "turn" or "review". The body lacks the real binary's base instructions, its texts about permissions and skills, and
-    the schemas of its tools.
+    `kind` is "turn" or "review". The body lacks the real binary's base instructions, its texts about permissions and
+    skills, and the schemas of its tools.
     """
     able, config = settings.abilities(), settings.config
     forced = config.get("model_supports_reasoning_summaries")
@@ -46,7 +46,7 @@ def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[
 def _effort(settings: Settings, able: dict[str, Any]) -> str | None:
     """Return the default reasoning effort of a model, for a thread without a chosen effort.
 
-    The server reads some defaults from its list of models.
+    Some models have a default reasoning effort of their own in the server's list of models.
     """
     features = settings.config.get("features")
     unread = able.get("listed") and isinstance(features, dict) and features.get("remote_models") is False
@@ -56,8 +56,8 @@ def _effort(settings: Settings, able: dict[str, Any]) -> str | None:
 def answered(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the history in which every call has an output and every output has a call.
 
-    A call without an output (for example, in a reply that failed) gets the output "aborted". An output without a call is left
-    out.
+    A call without an output (for example, in a reply that failed) gets the output "aborted". An output without a call is
+    omitted.
     """
     calls = {(_CALLS[item["type"]], item.get("call_id")) for item in history if item["type"] in _CALLS}
     outputs = {item.get("call_id") for item in history if str(item.get("type")).endswith("_output")}
@@ -72,7 +72,7 @@ def answered(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def given(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a history from a client's request in the form of the model's input. Items that the model never gets are left out."""
+    """Return a history in a client's request in the form of the model's input. Items that the model never gets are omitted."""
     from codex_replay.protocol.turn.stream import HISTORY, history_item
 
     kept: list[dict[str, Any]] = []
@@ -153,6 +153,9 @@ def is_own(content: list[dict[str, Any]]) -> bool:
 
 
 def is_prompt(item: dict[str, Any]) -> bool:
-    """Return True if an item of the history is the user's input. A rollback removes such an item and all items after it."""
+    """Return True if an item of the history is the user's input.
+
+    A rollback removes an item of the user and all items after it.
+    """
     content = item.get("content")
     return item.get("role") == "user" and not (type(content) is list and is_own(content))

@@ -1,8 +1,11 @@
-"""review/start: a turn in which another agent reviews changes. The order and the texts come from recordings.
+"""Run a review (review/start): a turn in which another agent, the reviewer, reviews changes.
 
-The reviewer is an agent with a separate conversation. The client gets the beginning of this conversation (the id, the prompt),
-its calls and its end, but no deltas and no token counts. If the reviewer's text is JSON, it is parsed; otherwise it is used
-unchanged. A review needs the common commit of two branches from git. The common commit comes from the script (`git.mergeBase`).
+The order and the texts of the frames come from recordings.
+
+The reviewer is an agent with a separate conversation. Of the reviewer's conversation, the client gets the beginning (the
+id, the prompt), the calls and the end, but no deltas and no token counts. If the reviewer's text is JSON, it is parsed;
+otherwise it is used unchanged. A review against a branch needs the common commit of two branches, which the script contains
+(`git.mergeBase`).
 """
 
 from __future__ import annotations
@@ -150,7 +153,7 @@ class Review(Turn):
         self.outer.history.append(answer)
 
     def abort(self) -> None:
-        """End the review in the same way as an interrupt."""
+        """End the review as an interrupt does."""
         sentences = self.table["sentences"]
         self._exit(None, sentences["review-failed"], sentences["review-interrupted"])
         self._shown["status"] = "interrupted"
@@ -191,7 +194,7 @@ def _comment(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def single(number: float) -> float | None:
-    """Return a score in single precision, as the real server stores it. A score that is too large becomes null."""
+    """Return a score of a review in single precision, as the real server stores it. A score that is too large becomes null."""
     from struct import pack, unpack
 
     try:
@@ -202,7 +205,7 @@ def single(number: float) -> float | None:
 
 
 def _is_review(given: dict[str, Any]) -> bool:
-    """Return True if each member has the type that the real server expects.
+    """Return True if each member of the reviewer's JSON has the type that the real server expects.
 
     If a member has a wrong type, the reviewer's text is used unchanged.
     """

@@ -1,8 +1,9 @@
 """The tools of the scripted fake: the model's calls are approved and answered, but never executed.
 
-The output of a call comes from the script: the `result` of its item (docs/fake-codex.md). The fake runs calls one after another,
-in order. The real 0.92.0 also runs them one after another, but in no fixed order. Versions after 0.92 start all calls at the same
-time. The fake starts only calls of the client's tools at the same time.
+The output of a call comes from the script: the `result` of its item (docs/fake-codex.md). The fake runs the calls of a
+reply one after another, in order. The real 0.92.0 also runs the calls one after another, but in no fixed order. Versions
+after 0.92 start all calls at the same time. The fake starts only calls of the client's tools at the same time, and runs
+other calls one after another.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def _is_answer(answer: Any) -> bool:
 
 
 class Tools(Commands, Patches):
-    """The calls of one turn.
+    """The tool calls of one turn.
 
-    `results` maps call ids to the results in the script. `ran` is the number of calls of the current request.
+    `results` maps call ids to the results in the script. `ran` is the number of calls of the current request that have run.
     """
 
     def __init__(self, thread: Thread, turn: Turn, table: dict[str, Any]) -> None:
@@ -44,7 +45,7 @@ class Tools(Commands, Patches):
         self.ran = 0
 
     def run(self, sampling: Sampling, ended: bool = False) -> Generator[Any, None, None]:
-        """Run the calls of a reply that have not run yet. If the reply has `ended`, send their outputs one by one."""
+        """Run the tool calls of a reply that have not run yet. If the reply has `ended`, send the outputs one by one."""
         if ended:
             self.report_on()
         while sampling.calls:
@@ -62,10 +63,11 @@ class Tools(Commands, Patches):
                     self.report_on()
 
     def _at_once(self) -> Generator[Any, None, None]:
-        """Run all calls of client tools at the beginning of the pending calls, and send their requests together.
+        """Run all calls of client tools at the beginning of the pending calls together: send their requests to the client at
+        once.
 
-        The replies may come in any order. The outputs are set in the order of the calls, after the last reply. After an
-        interrupt, the replies that have arrived become the outputs of their calls.
+        The client's replies may come in any order. The outputs are set in the order of the calls, after the last reply.
+        After an interrupt, the replies that have arrived become the outputs of their calls.
         """
         group = list(takewhile(self.is_dynamic, self.pending))
         runs = [self.output_of(call) for call in group]
@@ -98,7 +100,7 @@ class Tools(Commands, Patches):
         sampling.calls, self.pending, self.given, self.ran = [], [], [], 0
 
     def abandon(self) -> None:
-        """Give each interrupted call the same output as the real binary."""
+        """Give each interrupted call the output that the real binary gives it."""
         for call in self.pending:
             exec_ = self._does(call) == "shell"
             text = self.turn.sentence("exec-aborted" if exec_ else "call-aborted")
@@ -119,7 +121,7 @@ class Tools(Commands, Patches):
         return "unsupported"
 
     def output_of(self, call: dict[str, Any]) -> Output:
-        """Run a call. Return its output for the model."""
+        """Run one tool call. Return the output of the call for the model."""
         tool = getattr(self, "_" + self._does(call))
         try:
             made = tool(call, self.results.get(call.get("call_id") or "") or {})
@@ -154,7 +156,7 @@ class Tools(Commands, Patches):
         return self.structured(text) if call["name"] == "shell_command" else text
 
     def _exec(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
-        """Run a command in the same way as versions after 0.92."""
+        """Run a command as versions after 0.92 do."""
         from codex_fakes.scripted.turns.later_calls import execute
 
         text = yield from execute(self, call, result)
@@ -197,7 +199,10 @@ class Tools(Commands, Patches):
         return str(text)
 
     def _no_server(self, name: str, words: dict[str, str]) -> str | None:
-        """Return the error for a call about MCP resources. There are no MCP servers, so every name is unknown."""
+        """Return the error for a call about the resources of an MCP server.
+
+        The fake has no MCP servers, so every name is unknown.
+        """
         if "server" in words:
             return self.turn.sentence("no-mcp-server", what=self.settings["mcp"][name], server=words["server"])
         return self.turn.sentence("mcp-cursor") if "cursor" in words else None

@@ -1,8 +1,8 @@
 """One turn of the scripted fake, from the user's input to turn/completed, in the order of the real binary.
 
-`run` is a generator, which emits events and yields waits (`Ticket`, `Sleep`, `Gate`, `Pause`). Each request to the model is one
-`Sampling`. The calls in a reply run one after another, and their outputs are the input of the next request, until a reply has no
-calls. The order and the texts come from recordings (see turn.json and REAL-51 to REAL-80).
+`run` is a generator, which emits events and yields waits (`Ticket`, `Sleep`, `Gate`, `Pause`). Each request to the model is
+one `Sampling`. The calls in a reply run one after another, and their outputs are the input of the next request, until a
+reply has no calls. The order and the texts come from recordings (see turn.json and REAL-51 to REAL-80).
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ _LOOK = 64  # events of one reply between two checks of the client
 
 
 class Turn:
-    """A turn. `id` is the submission that started the turn. `items` are the user's input items in the form of v2's turn/start."""
+    """One turn of the scripted fake.
+
+    `id` is the number of the submission that started the turn. `items` are the user's input items in the form of v2's
+    turn/start.
+    """
 
     kind = "turn"
 
@@ -59,7 +63,7 @@ class Turn:
     def _listed(self) -> dict[str, Any]:
         """Return the turn to which `thread/read` adds new items.
 
-        If the thread was loaded again during this turn, return the latest turn of the new copy.
+        If the thread was loaded again during the turn, return the latest turn of the new copy.
         """
         heir = self.thread.heir
         while heir is not None and heir.heir is not None:
@@ -113,7 +117,7 @@ class Turn:
     def _times(self, status: str, error: Any) -> dict[str, Any]:
         """Return the values that only versions after 0.92 report at the end of a turn.
 
-        Store the turn in the form of these versions.
+        For a version after 0.92, also store the turn.
         """
         thread, now = self.thread, time()
         full = self._shown.get("full", [])
@@ -192,9 +196,9 @@ class Turn:
     # -- one request to the model -------------------------------------------------------------------------------------
 
     def _sample(self, sampling: Sampling) -> Run:
-        """Send requests to the model until a reply is complete.
+        """Send a request to the model until a reply is complete.
 
-        `sampling` is the last attempt. If no retry is left, set the turn's error.
+        `sampling` is the last attempt. If no retry is left, the turn gets an error.
         """
         requests, streams = self.settings.retries()
         requested = streamed = 0
@@ -238,7 +242,10 @@ class Turn:
             return
 
     def _stream(self, acts: list[Any], results: dict[str, Any], sampling: Sampling) -> Run:
-        """Process one reply. Versions after 0.92 report the token usage after each reply, even after an incomplete reply."""
+        """Process one reply of the model.
+
+        Versions after 0.92 report the token usage after each reply, even after an incomplete reply.
+        """
         try:
             yield from self._reply(acts, results, sampling)
         finally:
@@ -308,7 +315,7 @@ class Turn:
     def list_item(self, name: str, values: dict[str, Any]) -> None:
         """Add a completed item to the turn for `thread/read`.
 
-        Empty texts are left out. Consecutive reasonings become one item.
+        Empty texts are omitted. Consecutive reasoning items become one item.
         """
         items = self._listed["items"]
         if name == "agent-message-completed":
@@ -351,7 +358,7 @@ class Turn:
     # -- what goes wrong ----------------------------------------------------------------------------------------------
 
     def reconnecting(self, failed: dict[str, Any], n: int, limit: int) -> None:
-        """Report that a stream is retried."""
+        """Report to the client that the stream of the model is requested again."""
         message = self.sentence("reconnecting", n=n, limit=limit)
         info = {"response_stream_disconnected": {"http_status_code": failed.get("streamStatus")}}
         values = {"message": message, "info": info, "details": failed["message"]}
@@ -362,7 +369,10 @@ class Turn:
         return {**error_v2(text, info, details), **more}
 
     def fail(self, failed: dict[str, Any], ends: bool = True) -> None:
-        """Report an error. If the error does not end the turn, the turn continues and reports the error again at its end."""
+        """Report an error of the turn to the client.
+
+        If the error does not end the turn, the turn continues and reports the error again at its end.
+        """
         thread = self.thread
         window = self.settings.window()
         if failed.get("full") and window is not None:

@@ -34,8 +34,8 @@ from codex_replay.shell.cassettes.file import CassetteReader
 def diff(a: str, b: str, limit: int, codex: str | None, as_json: bool) -> None:
     """Compare two cassettes after normalisation: ids, times, paths and declared races are ignored.
 
-    The smallest difference comes first. If an id differs in several places, only the first of these differences is listed, and
-    the others are counted. Exit status: 0 if the cassettes are equal, 1 if they differ, 2 if they could not be compared.
+    List the smallest difference first. If an id differs in several places, list only the first place, and count the others.
+    Exit status: 0 if the cassettes are equal, 1 if they differ, 2 if the comparison failed.
     """
     from codex_replay.protocol.recordings.compare import compare
     from codex_replay.protocol.recordings.repeated_ids import following, gathered

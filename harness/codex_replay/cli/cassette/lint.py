@@ -48,8 +48,8 @@ def lint(paths: tuple[str, ...], as_json: bool, notes: bool, codex: str | None, 
     """Check cassettes: schema, numbering, exactness, footer, origin, replies, secrets, and each frame against the JSON schemas of
     Codex.
 
-    All secrets of one kind in a file are one line of the output; --json lists each. The TEXT of a --literal counts as a secret,
-    even if the cassette has it in chunks, escaped or compressed. It is never printed.
+    All secrets of one kind in a file are one line of the output; --json lists each. The TEXT of a --literal counts as a
+    secret, even if the cassette has it in chunks, escaped or compressed. Never print the TEXT of a --literal.
 
     For a folder, all *.ndjson files in it are checked. Exit status: 0 if no check fails, 1 if a check fails, 2 if a file cannot
     be read as a cassette.
@@ -109,9 +109,7 @@ def _gathered(report: Report) -> Iterator[LintFinding]:
 
 
 def _print_report(report: Report, notes: bool, missing: str) -> None:
-    """Print the findings of one cassette, except those of the check `missing`, which are printed on stderr once for all
-    cassettes.
-    """
+    """Print the findings of one cassette, except those of the check `missing`, which the caller prints once for all cassettes."""
     if report.unreadable:
         click.echo(f"codex-replay: {report.unreadable}", err=True)
     for finding in _gathered(report):

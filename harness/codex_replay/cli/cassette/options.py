@@ -39,8 +39,10 @@ def keep_what_is_there(out: str | None, force: bool) -> None:
 
 @contextmanager
 def replacing(path: str) -> Iterator[str]:
-    """Yield a file to write to; at the end, move it to `path`. If an error occurs, delete the temporary file and leave
-    `path` unchanged."""
+    """Yield a temporary file to write to; at the end, move this file to `path`.
+
+    If an error occurs, delete the temporary file and leave `path` unchanged.
+    """
     if os.path.isdir(path):
         raise CassetteError(f"{path}: this is a folder; name a file to write.")
     if not os.path.isdir(os.path.dirname(path) or "."):

@@ -26,8 +26,8 @@ from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 def redact(file: str, out: str | None, in_place: bool, force: bool, literals: tuple[str, ...]) -> None:
     """Take the secrets out of a cassette: tokens, keys, JWTs, accounts, e-mails, home folders, and each --literal.
 
-    A secret that is streamed in chunks is also removed: a placeholder replaces its first chunk. All other bytes stay unchanged. A
-    recording is never changed in place: write the result to another file with --out.
+    A secret that is streamed in chunks is also removed: a placeholder replaces its first chunk. A recording is never
+    changed in place: write the result to another file with --out.
     """
     if (out is None) == (not in_place):
         raise click.UsageError("Name the output: either --out FILE or --in-place.")

@@ -91,9 +91,10 @@ def command(
 ) -> None:
     """Compare the JSON schemas of FROM and TO; each is a Codex version, or your own schema bundle file.
 
-    At the first use of a version, its Codex binary generates the schema bundle, which is then kept. If necessary, the Codex
-    binary is installed first. With --cassettes, only changes that affect these recordings are listed. The command prints the
-    verdict and the ten changes with the most effects; --all shows every change.
+    If codex-replay has no schema bundle of a version yet, the Codex binary of the version generates the bundle, which is
+    then kept. If necessary, codex-replay first installs the Codex binary. With --cassettes, list only the schema changes
+    that affect the recordings in CASSETTES. The command prints the verdict and the ten changes with the most effects; --all
+    shows every change.
 
     Exit status: 0 if no change breaks a client, 1 if a change breaks a client, 2 if the comparison failed.
     """
@@ -169,7 +170,7 @@ def _experimental(plain: Bundle, named: str, own: str | None, option: str) -> tu
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Report progress on stderr: on a terminal in one line that changes, otherwise with one line for each step."""
+    """Report the progress of `drift` on stderr: on a terminal as one line that changes, otherwise as one line for each step."""
     with contextlib.ExitStack() as stack:
         shown: list[Any] = []
 
@@ -288,7 +289,7 @@ def _tracked(names: list[str]) -> Iterator[str]:
 def _show(report: dict[str, Any], everything: bool) -> None:
     """Print the verdict, the counts and the changes with the most effects.
 
-    With `everything`, print all changes, and the verdict again at the end.
+    If `everything` is True, print all changes, and the verdict again at the end.
     """
     from codex_replay.cli.drift.table import ASCII, table
 

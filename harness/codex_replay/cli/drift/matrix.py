@@ -1,9 +1,10 @@
 """`make drift-matrix`: write pages about the drift between many Codex versions to reports/drift/, from the versions' schema
 bundles.
 
-Strategy: first, the schema bundle of each version is made and kept. Only one Codex binary is installed at a time; it is removed
-when its bundle exists. After this, all pages are written from the bundles. An interrupted run can be continued, because finished
-bundles are kept. If all bundles exist, a run needs no npm and no network, and writes the same bytes each time.
+Strategy: first, the schema bundle of each version is made and kept. Only one Codex binary is installed at a time; it is
+removed when its bundle exists. When all bundles exist, all pages are written from the bundles. An interrupted `make
+drift-matrix` can be continued, because finished bundles are kept. If all bundles exist, `make drift-matrix` needs no npm
+and no network, and writes the same bytes each time.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ input { font: inherit; padding: .3rem .6rem; width: 20rem; max-width: 100%; }
 def _page(title: str, body: str) -> str:
     """Return one self-contained HTML page without a script.
 
-    The page loads no other files, and is readable on a phone and in dark mode.
+    The HTML page loads no other files, and is readable on a phone and in dark mode.
     """
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     top = f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>'

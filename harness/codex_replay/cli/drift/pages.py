@@ -67,8 +67,8 @@ _KINDS = {
 
 
 class Row(NamedTuple):
-    """One row of a table: the place of the change, the change, its effect, the affected clients, and the number of other places
-    with this change.
+    """One row of a drift table: the place of the change, the change, its effect, the affected clients, the number of other
+    places.
     """
 
     kind: str
@@ -106,8 +106,8 @@ def _of_all_events(ended: Sequence[Mapping[str, Any]]) -> Row:
 def worst(report: Report, most: int) -> list[Row]:
     """Return at most `most` rows, for the changes with the most effects.
 
-    With cassettes, the changes that hit most cases come first. Without cassettes, all removed methods of one kind become one row.
-    The rows for removed methods come first, followed by the changes at the most places.
+    If the user gave cassettes, the changes that affect most cases come first. Without cassettes, all removed methods of one
+    kind become one row; these rows come first, then the changes at the most places.
     """
     if report["cassettes"]:
         ranked = sorted(_groups(report, "breaking"), key=lambda group: -len({case for each in group for case in each["cases"]}))
@@ -133,9 +133,9 @@ def _removed(findings: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def left_out(report: Report, most: int) -> str:
-    """Return a sentence with the number of changes that the short form leaves out, and the option that shows these changes.
+    """Return a sentence with the number of changes that the short form of the report omits, and the option that shows them.
 
-    Returns "" if the short form leaves no change out.
+    Return "" if the short form omits no change.
     """
     breaking, additive = report["counts"]["breaking"], report["counts"]["additive"]
     if not additive and len(rows(report, "breaking")) == len(worst(report, most)):
@@ -159,7 +159,7 @@ def _row(finding: Mapping[str, Any]) -> Row:
 
 
 def _hit(findings: Sequence[Mapping[str, Any]]) -> str:
-    """Return the clients that a change affects: senders or readers; with cassettes, return the affected cases instead."""
+    """Return the clients that a change affects (senders or readers of the message); with cassettes, return the affected cases."""
     who = {"senders": "clients that send it", "readers": "clients that read it", "nobody": "nobody"}[findings[0]["hits"]]
     if "cases" not in findings[0]:
         return who
@@ -190,7 +190,7 @@ def verdict(report: Report) -> str:
 
 
 def _affected(hit: int, cases: int, lower: bool = False) -> str:
-    """Return a clause with the number of the user's cases that a breaking change affects.
+    """Return a clause for the drift report: how many of the user's cases a breaking change affects.
 
     With `lower`, the clause begins with a lower-case letter.
     """

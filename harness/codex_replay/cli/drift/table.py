@@ -1,6 +1,8 @@
 """Print the tables of a drift report on a terminal: the columns share the width of the terminal, and long cells are folded.
 
-The package rich is not used: rich needs more time for the layout of a hundred rows than the comparison of two bundles takes."""
+The package rich is not used here, because rich is slow: the layout of a hundred rows takes longer than the comparison of
+two bundles.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def _row(cells: Sequence[str], widths: Sequence[int], bar: str, form: str = "{}"
 def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
     """Return the width of each column: the width of its longest cell.
 
-    If there is not enough room, the widest columns become narrower.
+    If the terminal is narrower than the table, the widest columns become narrower.
     """
     widths = [max(map(_cells, column)) for column in zip(*rows, strict=True)]
     while sum(widths) > room and max(widths) > LEAST:

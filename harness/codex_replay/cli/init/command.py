@@ -58,8 +58,8 @@ class _Command(click.Command):
 def group() -> None:
     """Try a proxy or a client, and write its configuration, a CI workflow and the list of its known failures.
 
-    No existing file or table is overwritten. Exit status: 0 if the files were written, 1 if the proxy or client could not be
-    judged, 2 if nothing could be done.
+    `init` overwrites no file and no table. Exit status of `init`: 0 if the files were written, 1 if the proxy or client
+    could not be judged, 2 if `init` failed.
     """
 
 
@@ -303,7 +303,7 @@ def _placeholder(files: list[PlannedFile]) -> list[str]:
 
 
 def _not_ignored(root: Path, folder: Path) -> list[str]:
-    """Return the folders that belong into .gitignore and are not there: the reports, and this Python environment."""
+    """Return the folders that .gitignore must list and does not: the report folder and the Python environment in use."""
     own = Path(sys.prefix)
     inside = own.is_relative_to(folder) and not (own / ".gitignore").exists()  # some tools make the environment ignore itself
     there: set[str] = set()

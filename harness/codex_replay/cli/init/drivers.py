@@ -1,8 +1,8 @@
 """The driver skeletons that `codex-replay init editor --kind` writes.
 
-A user connects the four functions of a skeleton to an editor plugin.
+To use a skeleton, the user fills in four functions that drive an editor plugin.
 
-An unchanged skeleton follows docs/editor-client.md: each prompt fails with an error that names the function to connect.
+As long as the user has filled in nothing, each prompt fails with an error that names the function to fill in.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Plan and write the files that `codex-replay init` makes.
 
-No existing file or table is overwritten: tables are appended, and new files are created.
+`init` overwrites no file and no table: it appends tables to existing files, and creates new files.
 
-A table is appended to pyproject.toml as text, so its comments and layout do not change. Before a file is written, its new text is
-parsed; it must contain only the old content and the new table.
+A table is appended to pyproject.toml as text, so the comments and the layout of pyproject.toml do not change. Before `init`
+writes a changed file, it parses the new text, and checks that the text contains only the old content and the new table.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class PlannedFile:
 
 
 def configuration_file(folder: Path, role: str, text: str, own: Configuration) -> PlannedFile:
-    """Return the change that adds the table of a proxy or client to the right file.
+    """Return the change of the configuration file (pyproject.toml or codex-replay.toml) that adds the table of a proxy or client.
 
-    `own` is the existing configuration of the folder.
+    `own` is the configuration that the project already has.
 
     Raises `Unable`.
     """
@@ -53,10 +53,7 @@ def configuration_file(folder: Path, role: str, text: str, own: Configuration) -
 
 
 def new_file(path: Path, text: str) -> PlannedFile:
-    """Return the planned file: it is created, or kept if it exists.
-
-    If the file exists with exactly this text, nothing needs to be changed.
-    """
+    """Return the plan for a new file of `init`: create the file, or keep the existing file."""
     if not os.path.lexists(path):
         return PlannedFile(path, "create", text)
     same = path.is_file() and path.read_bytes() == text.encode()

@@ -1,6 +1,8 @@
 """Run a suite on a new proxy or client for the first time; the cases that fail become its baseline, the list of known failures.
 
-The configuration for this run is in a temporary folder, so that the project is not changed before all results are known."""
+The configuration for the first run is in a temporary folder, so that the project is not changed before all results are
+known.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ from codex_replay.plugin.base.progress import BY_INIT, VARIABLE
 
 @dataclass(frozen=True, slots=True)
 class FirstRun:
-    """The result of a first run.
+    """The result of the first run of a suite in `init`.
 
-    `baseline` is the text of the list of known failures, or None if the run stopped early. `causes` are sentences about the
-    failures, and `steps` are the next steps from the report.
+    `baseline` is the text of the baseline (the list of known failures), or None if the run stopped early. `causes` are
+    sentences that explain the failures, and `steps` are the next steps that the report recommends.
     """
 
     verdict: str
@@ -46,7 +48,7 @@ class FirstRun:
 def first_run(role: str, table: str, file: str, profile: str | None, report: Path) -> FirstRun:
     """Run the suite of a role on the program that `table` configures.
 
-    `table` is the text that will be written to `file`. Raises `Unable`.
+    `table` is the text of the configuration table that `init` will write to `file`. Raises `Unable`.
     """
     suite = SUITE_OF[role]
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
@@ -87,9 +89,10 @@ def _kept(printed: bytes, report: Path) -> str:
 
 
 def complete_report(folder: Path, steps: list[str], command: str) -> None:
-    """Write the steps of `init` into the report of its run, and the command that the user will type.
+    """Write the next steps of `init`, and the command for a new run, into the report of the first run.
 
-    The run itself used files that no longer exist. Raises `OSError`.
+    The command of the first run itself cannot be repeated, because its temporary configuration no longer exists. Raises
+    `OSError`.
     """
     from codex_replay.report.data import read_report
     from codex_replay.report.files import rewrite

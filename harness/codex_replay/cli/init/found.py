@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The findings about a proxy or client.
+    """The findings of `init` about a proxy or client.
 
-    `lines` are pairs (label, text). `row` is the table for the configuration. `lacks` has the reason for each capability that the
-    proxy lacks; the reasons are written above the table.
+    `lines` are pairs (label, text) that `init` prints. `row` is the table that `init` writes to the configuration. `lacks`
+    has a reason for each capability that the proxy lacks; `init` writes the reasons as comments above the table.
 
-    `options` has options for the run, such as `profile`. `judged` is False if the suite must not run automatically. If the proxy
-    or client failed when it was tried, `wrong` is a sentence about the failure. `data` is for programs.
+    `options` has options for the first run, such as `profile`. `judged` is False if `init` must not run the suite
+    automatically. `wrong` is a sentence about the failure if the proxy or client failed when `init` started it. `data` has
+    the findings as JSON, for programs.
     """
 
     lines: list[tuple[str, str]]

@@ -1,6 +1,6 @@
 """Write the workflow for GitHub Actions for `codex-replay init`.
 
-The workflow installs the dependencies of the project, and runs the suites.
+The workflow for GitHub Actions installs the dependencies of the project, and runs the suites.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def repository(folder: Path) -> Path:
 
 
 def requirement() -> tuple[str, bool]:
-    """Return the argument for `pip install` that installs this codex-replay, and True if the argument is only a placeholder.
+    """Return the argument for `pip install` that installs this codex-replay, and True if the user must replace it.
 
     Source: direct_url.json of the installation (PEP 610). For an installation from a checkout or a file there is no URL, so the
     result is a placeholder.

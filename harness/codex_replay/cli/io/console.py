@@ -47,7 +47,7 @@ class Place(click.Path):
 
 
 class Unable(click.ClickException):
-    """The command could not do its work; the program then prints one sentence on stderr and exits with status 2."""
+    """A command cannot do its work: the program prints one sentence on stderr and exits with status 2."""
 
     exit_code = 2
 
@@ -61,7 +61,7 @@ def console(stream: TextIO | None = None) -> Console:
 
     The console uses colours on a terminal, unless NO_COLOR is set, and no colours in a pipe.
 
-    The console escapes control characters in all texts.
+    The number of the signal determines the exit status.
     """
     # Not needed, and not loaded, by a verb that writes JSON.
     from rich.console import Console
@@ -137,7 +137,7 @@ def _told_to_end() -> Iterator[None]:
 
 
 class Progress:
-    """A progress line on stderr for a long task. The line appears after one second, and only on a terminal."""
+    """A progress line on stderr for a long task. The progress line appears after one second, and only on a terminal."""
 
     def __init__(self, what: str, total: int | None = None) -> None:
         self._what = what
@@ -152,7 +152,7 @@ class Progress:
         self._total = total
 
     def step(self, by: int = 1) -> None:
-        """Report that `by` more units (such as frames or bytes) are done."""
+        """Report that `by` more units (frames or bytes) of the task are done."""
         self._done += by
         if self._on and (now := time.monotonic()) >= self._next:
             self._next = now + 0.2

@@ -1,6 +1,6 @@
 """Read the secrets that only the user knows, from the option `--literal TEXT`.
 
-Error messages contain only the number of such a literal, never its text.
+Error messages contain only the number of a `--literal` on the command line, never its text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def named(literals: tuple[str, ...]) -> dict[str, str]:
 def from_environment(environ: Mapping[str, str], literals: Mapping[str, str]) -> dict[str, str]:
     """Return the placeholder for each text in `literals`, and for each secret in the environment.
 
-    Values of the environment that are a part of a placeholder cannot be redacted, and are left out.
+    An environment value that is a part of a placeholder cannot be redacted, and is omitted.
     """
     from codex_replay.core.redact.environment import environment_secrets
 
@@ -43,7 +43,7 @@ def from_environment(environ: Mapping[str, str], literals: Mapping[str, str]) ->
 
 
 def redactor_with(literals: Mapping[str, str], paths: Mapping[str, str] | None = None) -> Redactor:
-    """Return a redactor that also replaces the user's own secrets and directories.
+    """Return a redactor that also replaces the texts in `literals` and the directories in `paths`.
 
     Raises `BadLiteral`, or `ValueError` if a directory cannot be replaced.
     """

@@ -1,8 +1,8 @@
 """Write to a stdout that its reader may close (as in `| head`): further output is dropped, and the exit status stays correct.
 
-A verb with a verdict always runs to its end, so that the exit status does not depend on the reader. A verb that prints without
-end calls `disconnected()`; if the reader is gone, the verb ends like an interrupted command. Any other error while writing, such
-as a full disk, makes the command fail.
+A command with a verdict always runs to its end, so that its exit status does not depend on the reader of stdout. If the
+reader of stdout is gone, a command that prints without end ends as after an interrupt (see `disconnected()`). Any other
+error while writing to stdout, such as a full disk, makes the command fail.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 def _escaping(keep: bool) -> Callable[[UnicodeError], tuple[bytes, int]]:
-    """Return the error handler of an encoding.
+    """Return an error handler for the encoding of stdout.
 
-    The handler writes a character that the encoding lacks as a JSON escape (`\\u....`).
+    The error handler writes a character that the encoding lacks as a JSON escape (`\\u....`).
 
-    With `keep`, a byte of a file name that Python could not decode is written unchanged.
+    With `keep`, the error handler writes a byte of a file name that Python could not decode unchanged.
     """
 
     def escaped(error: UnicodeError) -> tuple[bytes, int]:
@@ -59,9 +59,9 @@ class _Patient(io.FileIO):
     failure: OSError | None = None
 
     def write(self, data: Buffer, /) -> int:
-        """Write the bytes, or drop them after an error; return their number.
+        """Write the bytes to stdout, or drop them if an earlier write failed; return their number.
 
-        Raises `OSError` for the first failed write, unless the reader has closed the stream.
+        Raises `OSError` for the first failed write, unless the reader has closed stdout.
         """
         try:
             return super().write(data)
@@ -95,13 +95,13 @@ class _Visible(io.TextIOWrapper):
         return len(text)
 
     def write_data(self, text: str) -> None:
-        """Write a text for programs without redaction, because programs may open the paths in this text."""
+        """Write a text for programs to stdout without redaction, because programs may open the paths in the text."""
         super().write(visible(text))
 
     def write_coloured(self, text: str) -> None:
         """Write a text with control sequences of codex-replay itself (colours, progress).
 
-        The caller must escape control characters in quoted texts before the call.
+        The caller must escape control characters in texts that come from other programs before the call.
         """
         super().write(self._redacted(text))
 
@@ -134,16 +134,19 @@ class Coloured:
 
 
 def coloured_line(text: str) -> None:
-    """Print a coloured line on stdout. The caller must escape control characters in quoted texts before the call."""
+    """Print a coloured line on stdout.
+
+    The caller must escape control characters in texts that come from other programs before the call.
+    """
     out = Coloured(sys.stdout)
     out.write(text + "\n")
     out.flush()
 
 
 def for_programs(text: str) -> None:
-    """Print a line that programs read (JSON, or a path) on stdout.
+    """Print a line for programs (JSON, or a path) on stdout.
 
-    The caller must redact texts of other programs in this line before the call.
+    The caller must redact texts of other programs in the line before the call.
     """
     out = sys.stdout
     if isinstance(out, _Visible):
@@ -161,7 +164,7 @@ def for_people(stream: TextIO | None) -> TextIO:
 
 
 def failure() -> OSError | None:
-    """Return the error of the first failed write to stdout, otherwise None."""
+    """Return the error of the first failed write to stdout, or None if all writes succeeded."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.failure if isinstance(raw, _Patient) else None
 

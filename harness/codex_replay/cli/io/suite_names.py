@@ -21,12 +21,13 @@ class NoSuchSuite(BadUse):
 
 
 def resolve(names: tuple[str, ...]) -> list[str]:
-    """Return the paths for SUITE arguments.
+    """Return the paths for the SUITE arguments of `codex-replay run`.
 
-    An argument is the name of a suite, a path in a suite, any other path, or a node id. Raises `NoSuchSuite`.
+    A SUITE argument is the name of a suite, a path in a suite, any other path, or a node id of pytest. Raises
+    `NoSuchSuite`.
 
-    A suite in the working directory takes precedence over an installed suite. A module is found in all subfolders of its suite,
-    even if the argument does not name the subfolder.
+    A suite in the working directory takes precedence over an installed suite. A SUITE argument may name a module without
+    its subfolder: all subfolders of the suite are searched.
     """
     folders = [folder for folder in (Path("suites"), installed_suites()) if folder.is_dir()]
     if not folders:
@@ -55,7 +56,7 @@ def resolve(names: tuple[str, ...]) -> list[str]:
 def _place(suites: Path, name: str) -> Path | None:
     """Return the path of the suite `name`, or of a module `SUITE/test_x.py` in any folder of the suite.
 
-    Return None if there is no such path.
+    Return None if the installed suites do not contain `name`.
     """
     if (suites / name).exists():
         return suites / name
@@ -67,7 +68,7 @@ def _place(suites: Path, name: str) -> Path | None:
 def no_expression(chosen: str) -> str:
     """Return a sentence that explains why pytest cannot parse the -k expression `chosen`.
 
-    Without this check, pytest would print a traceback and, with workers, print it late.
+    pytest itself would print a traceback for a wrong expression, and with several workers only after a delay.
     """
     from _pytest.mark.expression import Expression
 

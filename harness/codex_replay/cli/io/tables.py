@@ -1,6 +1,6 @@
 """The option `--codex`.
 
-The option `--codex V`: the Codex version whose tables are used if the recording's own version has no tables.
+The option `--codex V`: the Codex version whose tables are used if the version of the recording has no tables.
 """
 
 from __future__ import annotations

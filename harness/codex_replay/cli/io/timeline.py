@@ -101,6 +101,6 @@ def _leaves(key: str, value: Any) -> Iterator[str]:
 def short_id(uuid: str) -> str:
     """Return the part of a uuid that differs from other uuids.
 
-    A uuid of version 7 begins with the time, so all ids of one minute have the same beginning.
+    A uuid of version 7 begins with the time, so all ids of one minute begin alike.
     """
     return f"...{uuid[-8:]}" if uuid[14] == "7" else uuid[:8]

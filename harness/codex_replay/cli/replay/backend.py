@@ -29,10 +29,10 @@ def play_to_backend(
 ) -> tuple[Comparison, str | None, str]:
     """Send the requests of a recording to `subject` ("fake", or a URL).
 
-    Return the comparison, the failures, and notes for the user.
+    Return the comparison of the answers, the failures, and notes for the user.
 
-    `codex` is the Codex version of the recording, which selects the tables. `auth` is an auth.json whose login replaces the
-    redacted login of the recording. Raises `Unable` with a sentence.
+    `codex` is the Codex version of the recording: the replay uses the tables of this version. `auth` is the path of an
+    auth.json: the login in this file replaces the redacted login of the recording. Raises `Unable` with a sentence.
     """
     http = [frame for frame in frames if frame.seam == "http"]
     asked = [frame for frame in http if frame.kind == "request"]
@@ -54,8 +54,8 @@ def play_to_backend(
         size += sum(len(ws_frames.data_of(frame.payload)) for frame in messages)
         host, count = urlsplit(subject).hostname, plural(len(asked) + len(messages), "request")
         raise Unable(
-            f"This would send {count} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
-            "money. To allow it, add --backend-cost-ok."
+            f"The replay would send {count} ({size / 1000:.0f} KB) to {host}, on your account, and may cost "
+            "money. To allow the requests, add --backend-cost-ok."
         )
     with _backend(subject, cassette) as url:
         try:
@@ -68,7 +68,7 @@ def play_to_backend(
 
 
 def _refused_login(recorded: list[Frame], live: list[Frame], auth: str | None) -> str:
-    """If the backend refused a login that the recorded backend accepted, return advice; otherwise return ""."""
+    """Return advice if the backend refused a login that the recorded backend accepted; otherwise return ""."""
     was, came = ([frame.payload["status"] for frame in one if frame.kind == "response"] for one in (recorded, live))
     refused = next(((old, new) for old, new in zip(was, came, strict=False) if new in REFUSED and old not in REFUSED), None)
     if refused is None or not any(_has_login(frame) for frame in recorded):

@@ -35,10 +35,10 @@ LISTEN = "{listen}"
 
 @dataclass(frozen=True)
 class Stage:
-    """The server that gets the recorded messages: its command, environment and directory.
+    """The server that gets the recorded messages in a replay: its command, environment and directory.
 
-    Further fields are: the real path of each recorded directory, the model of the server (empty for the fake), the errors in the
-    server's requests to the model, and the functions to call at certain frames.
+    Further fields of a `Stage`: the real path of each recorded directory, the model of the server (empty for the fake), the
+    errors in the server's requests to the model, and the functions to call at certain frames.
     """
 
     argv: tuple[str, ...]
@@ -97,9 +97,10 @@ def command(
 ) -> None:
     """Send the messages of the client in CASSETTE to a server or a backend, and compare the answers after normalisation.
 
-    For codex@VERSION, or a command that contains {listen}, the HTTP answers in CASSETTE replace the model. Without HTTP answers,
-    the script in the header of CASSETTE replaces the model; without a script, a default reply does. A message names the source of
-    the model's answers. The option --script takes precedence over all of these sources.
+    For codex@VERSION, or a command that contains {listen}, the HTTP answers in CASSETTE replace the model. If CASSETTE has
+    no HTTP answers, the script in its header replaces the model; without a script, the model gives a default reply. The
+    command prints the source of the model's answers. The option --script takes precedence over the HTTP answers and the
+    script of CASSETTE.
 
     Exit status: 0 if the answers are identical, 1 if they differ, 2 if the replay could not run.
     """
@@ -166,8 +167,8 @@ def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: 
         more = f"\n  and {len(found) - EFFECTS_SHOWN} more" if len(found) > EFFECTS_SHOWN else ""
         raise Unable(
             f"{cassette}: a real server would run the commands of this recording on this machine, with the approval policy and "
-            f"sandbox of the recording:{shown}{more}\nRead the recording first (codex-replay cassette show). To allow it, add "
-            f"--commands-ok."
+            f"sandbox of the recording:{shown}{more}\nRead the recording first (codex-replay cassette show). To allow "
+            "the commands, add --commands-ok."
         )
 
 

@@ -1,14 +1,13 @@
 """Prepare the model and the home folder for a real app-server that gets the messages of a recorded client.
 
-Strategy. If the cassette has HTTP answers, the requests with one path in one conversation get these answers one after the other.
-The requests of the real server are not compared, because they depend on the home folder. If the server sends more requests than
-were recorded, they are refused with status 501. Without recorded answers, the script of the recording answers requests; without a
-script, all requests get a default reply. A message names the source. The option `--script` takes precedence over the recorded
-answers, the script and the default reply.
+Strategy. If the cassette has HTTP answers, the requests of one conversation to one path get the recorded answers one after
+the other. The requests of the real server are not compared, because they depend on the home folder. If the server sends
+more requests than the recording has, the additional requests get status 501. Without recorded answers, the script of the
+recording answers requests; without a script, all requests get a default reply. The option `--script` takes precedence over
+the recorded answers, the script and the default reply.
 
-The answers of an app-server contain the name of its model provider, and a few settings. If a user made the recording, the
-configuration for the replay gets the recorded values of all settings that the client did not set. With these values, the settings
-of the recorded user cause no differences.
+Among others, the answers of an app-server contain the name of its model provider. If a user made the recording, the replay
+configures the recorded values of all settings that the client did not set itself.
 """
 
 from __future__ import annotations
@@ -59,12 +58,13 @@ class Upstream:
     def serve(
         self, cassette: Path, frames: Sequence[Frame], places: Mapping[str, str], root: Path
     ) -> dict[int, Callable[[], None]]:
-        """Answer requests from the recording.
+        """Answer the requests of the replayed app-server from the recording.
 
-        Return functions, keyed by frame number: the player must call a function when it reaches its frame.
+        Return functions by frame number: the player must call each function when it reaches the frame with this number.
 
-        In the answers, the real directories replace the recorded directories, as in the messages of the client.
-        If the recorded client sent a frame during an answer, the answer continues only after the player has sent this frame.
+        In the answers, the real directories replace the recorded directories, as in the messages of the client. If the
+        recorded client sent a frame while an answer was in progress, the rest of the answer waits until the player has sent
+        the same frame.
         """
         if self.says != RECORDED:
             return {}
@@ -107,7 +107,7 @@ def held_frames(frames: Iterable[Frame]) -> list[int]:
 
 @contextmanager
 def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> Iterator[Upstream]:
-    """Start the fake backend that answers instead of the model; raises `Unable`."""
+    """Start the fake backend that takes the place of the model in a replay; raises `Unable`."""
     own = (header.extra.get("upstream") or {}).get("script")
     recorded = any(frame.seam == "http" and frame.kind == "response" for frame in frames)
     if script is not None:

@@ -22,7 +22,7 @@ FEW, PLACES = 2, 3
 def absent_methods(frames: Sequence[Frame], recorded: str, live: str) -> Counter[str]:
     """Return the methods of recorded server frames that the `live` version does not have, with the number of their frames.
 
-    If both versions are the same, or if the schemas of the live version are not on this machine, no method is absent.
+    If both versions are the same, or if the schemas of the live version are not on this computer, no method is absent.
     """
     from codex_replay.protocol.schema.validate import Validator
     from codex_replay.shell.cassettes.bundle_check import bundle_of
@@ -49,9 +49,9 @@ def absent_text(absent: Counter[str], live: str) -> str:
 
 
 def nulls_apart(differences: Sequence[Difference]) -> tuple[list[Difference], str]:
-    """Return the differences without the members that are null in one run and missing in the other, and a line about these.
+    """Return the differences without the members that are null in one run and missing in the other, and a line with their number.
 
-    A few such members stay in the list, behind the other differences; the line is then empty.
+    If there are only a few such members, they stay at the end of the list, and the line is empty.
     """
     nulls = [one for one in differences if one.only is not None and one.left is None and one.right is None]
     others = [one for one in differences if one not in nulls]

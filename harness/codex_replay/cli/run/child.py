@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def started(arguments: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start pytest, and pass on the signals that end this command, so that pytest stops its servers and writes its report.
+    """Start pytest, and pass the signals that end `codex-replay run` on to pytest, which then stops its servers and writes its
+    report.
 
-    Signals are blocked during the start: in this process until it can pass signals on, and in pytest until pytest can handle
+    During the start, signals are blocked: in the parent until it can pass signals on, and in pytest until pytest can handle
     signals.
     """
     if threading.current_thread() is not threading.main_thread():

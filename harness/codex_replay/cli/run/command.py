@@ -63,10 +63,8 @@ def _jobs(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
 def settings_of(paths: list[str]) -> list[str]:
     """Return the pytest options that load the plugin of the suites.
 
-    Installed suites get a separate configuration file, because pytest searches for a configuration in the parent folders of a
-    suite. In the parent folders of an installed suite, pytest would find the configuration of an unrelated project, so installed
-    suites use packaged.ini. The table `[tool.codex-replay]` and the report folder still belong to the project in the working
-    directory.
+    Installed suites get a separate configuration file, because pytest searches for a configuration in the parent folders of
+    a suite. Installed suites still use `[tool.codex-replay]` and the report folder of the project in the working directory.
     """
     here = Path.cwd()
     places = [Path(path.partition("::")[0]).resolve() for path in paths]
@@ -123,7 +121,7 @@ def command(
 ) -> None:
     """Run the named suites and print a verdict table.
 
-    Default: the suites for the configured proxies and clients, otherwise all suites.
+    Without SUITE arguments, run the suites for the configured proxies and clients, or all suites if nothing is configured.
 
     Exit status: 0 verified, 1 failed, 2 interrupted, 4 usage, 5 nothing verified, 143 ended by SIGTERM.
     """
@@ -179,7 +177,7 @@ def _run_json(arguments: list[str]) -> int:
     """Run pytest with its output on stderr, and print the result on stdout: a JSON object with the keys "verdict", "exit" and
     "report".
 
-    If no case ran, "verdict" and "report" are null.
+    If no case ran, the keys "verdict" and "report" are null.
     """
     read, write = os.pipe()
     environment = {**os.environ, LAST_WORDS: "1", VARIABLE: str(write)}

@@ -66,7 +66,7 @@ def _show(events: IO[str], out: Console) -> None:
 def _from_first_section(printed: bytes) -> bytes:
     """Return pytest's output from its first heading on, without the progress dots.
 
-    If there is no heading, return the whole output.
+    If pytest printed no heading, return the whole output.
     """
     lines = printed.splitlines(keepends=True)
     for i, line in enumerate(lines):

@@ -1,9 +1,9 @@
-"""Split a `codex-replay run` into parts.
+"""Split one `codex-replay run` into several runs of pytest (parts).
 
-Each part has suites and options from the command line, and options from the project's configuration.
+A part of a run has suites and options from the command line, and options from the project's configuration.
 
-In the configuration, a program under test may have its own profile and baseline. Suites with different profiles or baselines run
-one after another, each in a separate pytest process.
+In the configuration, a program under test may have its own profile and baseline. Suites with different profiles or
+baselines are different parts: they run one after another, each in a separate pytest process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Part:
 def parts(suites: Sequence[str], given: Mapping[str, str | None], own: Configuration, here: Path) -> list[Part]:
     """Return the parts of a run.
 
-    `given` has the options of the command line, which take precedence over the configuration. `here` is the working directory.
+    `given` has the options of the command line; they take precedence over the configuration. `here` is the working
+    directory.
 
     If the user names no suites, the suites for the configured programs run; if no program is configured, all suites run. Raises
     `BadUse` and
@@ -65,7 +66,7 @@ def only_ours(suites: Sequence[str], given: Mapping[str, str | None], own: Confi
 def default_jobs(part: Part, given: Mapping[str, str | None], own: Configuration) -> int:
     """Return how many cases of a part run at a time by default.
 
-    A proxy that already runs serves no more clients at a time than those of two cases.
+    For a proxy that the user started, at most two cases run at a time.
     """
     if {_name(name) for name in part.suites} != {"proxy"}:
         return JOBS

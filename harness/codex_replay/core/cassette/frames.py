@@ -1,9 +1,10 @@
 """Convert the lines of a cassette (a header, then frames, then a footer) to and from bytes.
 
-An `rpc` frame is one line of JSON-RPC. If the bytes of that line are the canonical JSON of its value (`json_text.dumps`) and end
-in a plain b"\\n", the cassette line contains the bytes unchanged under "msg". A replay sends the bytes under "msg" without
-decoding them. Any other rpc line (pretty-printed or unusual JSON, CRLF, no JSON, invalid UTF-8, no line end) is kept exactly
-under "text" or "base64". The decoded value of such a line, if it has one, is kept next to the text under "view".
+An `rpc` frame of a cassette is one line of JSON-RPC. If the bytes of that line are the canonical JSON of its value
+(`json_text.dumps`) and end in a plain b"\\n", the cassette line contains the bytes unchanged under "msg". A replay sends
+the bytes under "msg" without decoding them. Any other rpc line (pretty-printed or unusual JSON, CRLF, no JSON, invalid
+UTF-8, no line end) is kept exactly under "text" or "base64". If a line under "text" or "base64" has a decoded value, the
+value is kept under "view".
 
 An `http` frame has its kind ("request", "response", "sse", "chunk", "ws", "close") as key and its `payload` as value. The module
 `http_frames` describes the payloads; `ws_frames` describes the payload of a WebSocket message ("ws").
@@ -93,7 +94,7 @@ class Frame:
 
     @property
     def whole(self) -> bool:
-        """False if the program that supplied the recording had already shortened the payload.
+        """Return False if the program that made the recording had already shortened the payload.
 
         A shortened payload must never count as complete.
         """
@@ -133,7 +134,7 @@ def encode_footer(footer: Footer) -> bytes:
 def encode_frame(frame: Frame, canonical: bool = False) -> bytes:
     """Return the line of a frame in a cassette. The form "msg" is used only if the exact bytes can be restored from it.
 
-    With `canonical`, the caller guarantees that the bytes can be restored, and nothing is decoded.
+    With `canonical`, the caller guarantees that the bytes can be restored, so nothing is decoded.
     """
     conn = "" if frame.conn is None else f'"conn":{frame.conn},'
     lead = f'{{"n":{frame.n},"t":{round(frame.t, 6)!r},"seam":"{frame.seam}",{conn}"from":"{frame.sender}",'.encode()
@@ -196,10 +197,10 @@ def parse_line(line: bytes) -> Header | Frame | Footer:
 
 
 def why_no_message(frame: Frame, line: bytes) -> str | None:
-    """Return the reason why the "msg" value in a frame's line is not a message, or None if it is a message.
+    """Return the reason why the "msg" value in a cassette line is not a JSON-RPC message, or None if it is one.
 
-    Bytes of the server that are not JSON are stored as "text" or "base64". Therefore a "msg" that is not JSON shows that the line
-    is damaged.
+    Bytes of the server that are not JSON are stored as "text" or "base64". A "msg" that is not JSON therefore shows that
+    the cassette line is damaged.
     """
     if frame.value is not None or frame.seam != "rpc" or b',"msg":' not in line:
         return None

@@ -1,21 +1,21 @@
 """The payloads of http frames in a cassette: a request, the head of a response, and the parts of its body.
 
-`request` is {"method", "path", "headers", "trailers"?, BODY?, "version"?}.
-`response` is {"status", "headers", "reason"?, "version"?}.
-`sse` is one server-sent event: {"event"?, "data"} or {"event"?, EXACT, "view"?}.
-`chunk` is a piece of any other body: BODY.
-`close` is "end", "cut" (the connection closed before the end of the body) or "reset".
+`request` is {"method", "path", "headers", "trailers"?, BODY?, "version"?}. `response` is {"status", "headers", "reason"?,
+"version"?}. `sse` is one server-sent event: {"event"?, "data"} or {"event"?, EXACT, "view"?}. `chunk` is a piece of a body
+that is not an event stream: BODY. `close` is "end", "cut" (the connection closed before the end of the body) or "reset".
 
 BODY is {"body": value} if the compact JSON of the value equals the bytes of the body, otherwise EXACT. EXACT is {"text"} or
-{"base64"}; if the body is JSON, its decoded value is next to it under "view". The "data" of an event follows the same rule.
-Headers and trailers are pairs in their original order and case, in Latin-1. The keys `reason` and `version` exist only if the
-value is unusual. A compressed body is stored with its exact bytes (EXACT); its decompressed content is beside them, under "view".
-The key "encoding" names the compression if the first bytes do not show it. If a redaction had to change a compressed body, the
-body is stored decompressed and marked "packed". A player compresses a "packed" body before it sends the body. A body that cannot
-be decoded cannot be redacted, so only its length in bytes is stored: {"omitted": length}.
+{"base64"}; if the body is JSON, its decoded value is next to it under "view". The "data" of an event follows the rule for
+BODY: the value if its compact JSON equals the bytes, otherwise EXACT. Headers and trailers are pairs in their original
+order and case, in Latin-1. The keys `reason` and `version` exist only if their value is unusual. A compressed body is
+stored with its exact bytes (EXACT); its decompressed content is under "view". The key "encoding" names the compression of a
+body if the first bytes do not show it. If a secret in a compressed body was redacted, the body is stored decompressed and
+marked "packed". A player compresses a "packed" body before it sends the body. A body that cannot be decoded cannot be
+redacted, so only its length in bytes is stored: {"omitted": length}.
 
-The mark "cuts" of a frame lists the offsets in its bytes at which an HTTP chunk ended, each with its time. The mark "joined"
-means that the last chunk of the frame continues in the next frame. The mark "truncated" means that a request was cut short.
+The mark "cuts" of a frame lists the places in the frame's bytes at which an HTTP chunk ended, each with its time. The mark
+"joined" means that the last chunk of the frame continues in the next frame. The mark "truncated" means that a request is
+incomplete.
 
 Source: DESIGN.md, "The cassette".
 """
@@ -54,7 +54,7 @@ _REASONS = {
 
 
 def header(headers: Headers, name: str) -> str | None:
-    """Return the value of the first header of this name, or None; the case of the name does not matter."""
+    """Return the value of the first header with the given name (in upper or lower case), or None."""
     return next((value for key, value in headers if key.lower() == name), None)
 
 
@@ -69,7 +69,8 @@ def request_payload(
 ) -> dict[str, Any]:
     """Return the payload of a whole request.
 
-    The function `redact` is applied to base64 and compressed content, which the caller cannot redact later (see `body_fields`).
+    The function `redact` removes the secrets of base64 and compressed content, which the caller cannot redact later (see
+    `body_fields`).
     """
     payload: dict[str, Any] = {"method": method, "path": path, "headers": [list(pair) for pair in headers]}
     if trailers:
@@ -97,9 +98,10 @@ def usual_reason(status: int) -> str:
 
 
 def body_fields(raw: bytes, encoding: str | None = None, redact: Redact | None = None) -> dict[str, Any]:
-    """Return BODY for the bytes of a body; `encoding` is the content-encoding of the body.
+    """Return BODY (see the top of the module) for the bytes of a body; `encoding` is the content-encoding of the body.
 
-    `redact` is applied only to base64 and compressed content, because a later redaction of the payload does not see such content.
+    `redact` is called only for base64 and compressed content, because a later redaction of the payload does not see such
+    content.
     """
     name = (encoding or "").lower()
     return _plain_fields("body", raw, redact) if name in content_encoding.IDENTITY else _packed_fields(raw, name, redact)
@@ -113,7 +115,10 @@ def _plain_fields(name: str, raw: bytes, redact: Redact | None) -> dict[str, Any
 
 
 def _with_view(fields: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Add the decoded view of a body if the view can be written as JSON. A lone surrogate cannot be written as JSON."""
+    """Add the decoded view of a body to its fields, if the view can be written as JSON.
+
+    A view with a lone surrogate cannot be written as JSON.
+    """
     if value is None:
         return fields
     try:
@@ -221,7 +226,10 @@ def body_chunks(frames: Iterable[Frame]) -> list[tuple[float, bytes]]:
 
 
 def request_bytes(payload: dict[str, Any]) -> bytes:
-    """Return the bytes of a request. The headers are written unchanged, and a body in chunks becomes one chunk."""
+    """Return the bytes of a recorded request.
+
+    The headers are written unchanged, and a body with several HTTP chunks becomes one chunk.
+    """
     body = body_bytes(payload)
     if "chunked" in (header(payload["headers"], "transfer-encoding") or "").lower():
         body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + head("0", payload.get("trailers", ()))
@@ -241,7 +249,7 @@ _NOT_IN_HEAD = str.maketrans("\r\n\0", "???")
 def head(first: str, headers: Headers) -> bytes:
     """Return the head of a message as bytes: its first line, its headers, and the blank line.
 
-    A character that HTTP does not allow in a head becomes "?"; an edited cassette may contain such a character.
+    A character that HTTP does not allow in a head becomes "?": an edited cassette may contain such a character.
     """
     lines = [first, *(f"{name}: {value}" for name, value in headers), "", ""]
     return "\r\n".join(line.translate(_NOT_IN_HEAD) for line in lines).encode("latin-1", "replace")

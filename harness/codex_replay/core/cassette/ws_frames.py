@@ -1,15 +1,14 @@
-"""The payloads of WebSocket frames: the content of one message or control frame after an upgrade.
+"""The payloads of WebSocket frames in a cassette: the content of one message or control frame after an upgrade.
 
-`{"json": value}` is a text message whose bytes are the compact JSON of the value.
-`{"text": text, "view"?}` is any other text message; "view" is its decoded value, if the text is JSON.
-`{"base64": data}` is a binary message.
-`{"ping": data}` and `{"pong": data}` have the data in Latin-1: each character is a byte.
-`{"close": {"code", "reason"}}` is a close frame; the object is empty if the frame has no code.
-`{"omitted": size, "why": text}` is a message that could not be decoded or was too long, and therefore could not be searched.
+`{"json": value}` is a text message whose bytes are the compact JSON of the value. `{"text": text, "view"?}` is any other
+text message; "view" is its decoded value, if the text is JSON. `{"base64": data}` is a binary message. `{"ping": data}` and
+`{"pong": data}` have the data in Latin-1: each character is a byte. `{"close": {"code", "reason"}}` is a close frame; the
+object is empty if the frame has no code. `{"omitted": size, "why": text}` is a message that could not be decoded or was too
+long, and therefore could not be searched for secrets.
 
-The mark "compressed" means that the message was compressed (with the parameters in the 101 response). The mark "fragments" lists
-the sizes of the message's frames if it had several. The mark "began" is the time of the message's first byte, if its last byte
-came later.
+The mark "compressed" means that the message was compressed (with the parameters in the 101 response). The mark "fragments"
+lists the sizes of the WebSocket frames of a message that was sent in several frames. The mark "began" is the time of the
+message's first byte, if its last byte came later.
 
 Source: DESIGN.md, "The cassette".
 """
@@ -26,9 +25,10 @@ KINDS = {"json": "text", "text": "text", "base64": "binary", "ping": "ping", "po
 
 
 def payload(kind: str, data: bytes, size: int = 0, why: str = "") -> dict[str, Any]:
-    """Return the payload of a message.
+    """Return the cassette payload of a WebSocket message.
 
-    `kind` is one of `KINDS`. For a lost message, `size` is its size in bytes and `why` the reason.
+    `kind` is one of the words in `KINDS`. For a message that could not be decoded, `size` is its size in bytes and `why` is
+    the reason.
     """
     if kind == "lost":
         return {"omitted": size, "why": why}

@@ -1,7 +1,8 @@
 """Join the output chunks of a command. The real server splits the output at different points in each run.
 
-The chunks of one output stream of an item become one event, at the place of the first chunk. Any other frame of the item ends the
-joined event. The table "deltas" in `protocol/data/<version>/normalise.json` names the frames that carry output chunks.
+The chunks of one output of a command become one event, at the place of the first chunk. After any other frame of the
+command, further chunks become a new event. The table "deltas" in `protocol/data/<version>/normalise.json` names the frames
+that carry output chunks.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from codex_replay.core.normalise.order import Mark, Marker, at
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One frame, or the joined chunks of one output, with their frame numbers, their mark and their value.
+    """One frame, or the joined output chunks of one command, with the frame numbers, the mark and the value.
 
-    The value of an http frame is its payload.
+    For an http frame, the value of the event is the payload.
     """
 
     numbers: tuple[int, ...]

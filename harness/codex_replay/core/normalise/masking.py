@@ -1,7 +1,8 @@
 """The compiled masking rules of one table: which leaf values of a message change from run to run, and what replaces them.
 
-`Rules` masks one leaf value at a time and keeps uuids. The live matcher uses `Rules` for a pair of values, and `normalise` uses
-`Rules` for a whole run. Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null stays null.
+`Rules` masks one leaf value at a time and keeps uuids. The live matcher uses `Rules` to compare two values, and `normalise`
+uses `Rules` for a whole run. Masking keeps the key and the type: a masked number is 0, a masked string is `<time>`, null
+stays null.
 
 Source: REAL-113; the table is `protocol/data/<version>/normalise.json`. fake-codex loads this module as
 soon as a client names its own directory, as nearly every client does: so `re` is imported only for a text that a pattern may
@@ -37,7 +38,7 @@ class _Pattern:
         return (self._compiled or self._compile()).sub(self._replace, text)
 
     def first(self, text: str) -> str | None:
-        """Return the first occurrence, or None."""
+        """Return the first uuid in the text, or None."""
         found = (self._compiled or self._compile()).search(text)
         return found[0] if found else None
 
@@ -49,7 +50,7 @@ class _Pattern:
 
 
 class Rules:
-    """The masking rules of one table. The rules have no state, so they mask recorded and live values in the same way."""
+    """The masking rules of one table. The masking rules have no state, so they mask recorded and live values in the same way."""
 
     def __init__(self, table: dict[str, Any]) -> None:
         self._keys: dict[str, str] = table["keys"]
@@ -72,7 +73,7 @@ class Rules:
     def masked_header(self, name: str) -> str | None:
         """Return the reason why the value of an HTTP header changes from run to run, or None.
 
-        The case of the header's name does not matter.
+        The name of the header may be in upper or lower case.
         """
         return self._headers.get(name.lower())
 
@@ -88,7 +89,7 @@ class Rules:
     def mask(self, key: str, value: Any) -> Any:
         """Return one leaf value masked for comparison, by its key or by the string patterns.
 
-        Masking does not change the type of the value.
+        The masked value has the same type as the original value.
 
         A relative path is not masked, because it does not depend on the machine. Objects and lists are returned unchanged.
         """
@@ -113,14 +114,14 @@ class Rules:
     def name_made(self, text: str, name: Callable[[str, str], str]) -> str:
         """Replace the ids in `text` that a backend generated.
 
-        The function `name` gets the prefix of an id and the id, and returns the replacement.
+        The function `name` gets the prefix of an id and the id, and returns the replacement of the id.
         """
         if not self._may_hold_made(text):
             return text
         return self._made().sub(lambda found: name(found[1], found[0]), text)
 
     def identities(self, text: str) -> list[str]:
-        """Return the uuids in `text`, in order, and then the ids that a backend generated."""
+        """Return the uuids in `text`, in order, followed by the ids that a backend generated."""
         uuids = self.uuids(text)
         return uuids + [found[0] for found in self._made().finditer(text)] if self._may_hold_made(text) else uuids
 
@@ -160,7 +161,7 @@ def _is_absolute(path: str) -> bool:
 
 
 def _has_dashes_of_a_uuid(text: str) -> bool:
-    """Return True if the text contains four dashes at the distances of a uuid; `UUID_FORM` then decides whether it is a uuid."""
+    """Return True if the text contains four dashes at the distances of a uuid; only then is `UUID_FORM` tried."""
     at = text.find("-")
     while at >= 0:
         if text[at : at + 16 : 5] == "----":

@@ -39,7 +39,7 @@ def is_headers(value: Any) -> bool:
 
 
 class Normaliser:
-    """Mask and bind the values of one run. First call `learn` for every value, then `value` for each, in order."""
+    """Mask and bind the values of one run. First call `learn` for every value, then call `value` for each value, in order."""
 
     def __init__(self, table: dict[str, Any], rules: Rules | None = None) -> None:
         self.rules = rules or Rules(table)

@@ -1,15 +1,16 @@
 """The order in which the frames of a run are compared: a partial order, and one canonical sequence that obeys this partial order.
 
-Strategy: each frame gets a `Mark`: its label and the thread, item and exchange that it belongs to. Two frames are ordered as
-they were seen if they are in the same stream (one side of the rpc seam, one http exchange, the requests of one thread) unless a
-declared race allows a different order, or both are answers of the server. In addition, a request comes before its reply, and a
-declared cause before its effect. An unplaced notice is ordered only among its kind. The order of any other two frames depends on
-timing: frames of different threads, directions or seams. (Mazurkiewicz calls such a partial order a trace; `canonical` returns
-its lexicographic normal form.) Two runs therefore give the same sequence exactly if they differ only in declared races.
+Strategy: each frame gets a `Mark`: its label and the thread, item and exchange that it belongs to. Two frames are ordered
+as they were seen if they are in the same stream (one side of the rpc seam, one http exchange, the requests of one thread)
+unless a declared race allows a different order, or both are answers of the server. In addition, a request comes before its
+reply, and a declared cause comes before its effect. An unplaced notice (a kind of frame whose place in a run is random) is
+ordered only among frames of its own kind. The order of any other two frames depends on timing: frames of different threads,
+directions or seams. (Mazurkiewicz calls such a partial order a trace; `canonical` returns its lexicographic normal form.)
+Two runs therefore give the same sequence exactly if they differ only in declared races.
 
-Reports show the labels, and the table of races uses them. Examples: "rpc> turn/start", "rpc< response to turn/start", "rpc<
-item/started commandExecution", "http> POST /v1/responses", "http< sse response.created". The declared races are in
-`protocol/data/<version>/normalise.json`.
+The labels of the frames occur in reports and in the table of races. Examples of labels: "rpc> turn/start", "rpc< response
+to turn/start", "rpc< item/started commandExecution", "http> POST /v1/responses", "http< sse response.created". The declared
+races are in `protocol/data/<version>/normalise.json`.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ class _Sides(NamedTuple):
 
 
 class Order:
-    """The declared races, causes and unordered items of one table. The methods compare two frames by their `Mark`s."""
+    """The declared races, causes and unordered items of one table. The methods of `Order` compare two frames by their `Mark`s."""
 
     def __init__(self, table: dict[str, Any]) -> None:
         races, causes = table["races"], table["causes"]
@@ -164,7 +165,7 @@ class Order:
         return _Sides(left, right, cause, effect, loose, unplaced)
 
     def race(self, one: str, other: str) -> bool:
-        """Return True if frames with these two labels may come in either order."""
+        """Return True if frames with the two given labels may come in either order."""
         a, b = self._sides_of(one), self._sides_of(other)
         return bool(a.left & b.right | b.left & a.right)
 
@@ -173,11 +174,11 @@ class Order:
         return bool(self._sides_of(one).cause & self._sides_of(other).effect)
 
     def loose(self, label: str) -> bool:
-        """Return True if frames of this label keep their order only within one item."""
+        """Return True if frames with the given label keep their order only within one item."""
         return self._sides_of(label).loose
 
     def unplaced(self, label: str) -> bool:
-        """Return True if frames of this label keep their order only among themselves."""
+        """Return True if frames with the given label keep their order only among themselves."""
         return self._sides_of(label).unplaced
 
     def kind_of(self, mark: Mark) -> Mark:
@@ -188,17 +189,18 @@ class Order:
 
     @staticmethod
     def _by_itself(answer: Mark, told: Mark) -> bool:
-        """Return True if the answer to a request may come before or after a notification, depending on timing.
+        """Return True if the order of a notification and the answer to a request depends only on timing.
 
-        A refused request changes nothing. A request that names no thread does not influence the turns that run at the same time.
+        A refused request changes nothing. A request that names no thread does not influence the turns that run at the same
+        time.
         """
         return answer.label.startswith(_ERROR) or (answer.thread is None and told.thread is not None)
 
     def ordered(self, one: Mark, other: Mark) -> bool:
         """Return True if two kinds of frames must keep the order in which they were seen.
 
-        This function does not cover the order of replies and http answers: a reply or answer comes after its request, and after
-        the earlier parts of its exchange.
+        `ordered` does not decide about replies and http answers, which always come after their request, and after the
+        earlier parts of the same exchange.
         """
         apart = one.thread != other.thread and one.thread is not None and other.thread is not None
         items_apart = None not in (one.item, other.item) and one.item != other.item
@@ -229,7 +231,10 @@ def _is_answer(mark: Mark) -> bool:
 
 @lru_cache(maxsize=512)
 def _pattern(*patterns: str) -> re.Pattern[str]:
-    """Return one regular expression for several patterns with `*`. Without patterns, the expression matches nothing."""
+    """Return one regular expression for several label patterns with `*`.
+
+    If there are no patterns, the regular expression matches nothing.
+    """
     return re.compile("|".join(map(translate, patterns)) or r"(?!)")
 
 
@@ -281,7 +286,7 @@ def canonical(marks: Sequence[Mark], order: Order, *, replies_first: bool = Fals
 def _follow_openings(marks: Sequence[Mark], order: Order, after: list[list[int]], waits: list[int]) -> None:
     """Add the edge from the request that opened a thread to each frame of the server in that thread.
 
-    A notice that names no thread follows the client's frame before it.
+    A notice that names no thread follows the last frame of the client.
     """
     openings: dict[str | None, int] = {None: len(marks)}
     for mark in marks:
@@ -297,10 +302,7 @@ def _follow_openings(marks: Sequence[Mark], order: Order, after: list[list[int]]
 
 
 def _edges(marks: Sequence[Mark], order: Order) -> tuple[list[list[int]], list[int]]:
-    """Return for each frame the frames that must follow it, and the number of frames that it waits for.
-
-    Frames of one kind always keep their order, so a frame needs to wait only for the last frame of each other kind.
-    """
+    """Return for each frame the frames that must follow it, and the number of frames that must come before it."""
     after: list[list[int]] = [[] for _ in marks]
     waits = [0] * len(marks)
     last: dict[str | None, dict[Mark, int]] = {}  # thread -> kind of frame -> the latest such frame

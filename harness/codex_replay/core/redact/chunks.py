@@ -1,12 +1,12 @@
-"""Find and rewrite, in one frame, the chunks of longer texts.
+"""Find and rewrite, in one frame, the chunks of longer texts (a model's text that is streamed in parts).
 
-The "delta" of an rpc notification or a server-sent event is a chunk if the name of the notification or event ends in "delta". The
-"chunk" (base64) of an rpc notification is a chunk if the notification's name ends in "delta". The "deltaBase64" of any rpc
-message is a chunk. In a choice of chat/completions, each text in the "delta" is a chunk, and so is the "text". In an event or a
-body, each "token" of a list of logprobs is a chunk. In a body, each part that alone is not JSON is a chunk. If a body is an event
-stream (compressed, or with another content type), the events of the body are searched, too. The rules of this module apply to
-every known version of Codex. This module uses no tables of a version, because a missed chunk would leave a secret in the
-cassette.
+The "delta" of an rpc notification or a server-sent event is a chunk if the name of the notification or event ends in
+"delta". The "chunk" (base64) of an rpc notification is a chunk if the notification's name ends in "delta". The
+"deltaBase64" of any rpc message is a chunk. In a choice of chat/completions, each text in the "delta" is a chunk, and so is
+the "text". In an event or a body, each "token" of a list of logprobs is a chunk. In a body, each part that alone is not
+JSON is a chunk. If a body is an event stream (compressed, or with another content type), the events of the body are
+searched, too. The rules that find chunks apply to every known version of Codex. No table of a Codex version is used here,
+because a chunk that a table lacks would leave a secret in the cassette.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Chunk(NamedTuple):
     """A part of a longer text: the names of the text's stream, the place of the part in the frame's JSON, and the content of the
     part.
 
-    `form` names the encoding of the content. If a body is an event stream, the path in the JSON begins with the number of the
-    event.
+    `form` names the encoding of the chunk's content. If the body is an event stream, the path in the JSON begins with the
+    number of the event.
     """
 
     stream: tuple[str, ...]
@@ -47,7 +47,7 @@ class Chunk(NamedTuple):
 
 
 def chunks_of(frame: Frame) -> list[Chunk]:
-    """Return the chunks in a frame. The order of the chunks does not depend on their content."""
+    """Return the chunks of longer texts in a frame."""
     if frame.seam == "rpc":
         return _of_message(frame)
     if type(frame.payload) is not dict:
@@ -165,7 +165,7 @@ def _blocks_of(body: bytes) -> list[Block]:
 def _texts(value: Any, names: tuple[str, ...], at: Path) -> Iterator[Chunk]:
     """Yield the texts of a delta, in order.
 
-    The "index" of a list item identifies the item, because one event has only some of the items.
+    A list item is identified by its "index", because one event has only some of the items.
     """
     waiting: list[tuple[tuple[str, ...], Path, Any]] = [(names, at, value)]  # as below
     while waiting:
@@ -183,8 +183,9 @@ def _texts(value: Any, names: tuple[str, ...], at: Path) -> Iterator[Chunk]:
 
 
 def _tokens(value: Any, names: tuple[str, ...], at: Path = ()) -> Iterator[Chunk]:
-    """Yield the tokens of each list of logprobs in a JSON value. The top_logprobs of a token are alternatives and not a sequence,
-    so they are skipped."""
+    """Yield the tokens of each list of logprobs in a JSON value.
+
+    The top_logprobs of a token are alternatives and not a sequence, so they are skipped."""
     waiting: list[tuple[Path, Any]] = [((), value)]  # and no recursion: a recording may be nested as deeply as it likes
     while waiting:
         path, one = waiting.pop()

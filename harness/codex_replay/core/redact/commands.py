@@ -25,9 +25,9 @@ def _is_harmless(value: bytes) -> bool:
 
 @cache
 def pattern(form: str) -> re.Pattern[bytes]:
-    """Return the regular expression of a form, with the form's parts filled in.
+    """Return the regular expression of a form of secret (see `forms`), with the parts of the form filled in.
 
-    The expression is compiled at its first use, because most forms are never needed.
+    The regular expression is compiled at its first use, because most forms are never needed.
     """
     while found := _PART.search(form):
         form = form.replace(found[0], PARTS[found[1]])

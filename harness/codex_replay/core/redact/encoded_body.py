@@ -1,10 +1,10 @@
 """Find and replace secrets in the base64 and compressed content of a frame.
 
-A search of the frame's line misses secrets in base64 and compressed content.
+A search of the cassette line alone would miss secrets in encoded content.
 
-A compressed body without secrets is stored as it was recorded. A compressed body with secrets is stored decompressed and marked
-"packed" (see `http_frames`). The secrets that only the user knows, and the secrets in chunks, are not found by this module, but
-by later searches. A body that cannot be decompressed cannot be searched: `Unseen` reports such a body.
+A compressed body without secrets is stored as it was recorded. A compressed body with secrets is stored decompressed and
+marked "packed" (see `http_frames`). Other searches find the secrets that only the user knows, and the secrets in chunks. A
+body that cannot be decompressed cannot be searched: `Unseen` reports such a body.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def redacted(frame: Frame, redactor: Redactor) -> Frame:
 def inside(frame: Frame) -> bytes | None:
     """Return the base64 content of an http frame, decoded and decompressed.
 
-    Return None if the frame has no such content, or if the content cannot be decoded.
+    Return None if the frame has no base64 content, or if the content cannot be decoded.
     """
     payload = frame.payload
     if frame.seam != "http" or type(payload) is not dict or type(payload.get("base64")) is not str:
@@ -68,11 +68,11 @@ def opened(payload: dict[str, Any]) -> tuple[bytes, str]:
 
 
 def fields(raw: bytes, encoding: str) -> dict[str, Any]:
-    """Return BODY (see `http_frames`) with its secrets, for a frame that `redacted` gets later.
+    """Return BODY (see `http_frames`) with its secrets; the function `redacted` removes the secrets later.
 
-    A body that cannot be decoded is omitted.
+    For a body that cannot be decoded, return only its length.
 
-    This function must not redact: if it redacted the first chunk of a secret, the rest of the secret would stay in the later
+    `fields` must not redact: if it redacted the first chunk of a secret, the rest of the secret would stay in the later
     chunks.
     """
     from codex_replay.core.cassette.http_frames import body_fields
@@ -81,7 +81,10 @@ def fields(raw: bytes, encoding: str) -> dict[str, Any]:
 
 
 class Unseen:
-    """Find the bodies of a recording that cannot be decompressed. Call `encoding` with every frame of the recording."""
+    """Find the bodies of a recording that cannot be decompressed.
+
+    Call the method `encoding` with every frame of the recording.
+    """
 
     def __init__(self) -> None:
         self._encodings: dict[int | None, str] = {}
@@ -128,7 +131,7 @@ def with_body(payload: dict[str, Any], plain: bytes, packed: str) -> dict[str, A
 
 
 def with_exact(payload: dict[str, Any], raw: bytes) -> dict[str, Any]:
-    """Return an event's payload with the bytes `raw`, in the same form as before ("text" or "base64")."""
+    """Return an event's payload with the new bytes `raw`; they stay under the same key ("text" or "base64")."""
     if "base64" in payload:
         return {**payload, "base64": b64encode(raw).decode()}
     return {**payload, "text": raw.decode()}

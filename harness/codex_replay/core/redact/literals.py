@@ -18,9 +18,9 @@ _SEGMENT_END = rb"(?![A-Za-z0-9_~\x80-\xff-]|\.[A-Za-z0-9_]|%(?!2[Ff]|5[Cc]|2[02
 
 
 def own_finders(table: Mapping[str, str], kind: str) -> Iterator[Finder]:
-    """Yield a finder for each literal or path, the longest first.
+    """Yield a finder for each literal or path of the user, the longest first.
 
-    If two of them match at the same place, the longer one is replaced.
+    If two literals match at the same place, the longer literal is replaced.
     """
     for old, new in sorted(table.items(), key=lambda entry: -len(entry[0])):
         if not old.strip("/\\ "):
@@ -37,7 +37,7 @@ def own_finders(table: Mapping[str, str], kind: str) -> Iterator[Finder]:
 
 
 class _Spelling:
-    """A pattern that matches a text in all its spellings.
+    """A pattern that finds a literal of the user in all its spellings (escaped or not).
 
     The pattern is compiled at the first use, because compiling is slow and most runs never need it.
     """
@@ -52,7 +52,7 @@ class _Spelling:
         self._pattern: re.Pattern[bytes] | None = None
 
     def finditer(self, data: bytes, low: bytes) -> Iterator[re.Match[bytes]]:
-        """Yield each match of the text in `data`. `low` is `data` in lower case."""
+        """Yield each match of the literal in `data`. `low` is `data` in lower case."""
         if not all(run in low for run in self._runs):  # letters and digits are spelled in one way only
             return iter(())
         if self._pattern is None:
@@ -75,7 +75,7 @@ def _literals_of(spelling: _Spelling, new: bytes) -> Callable[[bytes, bytes], It
 
 
 def _within_a_word(data: bytes, start: int, end: int) -> bool:
-    """Return True if the match is part of a longer word. An escape before the match is not part of the word."""
+    """Return True if a match of a literal is only a part of a longer word. An escape before the match is not part of the word."""
     if data[start] in WORD and word_start(data, start) < start:
         return True
     return data[end - 1] in WORD and data[end : end + 1] != b"" and data[end] in WORD

@@ -1,8 +1,8 @@
 """Find secrets by the name that is next to them: JSON keys, form and query fields, NAME=value, header lines and pairs, flags in
 an argv.
 
-This module counts the backslashes before the quotes of the name and the value, and therefore need not decode JSON that is nested
-in strings. Where a text may be prose or code (`password: string`), the value must also look like a secret.
+To work in JSON that is nested in strings, this module counts the backslashes before the quotes, and decodes nothing. If a
+text may be prose or code (`password: string`), only a value that looks like a secret is redacted.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ _HEADER_NAME = re.compile(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|[a-z]+-
 
 @cache
 def _pattern(word: str) -> re.Pattern[bytes]:
-    """Return the regular expression for the names that contain a word.
+    """Return the regular expression for the names that contain a word such as "password".
 
     Each word has its own expression, because an expression that begins with plain text is fast.
 
-    The expression is compiled at its first use, because compiling all of them takes longer than the rest of the redactor's
-    import.
+    The expressions are compiled at their first use, because compiling all of them takes longer than the rest of the
+    redactor's import.
     """
     return re.compile((re.escape(word) + _AFTER_WORD).encode())
 
@@ -141,7 +141,7 @@ def _name_end(low: bytes, start: int) -> int:
 
 
 def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of the values of one name, if these values count as secrets."""
+    """Yield the places of the values that follow one name, if the values count as secrets."""
     if found["quote"] is None:
         if found["bare_open"] and data.endswith(found["bare_open"], 0, start):
             return  # the string ends where it began: `expect "password:"`
@@ -171,7 +171,7 @@ def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: st
 
 
 def _is_before_string(data: bytes, start: int, name: str) -> bool:
-    """Return True if a string after a name and a blank is its value.
+    """Return True if the string after a name and a blank is the value of the name.
 
     Examples: `:password "X"` (Clojure), `#define PASSWORD "X"`, `set X-Api-Key "X"`.
     """
@@ -180,10 +180,10 @@ def _is_before_string(data: bytes, start: int, name: str) -> bool:
 
 
 def _closes(data: bytes, start: int, quote: bytes, after: bytes, end: int) -> bool:
-    """Return True if the quote `after` the name at `start` does not open a value, but ends the string that contains the name.
+    """Return True if the quote after the name at `start` does not open a value, but ends a string in which the name stands.
 
-    For example, a string may end in `password: ` (a prompt) or in `{"password":` (a chunk of a model's stream). If a string ends
-    directly after a name and its separator, the text after the closing quote is not a value.
+    For example, a string may end in `password: ` (a prompt) or in `{"password":` (a chunk of a model's stream). The text
+    after a quote that ends a string is not a value of the name.
     """
     if after.endswith(b'"'):  # the backslashes before it that are not its own belong to the text
         after = after[-(len(after) & -len(after)) :]
@@ -206,7 +206,7 @@ def _is_password(data: bytes, start: int, end: int) -> bool:
 def _quoted(data: bytes, start: int, quote: bytes) -> tuple[int, int]:
     """Return the content of the string that starts after `quote`.
 
-    The backslashes before the quote are part of `quote` and show the depth of nesting.
+    `quote` contains the backslashes before the quote, which show the depth of nesting.
     """
     if quote.endswith(b'"'):
         return start, string_end(data, start, len(quote) & -len(quote))
@@ -216,10 +216,10 @@ def _quoted(data: bytes, start: int, quote: bytes) -> tuple[int, int]:
 
 
 def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: str) -> Iterator[tuple[int, int]]:
-    """Yield the place of a value without quotes if the value counts as a secret.
+    """Yield the place of a value without quotes, if the value counts as a secret.
 
-    The value of a form field or an assignment always counts. In a text that may be prose or code, the value must also look like a
-    secret.
+    The value of a form field or an assignment always counts as a secret. In a text that may be prose or code, a value
+    counts only if it looks like a secret.
     """
     sep, first = found["bare_sep"], found.end()
     if found["block"]:
@@ -300,7 +300,7 @@ _COOKIE_ATTRIBUTES = (b"path", b"domain", b"expires", b"max-age", b"samesite", b
 
 
 def secret_parts(data: bytes, kind: str, start: int, end: int) -> Iterator[Span]:
-    """Yield the secret parts of a value.
+    """Yield the secret parts of a header value or another value.
 
     The scheme of an authorization and the names and attributes of cookies are not secret.
     """
@@ -335,7 +335,7 @@ _IN_SINGLE = re.compile(rb"[^'\"\\\r\n]++(?=')")
 def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
     """Yield the value after a flag for a secret in a command line: X in `--api-key X`.
 
-    The value must look like a secret, because prose also contains flags.
+    A flag is followed by a secret only if its value looks like one, because prose also contains flags.
     """
     for found in _FLAG.finditer(low):
         name = found[1].decode()
@@ -348,7 +348,7 @@ def find_flags(data: bytes, low: bytes) -> Iterator[Span]:
 def _flag_value(data: bytes, start: int, quote: bytes) -> re.Match[bytes] | None:
     """Return the match of the value after a flag, or None.
 
-    If a quote ends the string that contains the flag, the text after the quote is not a value.
+    If the quote after a flag ends the string that contains the flag, the text after the quote is not a value.
     """
     if quote == b"'":
         return _IN_SINGLE.match(data, start)

@@ -3,8 +3,7 @@
 Each placeholder has the form of its secret, so that a reader, a schema and a JWT parser accept the placeholder.
 
 One object of `Placeholders` always gives the same placeholder for the same secret, whatever the secret's escaping and name.
-Because of the different placeholders, a reader can still distinguish the secrets. A placeholder is never treated as a secret,
-even if another program wrote the placeholder.
+Placeholders are never replaced again, even if another program wrote them.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ class Placeholders:
                 self._take(_SIGNATURE_START, _number_of_signature(found["sig"]) or 0)
 
     def of(self, kind: str, secret: bytes) -> bytes:
-        """Return the placeholder of a secret.
+        """Return the placeholder that replaces a secret.
 
         The placeholder has the shape of the secret if that shape is known, otherwise the form `redacted-<kind>-N`.
         """

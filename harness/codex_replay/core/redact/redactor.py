@@ -1,8 +1,8 @@
 """Replace the secrets in a text by placeholders, and leave every other byte unchanged.
 
-A redaction repeats until the finders find no further secret, and the finders never treat a placeholder as a secret. Redacting a
-text a second time therefore changes nothing, even with a new Redactor. Placeholders are plain ASCII without quotes or
-backslashes, so a JSON text is still valid JSON after redaction, at any depth of nesting.
+A redaction repeats until the finders find no further secret, and the finders never treat a placeholder as a secret. A
+second redaction of the same text therefore changes nothing, even with a new Redactor. Placeholders are plain ASCII without
+quotes or backslashes, so a JSON text is still valid JSON after redaction, at any depth of nesting.
 
 Give the redactor whole lines, events and bodies, because it cannot find a secret that is split over two chunks. At the end of a
 recording, the module `streamed` joins the chunks that a model streamed, and redacts them.
@@ -37,10 +37,10 @@ _ASSIGNMENT = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)\Z", re.DOTALL)
 class Redactor:
     """Replace secrets by placeholders; one Redactor always replaces the same secret by the same placeholder.
 
-    `paths` maps directories to their replacements, `{"/tmp/case-x/home": "/home/user"}`; the longest path wins, and only whole
-    path segments match. `literals` maps known secrets to their replacements; they match anywhere, escaped or not. If `homes` is
-    false, the names of home directories are not redacted. Raises `ValueError` for a replacement in which something would be
-    replaced again.
+    `paths` maps directories to their replacements, such as `{"/tmp/case-x/home": "/home/user"}`; the longest path wins, and
+    only whole path segments match. `literals` maps known secrets to their replacements; they match anywhere, escaped or
+    not. If `homes` is false, the names of home directories are not redacted. Raises `ValueError` if a replacement contains
+    a text that would itself be replaced.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Redactor:
     def edits(self, data: bytes) -> list[tuple[int, int, bytes]]:
         """Return the edits that one pass of `redact` makes: (start, end, replacement), in order.
 
-        This method is for callers that replace the text themselves.
+        `edits` is for callers that replace the secrets themselves.
         """
         spans = self._find(data)
         if spans:
@@ -104,7 +104,8 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return a text with its secrets replaced.
 
-        Surrogate escapes (bytes that are not UTF-8) stay unchanged. Any other lone surrogate becomes a JSON escape.
+        Surrogate escapes (Python's form of bytes that are not UTF-8) stay unchanged. Any other lone surrogate becomes a
+        JSON escape.
         """
         return self.redact(_bytes(text)).decode("utf-8", "surrogateescape")
 
@@ -143,7 +144,7 @@ class Redactor:
         return self.text(argument)
 
     def _named(self, name: str, value: str, *, strict: bool = False) -> str:
-        """Redact the value of a name in the same way as the finders redact such a value in JSON."""
+        """Redact the value of a name as the finders redact the value of this name in JSON."""
         kind = kind_of_name(name) or (None if strict else weak_kind_of_name(name))
         if kind is not None:
             data = _bytes(value)

@@ -119,7 +119,7 @@ def is_stand_in(value: bytes) -> bool:
 def is_same_name(name: str, value: bytes) -> bool:
     """Return True if a value repeats its name and therefore is code, as in `api_key=api_key` and `api_key=settings.API_KEY`.
 
-    A path that ends in the name of any secret is code, too (`client_secret=self.consumer.secret`).
+    The value is code, too, if it is a path that ends in the name of any secret (`client_secret=self.consumer.secret`).
     """
     path = value.decode("ascii", "replace")
     if not path.replace(".", "_").isidentifier():
@@ -136,7 +136,7 @@ _SENTENCE = re.compile(rb"(?i).*\b(?:passwords?|passphrase|secrets?|tokens?|keys
 def is_description(name: str, value: bytes) -> bool:
     """Return True if a string only repeats its name (`DELETE_COOKIE = "deleteCookie"`), or is a sentence about a secret.
 
-    No word of such a sentence looks like a secret: `"password": "The password of the user, 8-64 characters"`.
+    No word of a description looks like a secret: `"password": "The password of the user, 8-64 characters"`.
     """
     last = _NO_LETTERS.sub("", name.rsplit(".", 1)[-1].lower())
     if _NO_LETTERS.sub("", value.decode("ascii", "replace").lower()) == last:
@@ -149,7 +149,8 @@ def is_description(name: str, value: bytes) -> bool:
 def kind_of_name(name: str) -> str | None:
     """Return the kind of secret that a name marks ("bearer", "token", "api-key", ...), or None for a harmless name.
 
-    Snake case, camel case, kebab case and environment-like names are understood; dots end a name (`a.b.api_key`).
+    Names in snake case, camel case, kebab case and the form of environment variables are recognised; a dot ends a name
+    (`a.b.api_key`).
     """
     last = name.rsplit(".", 1)[-1].strip("-_")
     snake = _HUMP.sub(r"\1_\2", last).replace("-", "_").lower()
@@ -183,9 +184,9 @@ def is_like_password(text: bytes) -> bool:
 
 
 def weak_kind_of_name(name: str) -> str | None:
-    """Return the kind of secret that a weak name marks.
+    """Return the kind of secret that a weak name (such as `slack_bot_token`) marks.
 
-    A weak name (`slack_bot_token`) marks a secret only if its value also looks like a secret.
+    A weak name marks a secret only if its value also looks like a secret.
     """
     last = name.rsplit(".", 1)[-1].strip("-_")
     words = _HUMP.sub(r"\1_\2", last).replace("-", "_").lower().split("_")

@@ -1,7 +1,6 @@
 """Remove secrets and control characters from a sentence for a person.
 
-Sentences for a person quote texts of clients, servers, files and cassettes. Every message that codex-replay or its fakes write to
-stderr passes through this module.
+codex-replay and its fakes pass every message for stderr through this module.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _LINE = 4096  # bytes of a line that are looked at before it is cut
 def sentence(text: str) -> str:
     """Return a sentence without secrets and control characters.
 
-    The user's home directory stays readable, so that the user finds a file that the sentence names.
+    The user's home directory is not removed, so that the user finds a file that the sentence names.
     """
     return visible(Redactor(homes=False).text(text))
 

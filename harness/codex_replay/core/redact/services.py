@@ -1,10 +1,9 @@
-"""A table of the keys of well-known services, each with its published prefix and length, and the finders that are built from this
-table.
+"""A table of the API keys of well-known services, each with its published prefix and length, and finders for these keys.
 
-Each row has the pattern of one kind of key, and its trigger: lower-case letters that are searched for first, in words of at least
-`triggers.LONG` characters. The prefixes come from the documentation of the services. The lists of gitleaks (MIT) and
-detect-secrets (Apache-2.0) were used to find missing services; none of their code is copied. The patterns contain no look-behind
-`(?<!x)`, because an escape (`\\n`) may stand before a key.
+Each row has the pattern of one kind of key, and its trigger: lower-case letters of the key that are searched for first, in
+words of at least `triggers.LONG` characters. The prefixes of the keys come from the documentation of the services. The
+lists of gitleaks (MIT) and detect-secrets (Apache-2.0) were used to find missing services; none of their code is copied.
+The patterns contain no look-behind `(?<!x)`, because an escape (`\\n`) may stand directly before a key.
 """
 
 from __future__ import annotations
@@ -216,7 +215,7 @@ def find_distinct(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
 
 
 def find_words(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield keys with a short prefix. A key with a short prefix must begin a word (after any escapes) and contain a digit."""
+    """Yield API keys with a short prefix. A key with a short prefix must begin a word (after any escapes) and contain a digit."""
     for found in _compiled(form).finditer(data):
         alone = word_start(data, found.start(), _ALNUM) == found.start()
         filler = len(set(found[0][-_FILLER:])) == 1
@@ -225,10 +224,10 @@ def find_words(form: bytes, data: bytes, low: bytes) -> Iterator[Span]:
 
 
 def _finder(find: Callable[[bytes, bytes, bytes], Iterator[Span]], word: str, form: str) -> Finder:
-    """Return the finder of a form.
+    """Return the function that finds one form of API key.
 
-    The finder searches all of a text if the key may contain a character such as `/`, because such a character splits the key into
-    short words.
+    The function searches all of a text if the key may contain a character such as `/`, because such a character splits the
+    key into short words.
     """
     run = _RUN.search(form)
     parted = "+" in word or (run is not None and len(word) < LONG and any(sign in run[1] for sign in "/+,%"))

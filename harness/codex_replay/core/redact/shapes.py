@@ -1,7 +1,7 @@
 """Find secrets by their shape: keys, JWTs, bearer tokens, e-mail addresses, PEM keys, home directories.
 
-Each finder gets a text and a lower-case copy of the text, and yields spans. All patterns are bounded or possessive, so that the
-time of a search grows linearly with the text.
+Each finder gets a text and a lower-case copy of the text, and yields the places (spans) of secrets. All patterns are
+bounded or possessive, so that the time of a search grows linearly with the text.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _PLAIN_WORD = re.compile(rb"[A-Za-z]?[a-z]*[.]?")
 
 
 def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the token after `Bearer` anywhere in a text. An ordinary word after `Bearer` is not a token."""
+    """Yield the token after the word `Bearer` anywhere in a text. An ordinary word after `Bearer` is not a token."""
     for found in _BEARER.finditer(low):
         start, end = found.span(1)
         end = start + len(data[start:end].rstrip(b"."))
@@ -127,7 +127,7 @@ _NO_DOMAIN = re.compile(
 def find_emails(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
     """Yield e-mail addresses.
 
-    Exceptions are `git@host`, which names no person, and the user part of a URL, which another finder handles.
+    Two addresses are not yielded: `git@host` names no person, and another finder handles the user part of a URL.
     """
     for found in pattern.finditer(data):
         start = word_start(data, found.start(), _LOCAL)
@@ -149,7 +149,7 @@ _URL_PASSWORD = re.compile(rb":/{1,2}[^\s/\"'@:\\]{0,64}+:([^\s/\"'@\\]{1,256}+)
 def find_url_passwords(data: bytes, low: bytes) -> Iterator[Span]:
     """Yield the password in `scheme://user:password@host`.
 
-    Also accept one slash, because some programs shorten `//` in paths to `/`.
+    One slash is accepted, too, because some programs shorten `//` to `/`.
     """
     for found in _URL_PASSWORD.finditer(data):
         if found[1] == b"x-oauth-basic":  # GitHub: the token is the user
@@ -220,7 +220,7 @@ def find_homes(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[
 
 
 def find_roots(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield /root, the home of root."""
+    """Yield `/root`, the home folder of the user root."""
     for found in _ROOT.finditer(data):
         if _ROOT_BEFORE.search(data[max(0, found.start() - 64) : found.start()]):
             yield Span(*found.span(), "home")

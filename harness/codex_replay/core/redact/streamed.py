@@ -1,9 +1,10 @@
 """Join the chunks of streamed texts, to find secrets that no single frame contains completely.
 
-Strategy: `Streams` collects the chunks (`chunks_of`) of a whole recording by stream. The names in a chunk identify the stream of
-the chunk. `secrets` returns the secrets that only the joined text shows. `rewritten` returns the new chunks: the chunk in which a
-secret begins gets the placeholder, and the rest of the secret is removed from the later chunks. Chunks must be joined before they
-are redacted. If the first chunk of a secret were redacted alone, the rest of the secret in the later chunks would not be found.
+Strategy: `Streams` collects the chunks (`chunks_of`) of a whole recording by stream. Two chunks with the same names
+(method, thread, item) belong to one stream. `secrets` returns the secrets that only the joined text of a stream shows.
+`rewritten` returns the redacted chunks: the chunk in which a secret begins gets the placeholder, and the rest of the secret
+is removed from the later chunks. Chunks must be joined before they are redacted: if the first chunk of a secret were
+redacted alone, nothing would find the rest of the secret.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ class Streams:
     def carry_on(self, line: bytes, place: int) -> bool:
         """Add a line of the rpc seam without decoding it, if the line differs from an earlier line only in the text of its delta.
 
-        Returns False if there was no such earlier line; then the caller must call `add`. A line that `carry_on` adds is canonical
-        JSON, like the earlier line.
+        Return False if there was no such earlier line; the caller must then call `add`. A line that `carry_on` adds must be
+        canonical JSON.
         """
         at = line.find(_DELTA) + len(_DELTA)
         known = self._known.get(line[:at])
@@ -100,9 +101,9 @@ class Streams:
         return True
 
     def add(self, frame: Frame, place: int) -> None:
-        """Add the chunks of a frame that is not redacted yet.
+        """Add the chunks of a frame that is not redacted yet to their streams.
 
-        `place` is the caller's number of the frame; it must increase with each call.
+        `place` is the frame's number, which must increase with each call.
         """
         alone: dict[tuple[str, ...], _Stream] = {}
         chunks = chunks_of(frame)
@@ -133,7 +134,7 @@ class Streams:
     def secrets(self, redactor: Redactor) -> Iterator[Secret]:
         """Yield the secrets that are visible only in joined chunks, and the secrets in base64.
 
-        A search of single frames finds all other secrets.
+        Secrets in single frames are found elsewhere.
         """
         report = set()
         for stream in self._all:
@@ -169,7 +170,7 @@ class Streams:
         return changed
 
     def _close(self, frame: Frame) -> None:
-        """End the streams that end with this frame, so that chunks of different messages are not joined."""
+        """End the streams that end with the given frame, so that the chunks of different messages are not joined."""
         if frame.seam == "http":
             if frame.kind in ("request", "response", "close") or _is_next_request(frame):
                 conn = str(frame.conn)
@@ -216,7 +217,7 @@ def _starts(chunks: list[bytes]) -> list[int]:
 def _cut(chunks: list[bytes], starts: list[int], start: int, end: int, new: bytes) -> None:
     """Replace a span of the joined chunks by `new`, in the chunk where the span begins.
 
-    The caller must begin with the last span.
+    If several spans are replaced, the caller must begin with the last span.
     """
     first = bisect_right(starts, start) - 1
     for at in range(bisect_right(starts, end - 1) - 1, first, -1):

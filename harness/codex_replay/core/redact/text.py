@@ -1,7 +1,7 @@
 """The text that the finders search, with unusual escapes resolved, and functions that find the start of a word and the end of a
 nested string.
 
-The functions work on bytes, so the text may be JSON, a form, a header line, SSE or other output.
+The finders and these functions work on bytes, so the text may be JSON, a form, a header line, SSE or other output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Span(NamedTuple):
 
 
 class Finder(NamedTuple):
-    """A finder, and its trigger: a lower-case text that every match contains.
+    """A function that finds secrets, and its trigger: a lower-case text that every match contains.
 
     If `long` is true, the trigger must be in a word of at least `triggers.LONG` characters.
     """
@@ -62,9 +62,9 @@ def word_start(data: bytes, end: int, letters: bytes = WORD) -> int:
 def string_end(data: bytes, start: int, unit: int) -> int:
     """Return the offset at which the content of a JSON string ends; `start` is the offset at which it starts.
 
-    `unit` shows the depth of nesting: 1 for a string in the text, 2 for a string inside a string, 4 for the third level. The
+    `unit` shows the depth of nesting: 1 for a string in the text, 2 for a string inside a string, 4 for the next level. The
     closing quote of the string has unit - 1 backslashes before it. A quote with fewer backslashes ends an outer string, and
-    therefore also this string. Without a closing quote, the content ends at the end of the line.
+    with it the inner string. If there is no closing quote, the content ends at the end of the line.
     """
     at = start
     while True:
@@ -108,7 +108,7 @@ class Shadow:
     def raw(self, offset: int) -> int:
         """Return the offset in the original text for an offset in the decoded text.
 
-        For an offset inside an escape, return the offset where the escape begins.
+        If the offset is inside an escape, return the offset where the escape begins.
         """
         at = bisect_right(self._shadow, offset) - 1
         gone = offset - self._shadow[at]
@@ -122,7 +122,7 @@ class Shadow:
     def _resolved(found: re.Match[bytes]) -> tuple[int, bytes]:
         """Return the offset at which a JSON escape begins, and the character that it encodes.
 
-        Of several backslashes in a row, only the last 2**depth belong to the escape.
+        Only the last 2**depth of several backslashes belong to the escape.
         """
         run = len(found[1])
         own = run & -run
@@ -147,8 +147,8 @@ class Unquoted(Shadow):
 class Shortened(Shadow):
     """A text without the middles of its very long words, and the mapping of its offsets to the original text.
 
-    `middles` are the places of the omitted middles. A very long word is encoded data: no part of the word is a separate key. If a
-    secret consists of a very long word, the finders find the secret by the two ends of the word.
+    `middles` are the places of the omitted middles. Very long words are encoded data, and no part of such a word is a
+    separate key. If a secret consists of a very long word, the finders find the secret by the two ends of the word.
     """
 
     def __init__(self, data: bytes, middles: Iterable[tuple[int, int]]) -> None:
@@ -173,7 +173,7 @@ _ENCODED = WORD + b"+/"
 def middles(data: bytes) -> list[tuple[int, int]]:
     """Return the places of the middles of all words with at least two blocks.
 
-    A word of at least two blocks contains a whole block that begins at a multiple of `BLOCK`.
+    A block is `BLOCK` bytes long, and begins at a multiple of `BLOCK`.
     """
     words: list[tuple[int, int]] = []
     for at in range(0, len(data) - BLOCK + 1, BLOCK):

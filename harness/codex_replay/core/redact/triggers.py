@@ -1,13 +1,10 @@
 """Select the finders that can match a text: a finder can match only if its trigger is in the text.
 
-A redactor spends most of its time in this module.
-
-Strategy. There are some 370 triggers, and a frame contains hardly any of them. Most parts of a frame (the names of its members,
-its method, its kinds) already occurred in earlier frames. Therefore a text is split at its quotes (no trigger contains a quote),
-and the triggers of each part are cached. Only parts that are not in the cache are searched. Most triggers are the beginning of a
-key, and a key is a long word. The triggers of keys are searched for only in the long words of a text. All other triggers are
-grouped by a common substring: a text without this substring contains no trigger of the group. Most parts that are not in the
-cache are numbers and ids, which need a search for few groups.
+Strategy. There are some 370 triggers, and most frames contain none of them. Most parts of a frame (the names of its
+members, its method) already occurred in earlier frames. Therefore a text is split at its quotes (no trigger contains a
+quote), and the result for each part is cached. Only parts that are not in the cache are searched. Most triggers are the
+beginning of a key, and a key is a long word. The triggers of keys are searched for only in the long words of a text. All
+other triggers are grouped by a common substring: a text without the substring contains no trigger of the group.
 """
 
 from __future__ import annotations

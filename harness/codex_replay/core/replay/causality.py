@@ -3,59 +3,31 @@
 A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normalising").
 
 - A response waits for its request.
-- A frame of a turn waits for the request that opened the turn. A frame of a thread waits for the request that opened the thread.
-- Both wait for the earlier replies to server requests in the same thread.
-- The frame that reports an interrupted turn waits for the interrupting request. The thread's frames between the two wait for it
-  too, while a request of the thread has no result: without a result or an interrupt the server would send nothing.
+- A frame of a turn waits for the request that opened the turn, and a frame of a thread waits for the request that opened
+  the thread. Both also wait for the earlier replies to server requests in the same thread.
+- The frame that reports an interrupted turn waits for the interrupting request. While a request of the interrupted thread
+  has no result, the thread's frames before the report of the interrupt wait for the interrupting request, too.
 - The frame that reports a replaced turn waits for the request that opened the new turn.
-- A frame that names a thread and no turn waits for the request that opened the thread. If it is of a kind that only follows
-  requests (the thread's status, its name), it waits for the last request in the thread that has a response, and for the first
-  open one (without a response): it comes behind the response of the one, and before that of the other.
-- While no turn runs, a frame of a thread waits for the same two requests. It waits for the one with a response only if it is the
-  first frame after the response.
-  There are two exceptions: the first frame of a thread, and a frame of a kind that the thread sent before any request named it.
-- If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for it.
-- A frame that names a process, a watch or a search of the client waits for the last request that named it. If it is of a kind
-  that only follows requests (a change of a watched file), it waits for the last request, too. The response to the request that
-  started it waits for the last request that named it.
-- A frame of a thread that no request opened (a sub-agent's) waits for what the frame before it waited for.
-- After the response to a request that steers the running turn, the next frame of the thread waits for that request.
-- After the response to a request that opened a turn, the thread's first frame that names no turn waits for that request (a
-  warning after the response of a review), with the same two exceptions.
-- A frame that names no thread waits for the last request if it is of a kind that only follows requests. Otherwise it is sent
-  with the frame before it, as the real server writes the two together.
-
-A frame of a turn waits for the request that opened the turn. A frame of a thread waits for the request that opened the thread. A
-frame of a turn or a thread also waits for the earlier replies to server requests in the same thread.
-
-The frame that reports an interrupted turn waits for the interrupting request. While a request of an interrupted thread has no
-result, the thread's frames before the report of the interrupt wait for the interrupting request, too.
-
-The frame that reports a replaced turn waits for the request that opened the new turn.
-
-A frame that names a thread and no turn waits for the request that opened the thread. A frame of a kind that only follows requests
-(the thread's status, its name) waits for the last request in the thread.
-
-While no turn runs, a frame of a thread waits for the request that opens the next turn, if this request has no response yet. If no
-request opens the next turn, a frame of a thread without a running turn waits for the last request in the thread that the server
-has answered. The first frame of a thread, and a frame of a kind that the thread sent before any request named the thread, do not
-wait for such a request.
-
-If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for this request.
-
-A frame that names a process, a watch or a search of the client waits for the last request that named the same object. The
-response to the request that started a process, a watch or a search waits in the same way.
-
-A frame of a thread that no request opened (the thread of a sub-agent) waits for the same client frame as the frame before it.
-
-After the response to a request that steers the running turn, the next frame of the thread waits for that request.
-
-After the response to a request that opened a turn (a review), the thread's first frame that names no turn (a warning) waits for
-that request. This does not apply to the first frame of a thread, and to a frame of a kind that the thread sent before any request
-named the thread.
-
-A frame that names no thread waits for the last request if the frame is of a kind that only follows requests. A frame of any other
-kind that names no thread is sent together with the frame before it, because the real server writes the two together.
+- A frame that names a thread and no turn waits for the request that opened the thread. If the frame is of a kind that only
+  follows requests (the thread's status or name), it comes after the response to one request of the thread and before the
+  response to the next: the frame waits for the last request with a response, and for the first request without a response.
+- While no turn runs, a frame of a thread waits for the first request of the thread without a response. The first frame
+  after a response also waits for the request that this response answers. Two frames do not wait in this way: the first
+  frame of a thread, and a frame of a kind that the thread sent before any request named the thread.
+- If a request reaches all threads (a reload of the MCP servers), the next frame of each thread waits for this request.
+- A frame that names a process, a watch or a search of the client waits for the last request that named the same process,
+  watch or search. The response to the request that started the process, watch or search also waits for the last request
+  that named it. If the frame is of a kind that only follows requests (a change of a watched file), the frame waits for the
+  last request of the client, too.
+- A frame of a thread that no request opened (the thread of a sub-agent) waits for the same client frame as the frame before
+  it.
+- After the response to a request that steers the running turn, the next frame of the thread waits for the steering request.
+- After the response to a request that opened a turn, the thread's first frame that names no turn (a warning of a review)
+  waits for the request that opened the turn. The first frame of a thread, and a frame of a kind that the thread sent before
+  any request named the thread, do not wait in this way.
+- A frame that names no thread waits for the last request of the client, if the frame is of a kind that only follows
+  requests. Any other frame that names no thread is sent together with the frame before it, because the real server writes
+  the two together.
 
 A server frame never waits for a client frame only because that client frame came earlier. The frames of one thread form a lane:
 they keep their order. A frame therefore names only the causes that are new since the last frame of its lane.
@@ -117,12 +89,12 @@ class _Thread:
         self.turns[turn] = opener
 
     def end(self, turn: str) -> None:
-        """Note the end of a turn and of the turns inside it. A review is a turn that contains another turn."""
+        """Note that a turn, and the turns inside it, have ended. A review is a turn that contains another turn."""
         opener = self.turns.get(turn)
         self.running = {each for each in self.running if each != turn and self.turns.get(each) != opener}
 
     def reopen(self, opener: int) -> None:
-        """Reset the state of a thread that is loaded a second time, because its turns are then numbered from 0 again."""
+        """Reset the state of a thread that is loaded a second time: its turns are then numbered from 0 again."""
         self.opener = opener
         self.turns = {}
         self.running = set()
@@ -133,7 +105,7 @@ class _Thread:
 class Methods:
     """The table of a version's methods that start or interrupt turns and threads.
 
-    The table of methods is loaded at the first call.
+    The table of methods is loaded when a method of `Methods` is first called.
 
     For a version without a table, `load` is None, no method starts or interrupts anything, and the server frames keep their
     recorded order.
@@ -158,7 +130,10 @@ class Methods:
 
 
 class Causality:
-    """Find the lane and the causes of each server frame of a recording. The caller passes every frame, in order."""
+    """Find the lane and the causes of each server frame of a recording.
+
+    The caller passes every frame of the recording, in order.
+    """
 
     def __init__(self, methods: Methods) -> None:
         self._does = methods.does
@@ -177,7 +152,7 @@ class Causality:
         return thread.opener if thread is not None else None
 
     def client(self, frame: Frame) -> None:
-        """Take note of a client frame."""
+        """Note which requests, threads and turns a client frame opens, answers or interrupts."""
         value = frame.value
         sort = kind(value)
         if sort == "request":
@@ -273,9 +248,10 @@ class Causality:
 
     @staticmethod
     def _place(thread: _Thread, n: int, turn: str) -> None:
-        """Correct the list of a thread's submissions with the turn id in a result.
+        """Correct the list of a thread's submissions, if the turn id in a result shows that the list is incomplete.
 
-        The server numbers all submissions (overrides, too), and the turn id is the number of the current submission.
+        The server numbers all submissions of a thread (overrides, too), and the turn id is the number of the submission
+        that opened the turn.
         """
         if is_number(turn) and (n, True) in thread.submissions:
             at, place = thread.submissions.index((n, True)), int(turn)
@@ -313,7 +289,7 @@ class Causality:
         return ("thread", name), tuple(waits)
 
     def _opener_by_server(self) -> int | None:
-        """Return the client frame that the first frame of a thread waits for if no request opened this thread.
+        """Return the client frame that the first frame of a thread waits for, if no request opened the thread.
 
         If all requests have a response, return the client frame that the previous server frame waited for.
         """

@@ -1,17 +1,18 @@
 """Find the recorded exchange that answers a live request.
 
-If no exchange matches, find the most similar exchange and the difference.
+If no exchange matches, find the most similar exchange and the difference from it.
 
-A test case names the parts of a request that are compared (`http_over`). The module `match` masks the values that change from run
-to run, by the rules of `normalise`, and binds uuids. Secrets of the live request are redacted by the same rules as the secrets of
-the recording.
+The case names the parts of a request that are compared (`http_over`). The module `match` masks the values that change from
+run to run by the rules of `normalise`, and binds uuids. The secrets of the live request are redacted by the same rules as
+the secrets of the recording.
 
-With `content`, a live request gets the answer of the first unused recorded exchange that matches, on any recorded connection.
-With `connection`, a live connection gets the answers of one recorded connection, in order. When the recorded connection is used
-up, the live connection gets the answers of the next unused connection. With `conversation`, a live conversation (a value of
-`prompt_cache_key`) gets the answers of the recorded conversation whose first input is most similar. Each exchange is played once.
+With `by="content"`, a live request gets the answer of the first unused recorded exchange that matches, on any recorded
+connection. With `by="connection"`, a live connection gets the answers of one recorded connection, in order. When all
+answers of the recorded connection are used, the live connection gets the answers of the next unused connection. With
+`by="conversation"`, a live conversation (a value of `prompt_cache_key`) gets the answers of the recorded conversation whose
+first input is most similar. Each recorded exchange is played once.
 
-The handshake of a WebSocket is an exchange. Each later `response.create` message is an exchange, too. The exchange of a
+The handshake of a WebSocket is an exchange, and so is each later `response.create` message. The exchange of a
 `response.create` message has the method "WEBSOCKET" and the full request as its body (see `increments`).
 
 Source: DESIGN.md, "Matching, replaying, normalising".
@@ -78,7 +79,7 @@ class Recorded:
 
 
 def _exchanges(track: HttpTrack, frames: Iterable[Frame]) -> Iterator[Recorded]:
-    """Group frames into exchanges. On each connection, answers come in the order of the requests (RFC 9112, section 9.3.2)."""
+    """Group frames into exchanges. Answers on one connection come in the order of the requests (RFC 9112, section 9.3.2)."""
     waiting: dict[int | None, deque[Recorded]] = {}
     found = []
     sockets: dict[int | None, _Socket] = {}
@@ -122,7 +123,7 @@ class _Socket:
         self.left = False  # True once the client has sent a close frame: what follows is the server's reply to it
 
     def add(self, frame: Frame) -> Recorded | None:
-        """Take one frame. If the frame begins an exchange, return that exchange."""
+        """Take one frame of the recording. If the frame begins an exchange, return the exchange."""
         value = ws_frames.value_of(frame.payload)
         self.left = self.left or (frame.sender == "client" and "close" in frame.payload)
         if self.left:
@@ -165,7 +166,7 @@ class HttpMiss:
     def path(self) -> str | None:
         """The JSON path at which the live request and the nearest recorded request differ.
 
-        If they differ at several places, the place with the shortest values.
+        If the two requests differ at several places, return the place with the shortest values.
         """
         return _shown(self.differences[0].path) if self.differences else None
 
@@ -212,9 +213,9 @@ class HttpPlayer:
         return self._miss(payload, live, candidates) if found is None else found
 
     def _of_conversation(self, agreeing: Iterator[Recorded], payload: dict[str, Any]) -> Recorded | None:
-        """Return the next exchange of the recorded conversation that is bound to the live conversation.
+        """Return the next exchange of the recorded conversation that the live conversation replays.
 
-        If no recorded conversation is bound to the live one, return the next exchange of the most similar conversation.
+        If the live conversation is new, return the next exchange of the recorded conversation that is most similar to it.
         """
         live = body_of(payload)
         heads: dict[str | None, Recorded] = {}
@@ -246,7 +247,7 @@ class HttpPlayer:
             one.track.matcher.bindings.pair(placeholder, secret)
 
     def _follow(self, one: Recorded, live: Any) -> None:
-        """Bind the values that the server generated and sent to the model.
+        """Bind the live values that the server generated and sent to the model to the recorded values.
 
         The bound values are the key of the conversation and the numbers of terminals.
         """
@@ -275,9 +276,9 @@ class HttpPlayer:
                 other.used = True
 
     def _next(self, conn: int) -> Iterator[Recorded]:
-        """Yield the next exchange of the recorded connection that `conn` follows.
+        """Yield the next exchange of the recorded connection that the live connection `conn` replays.
 
-        If `conn` follows no connection yet, yield the first exchange of each unused connection.
+        If `conn` is new, yield the first exchange of each unused connection.
         """
         followed = self._follows.get(conn)
         firsts: dict[tuple[HttpTrack, int | None], Recorded] = {}
@@ -317,7 +318,7 @@ class HttpPlayer:
 
 
 class _Live:
-    """The parts of a live request that are compared. The request is redacted only if necessary."""
+    """The parts of a live request that are compared. The live request is redacted only if necessary."""
 
     def __init__(self, view: dict[str, Any], redactor: Redactor) -> None:
         self.view = view

@@ -1,9 +1,9 @@
 """Build the full request that is equivalent to a WebSocket message.
 
-A `response.create` message may continue the last response of its connection, which it names by `previous_response_id`. The input
-of a message that continues a response has only the new items. The input of the equivalent full request is the input of the last
-request, the model's answer, and the new items. A response that failed, or that belongs to another connection, cannot be
-continued.
+A `response.create` message may continue the last response of its connection, which it names by `previous_response_id`. The
+input of a message that continues a response has only the new items. The input of the equivalent full request is the input
+of the last request, the model's answer, and the new items. A message cannot continue a response that failed, or that
+belongs to another connection.
 
 Source: DESIGN.md, "Matching, replaying, normalising": a request with `previous_response_id` and new input equals the full one.
 """
@@ -51,8 +51,8 @@ class Increments:
     def begin(self, body: Mapping[str, Any] | None) -> None:
         """Note the full form of a request.
 
-        Until the answer to this request is complete, the client cannot continue any response. The argument None removes all
-        earlier requests and answers.
+        Until the answer to the request is complete, the client cannot continue any response. With None, forget all earlier
+        requests and answers.
         """
         self._body, self._items, self._id, self._later = body or {}, [], None, None
 
@@ -67,7 +67,7 @@ class Increments:
     def take_later(self, events: Callable[[], Iterable[Any]]) -> None:
         """Keep a function that yields the events of an answer.
 
-        The function is called only if the client continues that answer.
+        Keep the function `events`, and call it only if the client continues the answer.
         """
         self._later = events
 
@@ -83,7 +83,7 @@ def items(body: Mapping[str, Any]) -> list[Any]:
 def comparable(body: dict[str, Any], message: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a full request in the form that is compared with recordings.
 
-    The start time is removed, and a request that generates no answer gets "generate": false.
+    The start time is removed, and a request that generates no answer gets `"generate": false`.
     """
     metadata = body.get("client_metadata")
     if type(metadata) is dict and _START in metadata:

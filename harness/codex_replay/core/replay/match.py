@@ -1,11 +1,12 @@
 """Compare a live client frame with the recorded frame, and bind live values to recorded values.
 
-A match has one of two levels, as in vcrpy's match_on. The level `method` requires the same kind of message and the same method.
-The level `exact` requires the same content, after values that change from run to run are masked. Two uuids are paired at their
-first occurrence, and must stay paired. Replies to server requests are always compared by content (DESIGN.md, "Matching,
-replaying, normalising").
+A match has one of two levels, as in vcrpy's match_on. The match level `method` requires the same kind of message and the
+same method. The match level `exact` also requires the same content, after values that change from run to run are masked.
+Two uuids are paired at their first occurrence, and must stay paired. Replies to server requests are always compared by
+content (DESIGN.md, "Matching, replaying, normalising").
 
-The masking rules (module `masking`) are loaded only when two values differ, because fake-codex loads this module at start-up."""
+The masking rules (module `masking`) are loaded only when two values differ, because fake-codex loads this module at start-up.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +57,10 @@ def first_few(differences: Sequence[object]) -> str:
 
 
 class Bindings:
-    """Bindings of recorded values (uuids and paths) to live values. A value is bound at its first occurrence, and stays bound."""
+    """Bindings of recorded values (uuids and paths) to live values.
+
+    A recorded value is bound at its first occurrence, and stays bound.
+    """
 
     def __init__(self) -> None:
         self._live: dict[str, str] = {}
@@ -70,7 +74,7 @@ class Bindings:
         return self._differs
 
     def give(self, value: str) -> None:
-        """Bind a recorded id to itself, because it was sent to the client unchanged and the client must send the same id back."""
+        """Bind a recorded id to itself: the client got the recorded id unchanged, and must send it back unchanged."""
         self.pair(value, value)
 
     def agrees(self, recorded: str, live: str) -> bool | None:
@@ -84,7 +88,7 @@ class Bindings:
     def pair(self, recorded: str, live: str) -> bool:
         """Bind a recorded id to a live id at the first occurrence of both.
 
-        Return False if one of them is already bound to another id.
+        Return False if one of the two ids is already bound to another id.
         """
         agrees = self.agrees(recorded, live)
         if agrees is not None:
@@ -130,7 +134,7 @@ def splice_id(raw: bytes, recorded: Any, live: Any) -> bytes:
 class Matcher:
     """Compare live client frames with the client frames of one recording.
 
-    The function `rules` is called once, when two values first differ.
+    The function `rules` supplies the masking rules; it is called once, when two values first differ.
 
     When values are bound, only texts that may contain a uuid are searched for ids. With `every`, all texts are searched.
 
@@ -148,7 +152,10 @@ class Matcher:
         self._rules: Rules | None = None
 
     def differences(self, recorded: Any, live: Any) -> list[Difference]:
-        """Return the places where two messages differ after masking. Request ids are not compared. No values are bound."""
+        """Return the places where two messages differ after masking.
+
+        Request ids are not compared. `differences` binds no values.
+        """
         found: list[Difference] = []
         self._walk("", "", _without_id(recorded), _without_id(live), found, {})
         return found
@@ -166,7 +173,7 @@ class Matcher:
     def _walk(self, path: str, key: str, a: Any, b: Any, found: list[Difference] | None, pairs: dict[str, str]) -> None:
         """Collect in `found` the places where two values differ, and in `pairs` the parts that correspond to each other.
 
-        The argument None means: do not collect.
+        If `found` or `pairs` is None, it is not filled.
         """
         if _identical(a, b):
             if self.redacted and found is None:
@@ -230,7 +237,7 @@ class Matcher:
 
 
 def _identical(a: Any, b: Any) -> bool:
-    """Return True if two JSON values are the same; Python's `==` treats false as 0 and true as 1."""
+    """Return True if two JSON values are the same; `==` is not used, because Python treats false as 0 and true as 1."""
     if a != b or type(a) is not type(b):
         return False
     try:
@@ -245,7 +252,10 @@ def _may_hold_secret(text: str) -> bool:
 
 
 def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
-    """Return the placeholders of two texts. Return empty lists if the two texts do not have the same series of placeholders."""
+    """Return the placeholders of two texts.
+
+    Return empty lists if the placeholders of the two texts are not of the same series.
+    """
     if not _may_hold_secret(recorded) or not _may_hold_secret(live):
         return [], []
     from codex_replay.core.redact.placeholders import placeholders_in  # not on fake-codex's start-up path
@@ -259,8 +269,8 @@ def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
 def _literals(recorded: str, live: str) -> list[tuple[str, str]]:
     """Return the live texts at the places where the recording has a secret that the user named (`--literal`, `--env-secrets`).
 
-    No rule finds a secret that the user named in the live text. Therefore the live text around the secrets must equal the
-    recorded text; otherwise the list is empty.
+    The redactor does not find a secret of this kind in the live text. If the live text around the secrets differs from the
+    recorded text, return an empty list.
     """
     if LITERAL not in recorded:
         return []

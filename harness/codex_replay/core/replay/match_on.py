@@ -87,7 +87,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def _without(view: dict[str, Any], word: str) -> dict[str, Any]:
-    """Return the compared parts of a request without the part `word`. The original objects are not changed."""
+    """Return the compared parts of a request without the part that `word` names. The argument `view` is not changed."""
     head, dot, _ = word.partition(".")
     if head == "headers":
         return {key: value for key, value in view.items() if key != word.lower() and (dot or not key.startswith("headers."))}

@@ -1,4 +1,4 @@
-"""Parse the pace of a replay. All options and settings write the pace in the same form: fast, burst, recorded, or Nx."""
+"""Parse the pace of a replay. The pace of a replay is written in one form everywhere: fast, burst, recorded, or Nx."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 def pace_of(text: str) -> float | None:
     """Return the speed relative to the recording: 0 for no waiting ("fast" and "burst"), 1 for "recorded", N for "Nx".
 
-    Returns None for any other text; N is a decimal number above 0 and below a million.
+    Return None for any other text; N is a decimal number above 0 and below a million.
     """
     if text in ("fast", "burst", "recorded"):
         return 1.0 if text == "recorded" else 0.0

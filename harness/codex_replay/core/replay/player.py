@@ -1,10 +1,10 @@
 """Play one recording, or several with a common opening, to a live client.
 
-Decide which client frame is expected next, and which server frame is sent next.
+The player decides which client frame is expected next, and which server frame is sent next.
 
-The frames that the client sends decide which recording is played. For example, its reply to an approval chooses between a
-recording with `accept` and one with `decline`. The ids in the opening of the chosen recording are bound to the ids that were
-already sent, so that both ids name the same thread. The program fake-codex loads this module at start-up.
+The frames that the client sends decide which recording is played. For example, the client's reply to an approval chooses
+between a recording with `accept` and a recording with `decline`. When a recording is chosen, its ids are bound to the ids
+that the client already got, because both name the same thread. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Miss:
 class Player:
     """One recording, or several recordings with a common opening.
 
-    The client's frames choose among them; the first recording is the leading track.
+    The client's frames choose among the recordings; as long as several are possible, the first one (the leading track) is
+    played.
     """
 
     def __init__(self, tracks: list[Track], level: str = "method") -> None:
@@ -96,8 +97,8 @@ class Player:
     def receive(self, live: Frame) -> Miss | None:
         """Take a live client frame.
 
-        Keep the recordings that expect this frame next, and drop the others. Return None if the frame matches a recording,
-        otherwise a `Miss`. A miss changes no state.
+        Keep the recordings that expect the given frame next, and drop all other recordings. Return None if the frame
+        matches a recording, otherwise a `Miss`. A miss leaves the player unchanged.
         """
         same: list[tuple[Track, Frame]] = []
         alike: list[tuple[Track, Frame]] = []
@@ -140,9 +141,9 @@ class Player:
         return Miss(live, *nearest[1:]) if nearest else Miss(live, None, None, [])
 
     def _choose(self, tracks: list[Track]) -> None:
-        """Continue with these tracks.
+        """Continue with the recordings in `tracks`.
 
-        If the leading track changes, bind the ids in its recorded opening to the ids that were already sent.
+        If the leading recording changes, bind the ids in its opening to the ids that the client already got.
         """
         old, new = self.lead, tracks[0]
         if new is not old:
@@ -154,9 +155,9 @@ class Player:
 
     @staticmethod
     def _tie(sent: list[Frame], recorded: list[Frame], old: Track, new: Track) -> list[Frame]:
-        """Bind the values of the new leading track to the values that were already sent.
+        """Bind the values of the new leading recording to the values that the client already got.
 
-        Return the frames of the new track that have no counterpart among the sent frames.
+        Return the frames of the new leading recording that have no counterpart among the sent frames.
         """
         waiting = list(sent)
         unsent = []
@@ -203,7 +204,7 @@ def _same_place(a: Any, b: Any) -> bool:
 
 
 def _give(response: dict[str, Any], bindings: Bindings) -> None:
-    """Note the thread id in a response, because the client must send this id back unchanged."""
+    """Note the thread id in a response to the client, because the client must send this id back unchanged."""
     result = response.get("result")
     if type(result) is dict:
         thread = result.get("thread")

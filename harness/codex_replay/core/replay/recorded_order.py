@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class RecordedOrder:
     """The causes: each server frame waits for every client frame before it.
 
-    This class has the same methods as `Causality`. A track that uses this class blocks all lanes together, so a frame names only
-    the client frames that are new since the server frame before it.
+    `RecordedOrder` has the same methods as `Causality`. A track with `RecordedOrder` blocks all lanes together, so a frame
+    names only the client frames that are new since the last server frame.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class RecordedOrder:
         return None
 
     def client(self, frame: Frame) -> None:
-        """Take note of a client frame."""
+        """Note that a client frame comes before all later server frames."""
         self._new.append(frame.n)
         if kind(frame.value) == "request":
             self._requests.setdefault(request_key(frame.value["id"]), []).append(frame.n)

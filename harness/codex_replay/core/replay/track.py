@@ -1,8 +1,8 @@
 """Replay one recording as a stream: decide which server frames may be sent now, and which client frame must come next.
 
-A `Track` reads ahead only as far as necessary. The track releases a server frame when all client frames that the server frame
-waits for (`causality`) have arrived. The client's requests and notifications must come in the recorded order; replies may come in
-any order. The module `player` plays one track or several to a live client.
+A `Track` reads the recording ahead only as far as necessary. The track releases a server frame when the client has sent all
+frames that the server frame waits for (see `causality`). The client's requests and notifications must come in the recorded
+order; replies may come in any order. The module `player` plays one track or several to a live client.
 
 This module opens no files: a track reads lines from a `Source`, such as `shell.cassettes.file.CassetteReader`. The program
 fake-codex loads this module at start-up.
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
             """Return the frame of a line, or None at the end of the recording."""
 
         def place(self, line: bytes) -> int | None:
-            """Return the offset of the last line that was read, or None if this line cannot be read a second time."""
+            """Return the offset of the last line that was read, or None if the source cannot read a line a second time."""
 
         def lines_at(self, place: int, end: int, most: int) -> list[bytes]:
             """Return lines a second time: from offset `place` up to `end`, or up to about `most` bytes.
 
-            The reading position does not change.
+            The position for the next new line does not change.
             """
 
 
@@ -51,7 +51,7 @@ RELEASE_BYTES = 1 << 20
 
 
 class Run:
-    """Neighbouring lines of a recording that wait for the same client frames: from offset `place` to offset `end`, in bytes."""
+    """A run: neighbouring lines of a recording, from offset `place` to offset `end`, that wait for the same client frames."""
 
     __slots__ = ("end", "place")
 
@@ -87,7 +87,7 @@ class Track:
     # -- server frames ------------------------------------------------------------------------------------------------
 
     def advance(self, most: int, raw: bool = False) -> list[Frame | bytes]:
-        """Return the server frames that may be sent now, in the recorded order; read at most `most` further lines.
+        """Return the server frames that may be sent now, in the recorded order; to find them, read at most `most` further lines.
 
         With `raw`, a frame that continues a running stream is returned as undecoded bytes.
         """
@@ -202,7 +202,10 @@ class Track:
         return out
 
     def _read_again(self, one: Frame | Run, most: int) -> tuple[list[Frame], bool]:
-        """Read stored frames a second time, at most about `most` bytes. Return these frames, and True if more frames remain."""
+        """Read stored frames a second time, at most about `most` bytes.
+
+        Return the frames, and True if more stored frames remain.
+        """
         if most <= 0:
             return [], True
         if isinstance(one, Frame):
@@ -253,8 +256,8 @@ class Track:
     def candidate(self, live: Frame) -> Frame | None:
         """Return the recorded frame that the live frame must match.
 
-        A reply must match the recorded reply with the same id. Any other frame must match the next recorded frame that is not a
-        reply.
+        A reply must match the recorded reply with the same id. A frame that is not a reply must match the next recorded
+        frame that is not a reply.
         """
         value = live.value
         reply = is_reply(value)
@@ -269,7 +272,7 @@ class Track:
                 return None
 
     def _read_to_client_frame(self) -> bool:
-        """Read lines until one more client frame is found. Store the server frames that come before this client frame."""
+        """Read lines until one more client frame is found. Store the server frames that come before the client frame."""
         count = len(self.awaited)
         while not self.ended and len(self.awaited) == count:
             frame = self._take(self._source.read_line())

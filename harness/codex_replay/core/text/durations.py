@@ -9,7 +9,7 @@ MOST = 1_000_000.0
 def parse_seconds(text: object) -> float:
     """Return a number of seconds above 0.
 
-    For any other text (nan, inf, -1), raises `ValueError` with a text for the end of an error message.
+    Raises `ValueError` for any other text (nan, inf, -1); its message is the end of a sentence, which the caller begins.
     """
     try:
         value = float(str(text))

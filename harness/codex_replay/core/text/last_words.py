@@ -11,11 +11,10 @@ LONG = 200
 
 
 def last_words(lines: Sequence[str]) -> str:
-    """Return a text for the end of a sentence about a program that has ended: a line of its stderr, or that stderr is empty.
+    """Return the reason that a program gave for its end: the last meaningful line of its stderr, or a note that stderr is empty.
 
-    The quoted line of stderr is the last one that is not indented and has a letter or digit. The last such line is the error of
-    Python, which is below the traceback, and the error of Node.js, which is above the stack trace. The version that Node.js
-    writes at the end of its stderr is left out.
+    A line is meaningful if it is not indented and has a letter or digit. In Python, the meaningful line is the error below
+    the traceback; in Node.js, it is the error above the stack trace. The version that Node.js prints last is ignored.
     """
     kept = [line for line in lines if line.strip() and not line.startswith("Node.js v")]
     outer = [line for line in kept if not line[0].isspace() and any(map(str.isalnum, line))]

@@ -1,10 +1,10 @@
 """Replace paths and ids inside a text in one pass.
 
-If two paths or ids begin at the same place, the longer one is replaced. Only whole segments of a path are replaced.
+If two paths or ids begin at one place, the longer path or id is replaced. Only whole segments of a path are replaced.
 
 For example, the path `/tmp` is replaced in `cat /tmp/x`, in `--dir=/tmp` and in `file:///tmp`, but not in `/var/tmp/x`,
-`/tmpfile` or `/tmp.old`. The inserted text is not searched. The text may be a string or bytes, plain or inside JSON at any depth
-(`\\n/tmp`). This module does not import `re`, because fake-codex loads this module at start-up.
+`/tmpfile` or `/tmp.old`. The inserted text is not searched again. The searched text may be a string or bytes, plain or
+inside JSON at any depth (`\\n/tmp`). This module does not import `re`, because fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _WINDOW = 24  # characters on either side of a path that decide whether it is on
 
 
 def substitute(data: AnyStr, new: Callable[[AnyStr], AnyStr], paths: Iterable[AnyStr], ids: Iterable[AnyStr] = ()) -> AnyStr:
-    """Return `data` with each old path and id replaced by `new(old)`. Return the same object if nothing is replaced.
+    """Return `data` with each old path and id replaced by `new(old)`. If nothing is replaced, return the same object.
 
-    Paths must have no trailing slash; only the root directory as a new path is `/`. An id must end at a word boundary:
-    `redacted-1` does not match in `redacted-12`.
+    No path may have a trailing slash; the root directory `/` is allowed only as a new path. An id must end at a word
+    boundary: `redacted-1` does not match in `redacted-12`.
     """
     found = [(at, -len(old), old) for old in paths for at in _find(data, old) if _is_path(data, at, at + len(old))]
     found += [(at, -len(old), old) for old in ids for at in _find(data, old) if not _goes_on(_after(data, at + len(old)))]
@@ -61,7 +61,7 @@ def _is_path(data: AnyStr, start: int, end: int) -> bool:
 def _is_border(before: str) -> bool:
     """Return True if a path can begin after the text `before`.
 
-    A path can begin after an escape or a flag (`-I/x`), but not inside a path segment or after `.`.
+    A path can begin after an escape or a flag (`-I/x`), but not inside a path segment or after a dot.
     """
     last = _unescaped(before[-6:]) or before[-1:]
     if not _in_segment(last) and last not in (".", "/"):
@@ -71,7 +71,10 @@ def _is_border(before: str) -> bool:
 
 
 def _after(data: AnyStr, end: int) -> str:
-    """Return the character after a place and a few more characters. An escaped character is decoded, at any depth."""
+    """Return the character at an offset, and a few more characters.
+
+    If the character is escaped, decode it, at any depth of nesting.
+    """
     after = _text(data[end : end + _WINDOW])
     if after[:2] == "\\\\":
         after = "\\" + after.lstrip("\\")

@@ -20,10 +20,10 @@ def shortened(text: str, most: int) -> str:
 
 
 def excerpts(texts: Sequence[str], most: int, before: int) -> list[str]:
-    """Shorten texts for a side-by-side view, if one of them has more than `most` characters.
+    """Shorten texts that are shown side by side, if one of them has more than `most` characters.
 
-    Each shortened text begins `before` characters before the first difference, and has at most `most` characters. Dots mark
-    omitted characters. The dots are never longer than the omitted text.
+    Each shortened text begins `before` characters before the first difference between the texts, and has at most `most`
+    characters. Dots take the place of the omitted characters. The dots are never longer than the omitted text.
     """
     if all(len(text) <= most for text in texts):
         return list(texts)

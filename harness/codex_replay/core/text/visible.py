@@ -13,7 +13,7 @@ _OWN = re.compile("(\x1b\\[[0-9;]*m|\\A\r)")
 def visible(text: str, *, terminal: bool = False) -> str:
     """Return `text` with each character that may control a terminal as a JSON escape (`\\u001b`).
 
-    With `terminal`, colours and a carriage return at the beginning stay unchanged.
+    With `terminal`, colours, and a carriage return at the beginning, stay unchanged.
     """
     if not _ACTIVE.search(text):
         return text

@@ -1,4 +1,4 @@
-"""Decode JSON from a client within limits.
+"""Decode the JSON that a client sent, within limits.
 
 All servers of this project decode the JSON of clients with this module. A JSON text is refused (`NotJson`) if reading or writing
 it could end or block the process. A text is refused if it is nested too deeply for a recursive reader. A text is refused if it
@@ -6,8 +6,8 @@ has too many tokens or escapes. A text is refused if a number has too many digit
 refused if it contains half a surrogate pair, which has no UTF-8 form. Sources: `MAX_DEPTH` is the limit of serde_json, which
 Codex reads with; this project chose the other limits.
 
-A long text is read with jiter, in less than half the time of Python's reader. If jiter refuses a text, Python's reader reads the
-text again. The limits and the refusals therefore do not depend on which of the two readers is used.
+A long text is read with the package jiter, in less than half the time of Python's reader. If jiter refuses a text, Python's
+reader reads the text again, so the limits and the refusals do not depend on jiter.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read(data: bytes) -> Any:
-    """Return the value of one JSON text. Raises `NotJson` with the reason as part of a sentence."""
+    """Return the value of one JSON text. Raises `NotJson`; its message is the reason, as part of a sentence."""
     if len(data) > MAX_ESCAPES and data.count(b"\\") - data.count(b"\\\\") > MAX_ESCAPES:
         raise OutOfBounds(f"it has more than {MAX_ESCAPES:,} escapes")
     if len(data) > MAX_TOKENS and _tokens(data) > MAX_TOKENS:
@@ -56,7 +56,7 @@ def read(data: bytes) -> Any:
 
 
 def _fast(data: bytes) -> Any:
-    """Return the value of a JSON text, or None if jiter refuses the text. An unpaired surrogate is also refused."""
+    """Return the value of a JSON text, or None if jiter refuses the text. jiter must also refuse an unpaired surrogate."""
     from jiter import from_json  # most programs read no long text: it would slow every start
 
     try:
@@ -105,9 +105,9 @@ def _is_out_of_range(number: float) -> bool:
 
 
 def _tokens(data: bytes) -> int:
-    """Return the number of JSON tokens in a text.
+    """Return the number of JSON tokens (brackets, strings, numbers, ...) in a text.
 
-    If the number of tokens is surely below the limit, the result is only an estimate.
+    If the number of tokens is surely below the limit, return only an estimate, because counting is slow.
     """
     most = data.count(b'"') // 2 + data.count(b",") + data.count(b"[") + data.count(b"{")
     if most <= MAX_TOKENS:

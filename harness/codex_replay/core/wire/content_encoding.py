@@ -23,7 +23,7 @@ MAX_STREAMS = 10_000  # an event stream that is flushed at each event has one an
 
 
 class BadEncoding(ValueError):
-    """An unknown content-encoding, or a body that cannot be decoded. The error message is a sentence."""
+    """An unknown content-encoding, or a body that cannot be decoded. The message of the exception is a sentence."""
 
 
 class TooLarge(BadEncoding):
@@ -41,7 +41,7 @@ def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
 def decode_partial(raw: bytes, encoding: str | None) -> bytes | None:
     """Return the decodable part of a body that may be incomplete.
 
-    Returns None for an unknown encoding, for invalid bytes, and if the decoded body is longer than `MAX_DECODED` bytes.
+    Return None for an unknown encoding, for invalid bytes, and if the decoded body is longer than `MAX_DECODED` bytes.
     """
     try:
         return _decode(raw, encoding, MAX_DECODED)[0]
@@ -74,18 +74,18 @@ def _apply(plain: bytes, name: str) -> bytes:
 
 
 def detect(raw: bytes) -> str:
-    """Return the content-encoding that the first bytes of a body show, or "" if they show none.
+    """Return the content-encoding that the first bytes of a body show; return "" if they show none.
 
-    The first bytes never show the encoding br.
+    The encoding br cannot be detected.
     """
     found = next((name for name, magic in _MAGIC.items() if raw.startswith(magic)), "")
     return found or ("deflate" if _is_zlib(raw) else "")
 
 
 def starts_as(raw: bytes, encoding: str) -> bool:
-    """Return False if a body cannot have an encoding, according to its first bytes.
+    """Return False if the first bytes of a body show that the body does not have this encoding.
 
-    An encoding without magic bytes is always possible.
+    An encoding without fixed first bytes is always possible.
     """
     return raw.startswith(_MAGIC.get(encoding, b""))
 
@@ -105,7 +105,7 @@ def _wbits(name: str) -> int:
 def _decode(raw: bytes, encoding: str | None, limit: int) -> tuple[bytes, bool]:
     """Return the decoded bytes, and True if the last compressed stream is complete.
 
-    Nested encodings are decoded in reverse order.
+    If the body was encoded several times, the last encoding is decoded first.
     """
     names = [name for name in _name(encoding).replace(" ", "").split(",") if name not in IDENTITY]
     if len(names) > MAX_LAYERS:
@@ -143,9 +143,10 @@ def _undo(raw: bytes, name: str, limit: int) -> tuple[bytes, bool]:
 
 
 class _Brotli:
-    """A br stream.
+    """A decompressor of a br (Brotli) stream.
 
-    The decoded bytes are returned in pieces, because a few bytes can decode to very many. No bytes may follow a br stream.
+    The decompressor returns the decoded bytes in pieces, because a few bytes can decode to very many. After the end of the
+    br stream, further bytes are an error.
     """
 
     unused_data = b""
@@ -167,7 +168,8 @@ class _Brotli:
 def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: int) -> tuple[bytes, bool]:
     """Decompress several streams in a row, because a server may end a stream after each event.
 
-    `size` is the number of input bytes per step. At most the output of one step is decoded beyond the limit.
+    `size` is the number of input bytes per step. If the decoded text exceeds `limit`, decoding stops after the current
+    step.
     """
     plain: list[bytes] = []
     view = memoryview(raw)
@@ -196,7 +198,8 @@ def _streams(raw: bytes, begin: Callable[[], Any], size: int, name: str, limit: 
 def _is_zlib(raw: bytes) -> bool:
     """Return True if the bytes begin as a zlib stream (RFC 1950, section 2.2).
 
-    If the window size is unusual, the stream must also be complete, because such bytes may be plain text.
+    If the window size is unusual, the stream must also be complete, because the two bytes may be the beginning of a plain
+    text.
     """
     if raw[:1] == b"" or raw[0] & 15 != 8 or raw[0] >> 4 > 7 or int.from_bytes(raw[:2]) % 31:
         return False

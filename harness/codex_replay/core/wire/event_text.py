@@ -13,9 +13,9 @@ _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 
 
 def edited(raw: bytes, value: Any, edits: Iterable[tuple[Path, Any]]) -> bytes | None:
-    """Return an event with the values of `edits` in its JSON.
+    """Return an event with some values of its JSON replaced: `edits` maps paths to new values.
 
-    Return None if the event's lines do not contain the JSON `value`.
+    Return None if the lines of the event do not contain the JSON `value`.
     """
     if value_of(_data_of(raw)[0]) != value:
         return None

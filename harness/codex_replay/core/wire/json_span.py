@@ -1,6 +1,6 @@
-"""Find the position of a value in a JSON text, so that this value alone can be rewritten.
+"""Find the position of one value in a JSON text, to replace this value and keep all other bytes.
 
-The JSON texts come from a recording and were decoded before, so the path always leads to a value.
+The JSON texts come from a recording and were decoded before, so every given path leads to a value.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def spliced(data: bytes, path: Path, value: Any) -> bytes:
 
 
 def written(old: bytes, value: Any) -> bytes:
-    """Return a value as compact JSON.
+    """Return the replacement of a JSON value, as compact JSON.
 
-    If the text of the replaced value is escaped to ASCII, the new text is escaped to ASCII, too.
+    If the text of the old value is escaped to ASCII, the text of the new value is, too.
     """
     try:
         if b"\\u" in old and ascii_dumps(loads(old)) == old:
@@ -54,7 +54,7 @@ def written(old: bytes, value: Any) -> bytes:
 def _inner(text: str, at: int, step: str | int) -> int:
     """Return the position of the member or item `step` in the value that begins at `at`.
 
-    If several members have this name, return the last one.
+    If several members have the name `step`, return the last one.
     """
     found, number = -1, 0
     end = {"{": "}", "[": "]"}.get(text[at], "")

@@ -1,8 +1,8 @@
 """Read JSON text strictly, and write JSON in the same form as serde_json, the JSON library of Codex.
 
-Python's `json` package imports `re`, which takes longer than the whole start-up of fake-codex is allowed to take. To avoid the
-import of `re`, this module uses only the C part of `json`. On an interpreter without the C part, the module uses the whole
-package.
+Python's `json` package imports `re`, which takes longer than the whole start-up of fake-codex is allowed to take. To avoid
+the import of `re`, this module uses only the part of `json` that is written in C. If the Python interpreter lacks the C
+part of `json`, the whole package is used.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class NotJson(ValueError):
 class OutOfBounds(NotJson):
     """The JSON text is nested too deeply, or is too large, to be read.
 
-    A text that is too deep or too large may still be valid JSON.
+    A text that cannot be read may still be valid JSON.
     """
 
 
 class OutOfRange(OutOfBounds):
-    """The JSON text has a number that is infinite as a float and therefore cannot be written as JSON again."""
+    """The JSON text has a number that is infinite as a float, and that therefore cannot be written as JSON again."""
 
 
 def _finite(text: str) -> float:
@@ -55,7 +55,7 @@ try:
     import _json
 
     def scanner(parse_float: Callable[[str], Any] = float, parse_int: Callable[[str], Any] = int) -> Scan:
-        """Return a scanner for `loads` that converts the texts of numbers with these two functions."""
+        """Return a scanner for `loads` that converts the texts of numbers with the functions `parse_float` and `parse_int`."""
         # Both are CPython's own, used as json.decoder and json.encoder use them; the stubs describe their Python look-alikes.
         numbers = {"parse_float": staticmethod(parse_float), "parse_int": staticmethod(parse_int)}
         return _json.make_scanner(type("_Numbers", (_Settings,), numbers))  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPyth
     import json
 
     def scanner(parse_float: Callable[[str], Any] = float, parse_int: Callable[[str], Any] = int) -> Scan:
-        """Return a scanner for `loads` that converts the texts of numbers with these two functions."""
+        """Return a scanner for `loads` that converts the texts of numbers with the functions `parse_float` and `parse_int`."""
         decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=parse_float, parse_int=parse_int)
         return decoder.scan_once  # type: ignore[attr-defined,no-any-return]
 
@@ -93,8 +93,9 @@ _SPACE = " \t\n\r"
 def loads(data: bytes, scan: Scan = _scan) -> Any:
     """Return the value of one JSON text.
 
-    Only white space is allowed around the text. This function is stricter than `json.loads`: it refuses NaN, Infinity, a
-    byte-order mark, and any encoding other than UTF-8. Raises `NotJson`. A stricter caller passes its own scanner as `scan`.
+    Only white space is allowed around the text. `loads` is stricter than `json.loads`: it refuses NaN, Infinity, a
+    byte-order mark, and any encoding other than UTF-8. Raises `NotJson`. A caller with stricter rules for numbers passes
+    its own scanner as `scan`.
     """
     try:
         text = str(data, "utf-8")
@@ -135,7 +136,7 @@ def _why(error: ValueError) -> str:
 def dumps(value: Any) -> bytes:
     """Return `value` as compact JSON in UTF-8: no spaces, keys in their order, non-ASCII characters unescaped.
 
-    Raises `ValueError` for values that have no JSON form in UTF-8 (NaN, lone surrogates, foreign types).
+    Raises `ValueError` for a value that has no JSON form in UTF-8 (NaN, a lone surrogate, an object of another type).
     """
     try:
         return "".join(_encode(value, 0)).encode()
@@ -146,7 +147,7 @@ def dumps(value: Any) -> bytes:
 def ascii_dumps(value: Any) -> bytes:
     """Return `value` as compact JSON in ASCII: like `dumps`, but every other character is escaped, lone surrogates included.
 
-    Raises `ValueError` for values that have no JSON form (NaN, foreign types).
+    Raises `ValueError` for a value that has no JSON form (NaN, an object of another type).
     """
     try:
         return "".join(_encode_ascii(value, 0)).encode()
@@ -157,7 +158,7 @@ def ascii_dumps(value: Any) -> bytes:
 def compact(value: Any) -> str:
     """Return `value` as JSON text, like `dumps`, but keep lone surrogates, and write NaN as `NaN`.
 
-    Raises `TypeError` for foreign types.
+    Raises `TypeError` for an object that JSON cannot represent.
     """
     return "".join(_encode_any(value, 0))
 
@@ -165,8 +166,8 @@ def compact(value: Any) -> str:
 def member_span(data: bytes, key: str) -> tuple[int, int] | None:
     """Return the position of the value of a top-level member of one JSON object, in bytes (start, end), or None.
 
-    `data` may have white space and a line end around the object. If several members have one name, the last one counts, as in
-    every JSON reader.
+    `data` may have white space and a line end around the object. If several members have the same name, the last one
+    counts, as in every JSON reader.
     """
     text = str(data, "utf-8")
     found = None
@@ -179,7 +180,7 @@ def member_span(data: bytes, key: str) -> tuple[int, int] | None:
 def members(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield the top-level members of one JSON object: the name, and the start and end of its value, in characters.
 
-    If a name occurs twice, both members are yielded. A text that is not one JSON object yields nothing.
+    If a name occurs twice, both members are yielded. If the text is not one JSON object, yield nothing.
     """
     at = skip(text, 0)
     if text[at : at + 1] != "{":

@@ -1,6 +1,8 @@
 """Read from a JSON-RPC message of either direction its kind, and the ids of its request, thread and turn.
 
-Frames of the real app-server have no `jsonrpc` key and clients may leave it out (REAL-35, REAL-37), so this key is ignored."""
+The key `jsonrpc` is ignored, because frames of the real app-server have no `jsonrpc` key, and clients may omit it (REAL-35,
+REAL-37).
+"""
 
 from __future__ import annotations
 
@@ -100,6 +102,6 @@ def turn_of(method: Any, params: Any) -> str | None:
 def is_number(turn: str) -> bool:
     """Return True if a turn id is the number of a submission.
 
-    This function does not import `whole_number`, because the import would delay the first answer.
+    `is_number` does not call `whole_number`, because the import would delay the first answer of fake-codex.
     """
     return turn.isascii() and turn.isdecimal() and len(turn) < 20

@@ -1,7 +1,7 @@
 """Split a stream of newline-delimited JSON: take bytes in chunks of any size, and return complete lines.
 
 Each line keeps its line end, so that the joined lines are exactly the received bytes. Only b"\\n" ends a line: the real
-app-server treats a carriage return as white space (REAL-84: CRLF is allowed).
+app-server treats a carriage return as white space (REAL-84).
 """
 
 from __future__ import annotations

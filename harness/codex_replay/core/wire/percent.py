@@ -1,8 +1,9 @@
 """Decode the percent-encoding of paths and queries.
 
-The standard module `urllib.parse` is slow to import, so it is imported only for a text that needs it.
+The standard module `urllib.parse` is slow to import, so it is imported only for a text that contains a percent sign.
 
-Source: RFC 3986, section 2.1, and the URL standard for the form of a query."""
+Source: RFC 3986, section 2.1, and the URL standard for the form of a query.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Read a client's line as serde_json reads it, the JSON reader of the real server.
 
-This module handles the cases in which Python's reader gives a different result.
+This module handles the JSON texts that Python's reader reads differently from serde_json.
 
-The server refuses a whole line if it contains a lone surrogate or more than 127 nested values at any place. The server refuses a
-message that has the same member twice. The server accepts a request in the form of a list that contains the request's members in
-order. The reading of numbers depends on the version of Codex (see `read`). Sources: the real 0.92.0
-(tests/data/bad_lines.ndjson), the real 0.169.0 (tests/data/numbers.ndjson). The program fake-codex loads this module at start-up.
-To save time, `read` examines a line in detail only if the line contains certain substrings.
+The server refuses a line if it contains a lone surrogate, or more than 127 nested values at any place. The server refuses a
+message that has the same member twice. The server accepts a request in the form of a list that contains the request's
+members in order. The reading of numbers depends on the version of Codex (see `read`). Sources: the real 0.92.0
+(tests/data/bad_lines.ndjson), the real 0.169.0 (tests/data/numbers.ndjson). The program fake-codex loads this module at
+start-up. To save time, `read` examines a line in detail only if the line contains certain substrings.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ _NUMBER = "$serde_json::private::Number"
 
 
 class Named(float):
-    """A float; `named` is the text for this number in the real server's error messages."""
+    """A float of a client; `named` is the text for the float in the real server's error messages."""
 
     named = "map"
 
 
 def float_text(value: float, plus: str = "") -> str:
-    """Return a float as serde_json writes it. With `plus`, write `e+16` in place of `e16`, as newer versions of serde_json do."""
+    """Return the text of a float in the form that serde_json writes.
+
+    With `plus`, write `e+16` in place of `e16`, as newer versions of serde_json do.
+    """
     text = repr(value)
     mantissa, found, exponent = text.partition("e")
     if not found:
@@ -62,16 +65,17 @@ def _double(text: str) -> float:
 
 
 def _integer(text: str) -> int | float:
-    """Read an integer. The integer `-0`, or one that does not fit into 64 bits, becomes a double."""
+    """Read an integer of a client. The integer `-0`, or one that does not fit into 64 bits, becomes a double."""
     if len(text) < 21 and text != "-0" and (value := int(text)) in _INTEGERS:
         return value
     return _double(text)
 
 
 def _number(text: str) -> Any:
-    """Read a number whose text must not change.
+    """Read a number of a client without a change of its text.
 
-    If a float has exactly the text of the number, the number becomes that float; otherwise it becomes a map with the text.
+    If a float has exactly the text of the number, return this float; otherwise return a map with the text, as serde_json
+    does.
     """
     value = float(text)
     mantissa, found, exponent = text.lower().partition("e")
@@ -91,7 +95,7 @@ def _number(text: str) -> Any:
 
 
 def _wide_integer(text: str) -> Any:
-    """Read an integer. An integer that does not fit into 128 bits is kept as a text."""
+    """Read an integer of a client. An integer that does not fit into 128 bits is kept as a text."""
     if len(text) <= _DIGITS + 1 and (value := int(text)) in _WIDE_INTEGERS:
         return value
     return _number(text)
@@ -103,10 +107,10 @@ _scan_doubles, _scan_texts = scanner(_double, _integer), scanner(_number, _wide_
 def read(line: bytes, texts: bool = False) -> Any:
     """Return the message that the real server reads from a client's line.
 
-    Return None if the server reads no message and sends no answer. A number that does not fit into an integer of 64 bits becomes
-    a double; if it is out of the range of a double, the line is refused. With `texts`, the text of a number that does not fit is
-    kept, as in newer versions of Codex, and no number is out of range. With `texts`, some numbers become maps, which the server
-    does not accept in place of a number.
+    Return None if the server reads no message from the line and sends no answer. A number that does not fit into an integer
+    of 64 bits becomes a double; if it is out of the range of a double, the line is refused. With `texts` (newer versions of
+    Codex), the text of a number that does not fit is kept, and no number is out of range. A number whose text is kept
+    becomes a map, which the server refuses where it expects a number.
     """
     try:
         value = loads(line, _scan_texts if texts else _scan_doubles)

@@ -1,9 +1,9 @@
 """Encode and decode server-sent events as bytes.
 
-The decoder is a plain state machine without input or output: it takes bytes and returns blocks. The joined `raw` bytes of all
-blocks equal the input, with comments and unusual line ends. Therefore a recorder can store a stream, and a player can send the
-same bytes. A line may end with LF, CRLF or CR. A CRLF may be split between two calls. Events are interpreted by the rules of the
-HTML standard, section 9.2 (server-sent events).
+The decoder is a plain state machine without input or output: it takes bytes and returns blocks. The joined `raw` bytes of
+all blocks are exactly the input, with all comments and unusual line ends. A recorder can therefore store a stream, and a
+player can send the same bytes. A line may end with LF, CRLF or CR. The two bytes of a CRLF may come in two calls. Events
+are interpreted by the rules of the HTML standard, section 9.2 (server-sent events).
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ class Block(Value):
 
     A block is an event, only comments, or (at the end of a stream) an incomplete event.
 
-    `event` is the event's name, or "" if the block names no event (a browser then uses the name "message"). `data` are the joined
-    data lines, or None without data lines. A block without data lines is not dispatched. `id` and `retry` have the values as
-    sent, or None. `comments` are the comments without their colon. `raw` are the exact bytes, including the blank line at the
-    end. `complete` is False for a last block without a blank line at its end.
+    `event` is the event's name, or "" if the block names no event (a browser then uses the name "message"). `data` are the
+    joined data lines, or None without data lines. An event without data lines is not passed to the user of the stream. `id`
+    and `retry` have the values of the event's fields `id` and `retry`, or None. `comments` are the comments without their
+    colon. `raw` are the exact bytes of the block, including the blank line at the end. `complete` is False for a block at
+    the end of the stream that lacks the blank line.
     """
 
     raw: bytes
@@ -34,15 +35,15 @@ class Block(Value):
 
     @property
     def dispatched(self) -> bool:
-        """True if a client that follows the standard passes this block to its user."""
+        """True if a client that follows the standard passes the block to its user as an event."""
         return self.complete and self.data is not None
 
 
 def encode(data: bytes, event: bytes = b"", *, newline: bytes = b"\n") -> bytes:
     """Return the bytes of one event: `event:`, a `data:` line for each line of `data`, and a blank line.
 
-    `data` is split only at LF, as the standard requires. A CR in `data` raises ValueError, because a reader would treat it as a
-    line end. `newline` is the line end to write: LF, which all known servers use, or CRLF.
+    `data` is split only at LF, as the standard requires. A CR in `data` raises ValueError, because a reader would treat the
+    CR as a line end. `newline` is the line end of the event: LF, which all known servers use, or CRLF.
     """
     if b"\r" in data or b"\n" in event or b"\r" in event:
         raise ValueError("the data of an SSE event must not contain CR, and its name must not contain a line end")
@@ -57,8 +58,8 @@ def encode(data: bytes, event: bytes = b"", *, newline: bytes = b"\n") -> bytes:
 class Decoder:
     """Convert a byte stream to `Block`s.
 
-    The bytes may come in chunks of any size. A CR at the end of a chunk is buffered until the next byte shows whether a LF
-    follows.
+    The bytes of the stream may come in chunks of any size. A CR at the end of a chunk is buffered until the next byte shows
+    whether a LF follows.
     """
 
     def __init__(self) -> None:
@@ -69,7 +70,7 @@ class Decoder:
         self._first = True
 
     def feed(self, data: bytes) -> list[Block]:
-        """Take the next bytes of the stream. Return the blocks that are now complete."""
+        """Take the next bytes of the stream. Return the blocks of the stream that are now complete."""
         self._buffer += data
         return self._take(final=False)
 

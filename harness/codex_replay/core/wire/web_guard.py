@@ -1,9 +1,9 @@
 """Detect requests to a local server that come from a web page of another site, by the headers that browsers add.
 
-A page can make any browser on this machine send requests here. Two headers identify such requests, and a page cannot forge them.
-`Host` has the name that the page used for the server, even if an attacker's DNS resolves this name to 127.0.0.1. `Origin`, or
-`Sec-Fetch-Site` if there is no `Origin`, shows the origin of the page. Programs other than browsers do not send `Origin` and
-`Sec-Fetch-Site`.
+Any web page can make a browser on this computer send requests to a local server. Browsers add two headers to their
+requests, and a web page cannot forge these headers. The header `Host` has the name that the page used for the server, even
+if an attacker's DNS resolves this name to 127.0.0.1. The header `Origin` (without `Origin`: `Sec-Fetch-Site`) shows the
+site of the page. Programs other than browsers send neither `Origin` nor `Sec-Fetch-Site`.
 
 Sources: RFC 9112, section 3.2, for Host; the Fetch standard for Origin; the Fetch Metadata specification for Sec-Fetch-Site.
 """
@@ -22,7 +22,7 @@ _SHOWN = 100  # characters of a host
 
 
 class WebGuard:
-    """Checks requests to a server that is bound to `bound`; `allowed` are further names of this server."""
+    """The check of requests to a server that listens at the address `bound`; `allowed` are further names of the server."""
 
     def __init__(self, bound: str, allowed: Iterable[str] = ()) -> None:
         self._any_address = bound in WILDCARDS
@@ -54,7 +54,7 @@ class WebGuard:
         if origin is not None and not self._knows(_name(origin.partition("://")[2] or "null")):
             where = shortened(origin, _SHOWN)
             return (
-                f'A web page of "{where}" must not send requests to this server. To allow it, start the server with '
+                f'A web page of "{where}" must not send requests to this server. To allow such requests, start the server with '
                 f"--allow-host NAME."
             )
         if origin is None and site is not None and site.lower() not in _OWN:

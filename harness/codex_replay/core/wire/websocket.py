@@ -1,10 +1,11 @@
 """Convert WebSocket messages from and to bytes, without I/O: RFC 6455 with permessage-deflate (RFC 7692).
 
-The `websockets` library does the framing. This module joins frames to messages, notes unusual properties of a message (fragments,
-compression), and limits the size of messages. If a message is too long or cannot be decompressed, only its size is kept, and the
-reader continues with the next message.
+The package `websockets` splits messages into frames. The code here joins frames to messages, notes unusual properties of a
+message (fragments, compression), and limits the size of messages. If a message is too long or cannot be decompressed, only
+its size is kept, and the reader continues with the next message.
 
-Source: RFC 6455, RFC 7692. fake-codex does not load this module at start-up, because `websockets` takes 30 ms to import."""
+Source: RFC 6455, RFC 7692. fake-codex does not load this module at start-up, because `websockets` takes 30 ms to import.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +68,10 @@ def _values(headers: Headers, name: str) -> str:
 
 def compression(headers: Headers) -> tuple[PerMessageDeflate | None, PerMessageDeflate | None]:
     """Return the compression of the client's messages and the compression of the server's messages, from the headers of a 101
-    response. Use each of the two returned objects in only one `Decoder` or `Encoder`. Raises ValueError for another extension.
+    response.
+
+    Each of the two returned objects may be used in only one `Decoder` or `Encoder`. Raises ValueError for another
+    extension.
     """
     given = _values(headers, "sec-websocket-extensions")
     if not given:
@@ -93,7 +97,7 @@ def compression(headers: Headers) -> tuple[PerMessageDeflate | None, PerMessageD
 def offer_accepted(headers: Headers) -> tuple[str, PerMessageDeflate] | None:
     """Return the header value that accepts a client's offer of permessage-deflate, and the compression for the server's side.
 
-    Returns None if the client makes no offer.
+    Return None if the client makes no offer.
     """
     given = _values(headers, "sec-websocket-extensions")
     if not given:
@@ -114,9 +118,9 @@ def offer_accepted(headers: Headers) -> tuple[str, PerMessageDeflate] | None:
 
 
 class _Inflate(Extension):
-    """Decompress frames for `Frame.parse`, and note which messages were lost; never raises for a message that can be skipped.
+    """Decompress the frames that `Frame.parse` reads, and note which messages were lost; a lost message raises no exception.
 
-    The library's own decoder loses its state after a message that is too long, so it cannot read the next message.
+    The decoder of the package `websockets` is not used: after a message that is too long, it cannot read the next message.
     """
 
     name = ExtensionName("permessage-deflate")
@@ -149,7 +153,7 @@ class _Inflate(Extension):
         return Frame(frame.opcode, data, frame.fin, False, frame.rsv2, frame.rsv3)
 
     def _inflated(self, data: bytes) -> bytes:
-        """Return the decompressed content, or b"" for a message that is too long.
+        """Return the decompressed content of a message, or b"" for a message that is too long.
 
         A message that is too long is decompressed completely, because the compression of the next message depends on it.
         """
@@ -169,7 +173,7 @@ class _Inflate(Extension):
         return b""
 
     def skipped(self, head: int, size: int) -> None:
-        """Take note of a frame that was dropped undecoded.
+        """Note that a frame was dropped undecoded.
 
         `head` is the first byte of the frame, and `size` is its length in bytes.
         """
@@ -186,9 +190,10 @@ class _Inflate(Extension):
 class Decoder:
     """A reader of the messages of one direction; `masked` is True for the direction of the client.
 
-    A message of more than `limit` decompressed bytes becomes a "lost" message. A message with a frame of more than `limit` bytes
-    also becomes a "lost" message; such a frame is not buffered. If the peer violates the protocol, `broken` is a sentence with
-    the error, and the decoder reads nothing more. Otherwise `broken` is None. `pending` is True while a message is incomplete.
+    A message of more than `limit` decompressed bytes becomes a "lost" message. A message with a frame of more than `limit`
+    bytes also becomes a "lost" message; such a frame is not buffered. If the peer violates the protocol, `broken` is a
+    sentence with the error, and the decoder reads nothing more; otherwise `broken` is None. `pending` is True while a
+    message is incomplete.
     """
 
     def __init__(self, masked: bool, deflate: PerMessageDeflate | None = None, limit: int = 64 << 20) -> None:
@@ -224,7 +229,7 @@ class Decoder:
     def close(self) -> None:
         """Release the memory of the decoder immediately.
 
-        Without a call of `close`, Python would release the decoder's memory late, because the parser refers to itself.
+        If `close` is not called, Python releases the memory late, because the parser refers to itself.
         """
         self._frames.close()
         self._inflate = _Inflate(None, 0)
@@ -320,9 +325,9 @@ class _Raw(Extension):
 
 
 class Encoder:
-    """A writer of the frames of one direction.
+    """A writer of the WebSocket frames of one direction.
 
-    `masked` is True for the direction of the client, `deflate` is the negotiated compression.
+    `masked` is True for the direction of the client; `deflate` is the compression that client and server agreed on.
     """
 
     def __init__(self, masked: bool, deflate: PerMessageDeflate | None = None) -> None:
@@ -330,10 +335,10 @@ class Encoder:
         self.deflate = deflate
 
     def message(self, kind: str, data: bytes, *, compressed: bool = True, fragments: Sequence[int] = ()) -> bytes:
-        """Return the bytes of a message or control frame.
+        """Return the bytes of a WebSocket message or control frame.
 
-        With `compressed`, the message is compressed if possible. `fragments` are the sizes of the frames into which the message
-        is split.
+        With `compressed`, the message is compressed if possible. `fragments` are the sizes of the frames into which the
+        message is split.
         """
         used: list[Any] = [self.deflate] if compressed and self.deflate is not None else []
         opcode = _OPCODES[kind]
@@ -354,7 +359,7 @@ class Encoder:
     def broken_deflate(self, data: bytes = b"\xff\xff\xff\xff\xff") -> bytes:
         """Return a text message that is marked as compressed but is not compressed.
 
-        A receiver must report an error for this message.
+        A receiver must report an error for a message that is only marked as compressed.
         """
         return Frame(Opcode.TEXT, data).serialize(mask=self._masked, extensions=[_Raw()])
 

@@ -1,9 +1,9 @@
 """The fixture `app_server`: start the servers of a case, and check them at the end of the case.
 
-Strategy. `Case` implements the fixture `app_server`; `AppServer` starts the servers of a case. `finish` closes every server at
-the end of the test function, so that a failed check fails the test. `finish` checks exit statuses, unread scripts and the
-validity of each frame. After all checks of the servers, `finish` writes the cassettes, if the options request this. `close`
-always ends every remaining process, even if a check failed.
+`Case` implements the fixture `app_server`; `AppServer` starts the servers of a case. At the end of the test function,
+`finish` closes every server, so that a failed check fails the test. `finish` checks exit statuses, unused turns of the
+scripts, and the validity of each frame. After all checks, `finish` writes the cassettes if the option `--record` requests
+new ones. `close` always ends every remaining process, even if a check failed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Case:
     def version(self) -> str:
         """The Codex version of the server under test, or the version that a fake server imitates.
 
-        The value is "unknown" if the version is not known.
+        Return "unknown" if the Codex version is not known.
         """
         return self._subject.version
 
@@ -60,7 +60,7 @@ class Case:
     def finish(self) -> None:
         """Close each server and raise `SubjectFailure` for the first error.
 
-        If all servers ended without an error, write the cassettes if the options request this.
+        If no server had an error, write the cassettes if the option `--record` requests new ones.
         """
         __tracebackhide__ = True
         if not self.servers:

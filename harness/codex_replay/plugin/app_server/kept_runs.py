@@ -1,15 +1,16 @@
 """Keep all traffic of each case, passed or failed, to compare the behaviour of two Codex versions.
 
-This plugin is loaded only on request: `python -m pytest suites/app_server -p codex_replay.plugin.app_server.kept_runs
---keep-behaviour DIR`. The workers of pytest-xdist load the plugin, too. The plugin writes one redacted cassette for each server
-of a case, DIR/cases/<module>/<case>.<n>.ndjson. The result of the case is written to DIR/cases/<module>/<case>.json, and the
-number of cases to DIR/collected.json.
+The plugin is loaded only on request: `python -m pytest suites/app_server -p codex_replay.plugin.app_server.kept_runs
+--keep-behaviour DIR`. The workers of pytest-xdist load the plugin, too. The plugin writes one redacted cassette for each
+server of a case, DIR/cases/<module>/<case>.<n>.ndjson. The result of the case is written to DIR/cases/<module>/<case>.json,
+and the number of cases to DIR/collected.json.
 
-Strategy. If a case was written for one version, its assertions may fail on another version; then the traffic up to the failure is
-kept. After a failure, the servers get a few seconds to finish, and the recording ends before the servers are stopped. So that
-clients behave the same on both compared versions, every client sends the opening messages of later versions (`OPENING`), and
-otherwise behaves as for the default version. A case with an `until` mark also runs on later versions. The model answers every
-request, even if the request breaks an expectation of the script: a refusal by the backend would look like a change of the server.
+Strategy. If a case was written for one version, its assertions may fail on another version; the traffic up to the failure
+is kept. After a failure, the servers get a few seconds to finish, and the recording ends before the servers are stopped.
+Every client sends the opening messages of later versions (`OPENING`) and otherwise behaves as for the default version, so
+that clients behave the same on both versions. A case with the marker `until` also runs on later versions. The model answers
+every request, even if the request breaks an expectation of the script: a refusal by the backend would look like a change of
+the server.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ END: pytest.StashKey[End] = pytest.StashKey()
 
 
 class End:
-    """The end of a case: `outcome` is passed, failed (with the reason) or skipped.
+    """The end of a case: `outcome` is "passed", "failed" (with the reason) or "skipped".
 
     `early` is True if the test function did not complete.
     """
@@ -148,17 +149,20 @@ class Keeper:
             Server.opening, Server.dialect = OPENING, DEFAULT
 
     def pytest_unconfigure(self) -> None:
-        """Restore the clients' normal behaviour."""
+        """Let clients behave normally again, without the opening messages of later versions."""
         Server.opening, Server.dialect = {}, ""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Run cases on all versions, even those marked for other versions, unless `--keep-plain` is given."""
+        """Run all cases on the version under test, also cases that are marked for other versions.
+
+        `--keep-plain` runs only the cases for the version under test.
+        """
         if not self._plain:
             run_on_later(items)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Report the number of cases."""
+        """Write the number of collected cases to DIR/collected.json."""
         count = sum("app_server" in getattr(item, "fixturenames", ()) for item in session.items)
         if session.items:
             _put(self.folder / "collected.json", {"cases": count})
@@ -226,7 +230,7 @@ class Keeper:
 def _input_ended(server: Server, end: End, number: int) -> float | None:
     """Return the time at which the case closed a server's stdin, or None.
 
-    The returned time has the same zero as the times of the server's frames.
+    The returned time is counted from the same start as the times of the server's frames.
     """
     ended = server.process.input_ended
     at = None if ended is None else ended - server.started

@@ -1,7 +1,7 @@
-"""Write a run of a case with a real server to the cassette of the case.
+"""Write the traffic of a case with a real server to the cassette of the case.
 
-A recording goes to a draft file next to its final place. The draft replaces the old cassette only if the two differ after
-normalisation, so that `git diff` shows only real changes.
+The new recording is first a draft file next to the cassette. The draft replaces the old cassette only if the two differ
+after normalisation, so that `git diff` shows only real changes.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def _is_long(value: Any, longest: int) -> bool:
 def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Header:
     """Return the header of the cassette of a case.
 
-    `upstream` is the script and the configuration of the model. `codex-replay replay` needs the script and the configuration to
-    replay the case against another server. The HTTP requests come from a real server (origin "recorded"); the model's answers
-    come from a script (origin "authored").
+    `upstream` has the script and the configuration of the model, which `codex-replay replay` needs to replay the case
+    against another server. The HTTP requests come from a real server (origin "recorded"), and the model's answers come from
+    a script (origin "authored").
     """
     from codex_replay.shell.codex.origin import bundle_of
 
@@ -52,10 +52,10 @@ def header_of(name: CaseName, version: str, upstream: Mapping[str, Any]) -> Head
 
 
 def write_cassette(path: Path, header: Header, frames: Iterable[Frame], redactor: Redactor, cut: int | None = None) -> bool:
-    """Write a run to `path` unless the file has the same content; return whether the file changed.
+    """Write a recording to `path`, unless the file has the same content; return True if the file changed.
 
-    Strings of more than `cut` characters are left out of the client's long lines; the frame of a shortened line is marked as
-    truncated. Raises `CassetteError`.
+    From the client's long lines, omit strings of more than `cut` characters, and mark the frames as truncated. Raises
+    `CassetteError`.
     """
     tidy = parse_line(redactor.redact(encode_header(header)))  # the configuration in it may contain tokens
     assert isinstance(tidy, Header)

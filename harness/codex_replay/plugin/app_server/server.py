@@ -1,4 +1,4 @@
-"""One server under test: a `Client` that also knows how the server was started, and the settings that the case declared."""
+"""One server under test: a `Client` that also knows how its server was started, and which settings the case declared."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class Server(Client):
     def initialize(self, *, experimental: bool = False, **client_info: Any) -> Any:
         """Do the handshake (`initialize` and `initialized`), and return the result of `initialize`.
 
-        With `experimental`, the client declares the capability experimentalApi, if the server's version requires this.
+        With `experimental`, the client declares the capability experimentalApi, if the Codex version requires the
+        capability.
         """
         __tracebackhide__ = True
         asked = {"capabilities": {"experimentalApi": True}} if experimental and keeps_experimental(self.version) else {}
@@ -74,24 +75,24 @@ class Server(Client):
         return status
 
     def signal(self, number: int) -> None:
-        """Send the server a signal. Only a real server can be sent a signal, because a recording contains no signals."""
+        """Send the server a signal. Only a real server can be sent a signal: a recording contains no signals."""
         os.kill(self.process.pid, number)
 
     def still_runs(self, seconds: float) -> bool:
-        """Return True if the server is still running after this many seconds."""
+        """Return True if the server is still running after the given number of seconds."""
         return self.process.wait(seconds) is None
 
     def close_stdout(self) -> None:
         """Stop reading the server's stdout.
 
-        Call this method only for a real server: a replayed recording does not change if the client stops reading.
+        Call `close_stdout` only for a real server: a replayed recording does not change if the client stops reading.
         """
         self.process.close_stdout()
 
     def wait_upstream(self, requests: int) -> None:
-        """Wait until the scripted model has answered this number of turns in total.
+        """Wait until the scripted model has answered `requests` turns in total.
 
-        During a replay there is no model, so this function returns immediately.
+        A replay has no model, so `wait_upstream` returns immediately.
         """
         __tracebackhide__ = True
         wanted = requests

@@ -1,7 +1,7 @@
 """Start the servers of a case, with the settings that a case may declare; `AppServer` is the type of the fixture `app_server`.
 
-A real server gets a temporary home folder and a session of the fake Responses backend with the case's script. A fake server gets
-the cassette of the case.
+Each real server gets a temporary home folder, and a session of the fake Responses backend with the script of the case. Each
+fake server gets the cassette of the case.
 """
 
 from __future__ import annotations
@@ -74,17 +74,18 @@ class AppServer:
     ) -> Server:
         """Start the app-server under test.
 
-        `script` is the reply of the model, turn by turn (see docs/scripts.md). `bad_input` declares that the case sends invalid
-        frames on purpose. `match` is how strictly the fake compares the client's frames with the cassette: "exact" or "method".
-        The cassette leaves out strings of more than `cut` characters from very long client lines. `racy` is the reason why the
-        real server has more than one correct behaviour. A recording of a racy case shows only one correct behaviour, so --record
-        all keeps an existing recording. `ends` is the expected exit status. A negative value is the signal that kills the server;
-        None means that the harness must stop the server. `refused` declares that the fake backend rejects the login of the server
-        on purpose. `env` contains additional environment variables.
+        `script` has the replies of the model, turn by turn (see docs/scripts.md). `bad_input` is True if the case sends
+        invalid frames on purpose. `match` is how strictly the fake compares the client's frames with the cassette: "exact"
+        or "method". `cut` is a number of characters: the cassette omits longer strings from very long lines of the client.
+        `racy` is the reason why the real server has more than one correct behaviour. The cassette of a racy case shows only
+        one correct behaviour, so --record all does not replace an existing cassette. `ends` is the expected exit status of
+        the server. A negative `ends` is the signal that kills the server; None means that the harness must stop the server.
+        `refused` is True if the fake backend rejects the login of the server on purpose. `env` has additional environment
+        variables for the server.
 
-        The arguments `config`, `auth` and `prepare` are for a real server only. `config` is added to the server's config.toml.
-        `auth` is "api_key", "chatgpt" or the whole content of auth.json. `prepare` is called before the start, with the folder
-        that contains `home`, `tmp` and `work`.
+        The arguments `config`, `auth` and `prepare` are for a real server only. `config` is a text that is added to the
+        server's config.toml. `auth` is "api_key", "chatgpt" or the whole content of auth.json. `prepare` is a function that
+        is called before the start, with the folder that contains `home`, `tmp` and `work`.
         """
         __tracebackhide__ = True
         cassette = self._name.path(self._cassettes, len(self.servers) + 1)

@@ -1,7 +1,7 @@
-"""The trace of an app-server case: its frames, for the report.
+"""The trace of an app-server case: the frames of the case, for the report.
 
-If the frames of a case equal its cassettes, the trace is copied from the cassettes. If the frames differ, the trace compares the
-frames of the case with its cassettes.
+If the frames of the case equal its cassettes, the trace is copied from the cassettes. If the frames differ, the trace
+compares the frames of the case with its cassettes.
 """
 
 from __future__ import annotations
@@ -124,10 +124,10 @@ def _redacted(frame: core.Frame, n: int, redactor: Redactor) -> core.Frame:
 
 
 def _recorded(server: Server, version: str) -> tuple[list[core.Frame], str]:
-    """Return the frames of a server's cassette and its Codex version; for a broken cassette, only the readable frames.
+    """Return the frames of a server's cassette and its Codex version; from a broken cassette, return only the readable frames.
 
-    The caller compares with the data of this version. If the cassette names no version, `version`, the
-    version of the server under test, selects the tables.
+    The caller compares the frames with the tables of the returned version. If the cassette names no version, return
+    `version`, the version of the server under test.
     """
     from codex_replay.shell.cassettes.file import CassetteError, CassetteReader
 

@@ -37,7 +37,7 @@ class Frames:
 class RecordedUpstream:
     """Forward the HTTP requests of a server to `url`, and keep the requests and the answers.
 
-    If recording fails, `failure` is a sentence with the reason.
+    If recording failed, `failure` is a sentence with the reason.
     """
 
     def __init__(self, url: str, redactor: Redactor) -> None:

@@ -13,7 +13,7 @@ from codex_replay.shell.rpc.client import SubjectFailure
 
 @dataclass(frozen=True)
 class Answer:
-    """The backend's response to one request; `asked` is the request line, such as "POST /responses"."""
+    """The backend's answer to one request; `asked` is the line of the request, such as "POST /responses"."""
 
     asked: str
     status: int

@@ -1,9 +1,10 @@
 """Use the Responses backend in one case: send requests, and check the answers.
 
-The harness gives a fake backend its valid tokens and the replies of the model through the control API. A backend that is given as
-a URL has no control API. For a backend without a control API, a case that needs it is skipped, with a reason. This module uses
-the HTTP client of the standard library and the SSE decoder of `core`. A case for both transports runs once over HTTP and once
-over a WebSocket. The second run sends its requests to `/responses` as WebSocket messages (module `websocket`).
+Through the control API of a fake backend, the harness sets the valid tokens and the replies of the model. A backend that is
+given as a URL has no control API. For a backend that is given as a URL, a case that needs the control API is skipped, with
+a reason. The module uses the HTTP client of the standard library and the SSE decoder of `core`. A case that is marked
+`both_transports` runs once over HTTP and once over a WebSocket. Over a WebSocket, the case sends its requests to
+`/responses` as messages (module `websocket`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ KEY = "sk-backend-1"
 def event_problems(event: object) -> list[str]:
     """Return a sentence for each error in one decoded event.
 
-    The type of the event decides the rules: types of the openai package, and types that only Codex has.
+    The type of the event decides the rules: the rules of the openai package, or, for types that only Codex has, those of
+    codex-replay.
     """
     from codex_replay.protocol.responses.events import event_schemas
 
@@ -69,7 +71,10 @@ class RecordedRequest:
 
 
 class Backend:
-    """The backend under test in one case. `ask`, `get` and `refresh` send requests; other methods set up a fake backend."""
+    """The backend under test in one case.
+
+    `ask`, `get` and `refresh` send requests to the backend; the other methods configure a fake backend.
+    """
 
     def __init__(
         self,
@@ -104,7 +109,7 @@ class Backend:
     def login(self, mode: str = "chatgpt", *, base: str = "", **state: Any) -> None:
         """Make the fake backend accept a login of the kind "chatgpt" or "api_key".
 
-        The keyword arguments give the state of the login's tokens (docs/scripts.md, "auth").
+        The keyword arguments set the state of the tokens (docs/scripts.md, "auth").
 
         `base` is the path prefix of requests; by default, the kind of login decides the prefix.
         """
@@ -114,11 +119,11 @@ class Backend:
         self._credentials = credentials(LOGIN if mode == "chatgpt" else {"api_key": KEY})
 
     def says(self, *items: object) -> None:
-        """Make the fake backend answer the next request with these items (docs/scripts.md)."""
+        """Make the fake backend answer the next request with the given items (docs/scripts.md)."""
         self._report_on({"turns": [{"items": list(items)}]})
 
     def release(self, gate: str) -> None:
-        """Open a gate in a reply of the method `says`: the fake backend then sends the rest of the reply."""
+        """Open a gate in a reply that `says` has set: the fake backend then sends the rest of the reply."""
         if self._session is not None:
             self._session.release(gate)
 
@@ -127,7 +132,8 @@ class Backend:
     ) -> Answer:
         """Send a request with the headers that the specification demands, and return the answer.
 
-        `body` is sent as JSON; bytes are sent unchanged. `headers` replaces headers by name; the value None leaves a header out.
+        `body` is sent as JSON, or unchanged if it is bytes. `headers` replaces headers by name; a header with the value
+        None is not sent.
         """
         __tracebackhide__ = True
         given = self._headers(headers)
@@ -191,7 +197,7 @@ class Backend:
         return given
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        """Send a GET request with the login's headers.
+        """Send a GET request with the headers of the login.
 
         `path` is relative to the backend's URL, without the base path of a fake backend.
         """

@@ -1,8 +1,10 @@
-"""The `backend` fixture: requests to the backend that `--backend` names. A backend that is given as a command is started.
+"""The `backend` fixture: requests to the backend that `--backend` names.
 
-The value `fake` means the fake backend, started as a program (the default). `fake:CMD` starts CMD, a program with the same
-control API as the fake backend. A URL means a backend that already runs: requests go to URL/responses, with the login of
-`--backend-auth FILE`.
+If the user gives the backend as a command, the harness starts it.
+
+With `--backend fake` (the default), the fake backend is started as a program. With `--backend fake:CMD`, CMD is started: a
+program with the same control API as the fake backend. With `--backend URL`, the backend already runs: requests go to
+URL/responses, with the login of `--backend-auth FILE`.
 
 A case with the marker `both_transports` runs twice, over HTTP and over a WebSocket. For a backend that is given as a URL, the
 WebSocket run needs the option `--backend-websocket`.
@@ -41,7 +43,10 @@ OPTION = SubjectOption("--backend", "fake, fake:COMMAND, or a URL", ("fake",), f
 
 
 def read_login(path: Path) -> dict[str, Any]:
-    """Return the login in an auth.json: its API key, otherwise its tokens; raises `pytest.UsageError` with a sentence."""
+    """Return the login in the file auth.json: its API key, or its tokens if it has no key.
+
+    Raises `pytest.UsageError` with a sentence.
+    """
     try:
         value = json.loads(path.read_bytes())
         if value.get("OPENAI_API_KEY"):
@@ -74,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if isinstance(subject, str) and not is_loopback(subject) and not config.getoption("backend_cost_ok"):
         raise pytest.UsageError(
             f"--backend {subject}: every check sends one to three small requests to {urlsplit(subject).hostname}, on the "
-            "account of --backend-auth, which may cost money. To allow it, add --backend-cost-ok."
+            "account of --backend-auth, which may cost money. To allow the requests, add --backend-cost-ok."
         )
     if config.getoption("backend_auth"):
         read_login(Path(config.getoption("backend_auth")))
@@ -83,8 +88,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def speaks_websocket(config: pytest.Config) -> bool:
     """Return True if the backend under test accepts WebSocket connections.
 
-    A program with the control API must accept WebSockets. For a backend that is given as a URL, the option `--backend-websocket`
-    decides.
+    A program with the control API must accept WebSocket connections. For a backend that is given as a URL, the option
+    `--backend-websocket` decides.
     """
     subject = parse_backend(settings_of(config).backend or "fake")
     return not isinstance(subject, str) or bool(config.getoption("backend_websocket"))
@@ -93,7 +98,7 @@ def speaks_websocket(config: pytest.Config) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the cases for both transports twice, over HTTP and over a WebSocket.
 
-    The WebSocket run gets another name; the name of the HTTP run does not change.
+    The WebSocket run of a case has a different name than the case; the name of the HTTP run does not change.
     """
     if "backend_transport" not in metafunc.fixturenames:
         return
@@ -149,10 +154,10 @@ def close_all(backend: Backend) -> None:
 
 
 class Programs:
-    """Starts the program under test at its first use. If a case needs another command, the running program is ended first.
+    """Start the backend under test when a case first uses it. If a case needs another command, end the running program first.
 
-    If a backend does not start, or cannot be reached, later cases fail at once, because a hundred cases must not wait for the
-    same error.
+    If a backend does not start, or cannot be reached, all later cases fail at once, because a hundred cases must not wait
+    for the same error.
     """
 
     def __init__(self) -> None:
@@ -175,7 +180,7 @@ class Programs:
         return self._process
 
     def reach(self, url: str, seconds: float) -> None:
-        """Fail the case unless a server listens at this URL."""
+        """Fail the case unless a server listens at the URL."""
         if url in self._reached:
             return
         self._tried(url)

@@ -1,10 +1,10 @@
-"""A WebSocket client for the backend under test.
+"""A WebSocket client that sends requests to the backend under test.
 
-The client sends a `response.create` message, and returns the messages of the answer as an `Answer`.
+For each request, the client sends a `response.create` message, and returns the messages of the answer as an `Answer`.
 
-An `Answer` over a WebSocket has the same form as an answer over HTTP, so that one case can run on both transports. Events become
-the blocks of an event stream. An error message becomes an HTTP response with the status and the error of the message. This module
-uses the client of the package `websockets`.
+An `Answer` has the same form over HTTP and over a WebSocket, so that one case can run on both transports. Each message that
+is an event becomes a block of an event stream. An error message becomes an HTTP response with the status and the error of
+the message. The connection uses the client of the package `websockets`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class Refused(Exception):
 
 
 class Socket:
-    """A WebSocket connection: `ask` sends a request and returns the answer. Raises `Refused` if the handshake is refused."""
+    """A WebSocket connection: `ask` sends a request and returns the answer.
+
+    Raises `Refused` if the backend refuses the handshake.
+    """
 
     def __init__(self, url: str, headers: Mapping[str, str], wait: float, *, compressed: bool = True) -> None:
         __tracebackhide__ = True
@@ -71,9 +74,10 @@ class Socket:
         return "" if response is None else str(response.headers.get("sec-websocket-extensions", ""))
 
     def ask(self, body: object, *, fragments: int = 1) -> Answer:
-        """Send a request and return its answer.
+        """Send a request over the WebSocket and return its answer.
 
-        An object gets `"type": "response.create"`; bytes are sent unchanged, as a text message. `fragments` counts its frames.
+        If `body` is an object, `"type": "response.create"` is added; if it is bytes, they are sent unchanged, as a text
+        message. `fragments` is the number of WebSocket frames of the message.
         """
         __tracebackhide__ = True
         self.send(body, fragments=fragments)
@@ -108,7 +112,7 @@ class Socket:
         return Answer("response.create", 200, [], b"".join(_block(event) for event in events))
 
     def event(self) -> dict[str, Any]:
-        """Return the next message.
+        """Return the next message of the backend.
 
         Raise `SubjectFailure` if no message comes in time, or if the message is not a text that contains a JSON object.
         """
@@ -130,7 +134,7 @@ class Socket:
         return value
 
     def ping(self, payload: bytes = b"") -> bool:
-        """Send a ping; return True if a pong with the same payload comes in time."""
+        """Send a ping; return True if the backend sends a pong with the same payload in time."""
         return self._connection.ping(payload).wait(self._wait)
 
     def close(self) -> int | None:

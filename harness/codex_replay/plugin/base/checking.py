@@ -1,8 +1,8 @@
 """Check each frame of a case when it is sent or received.
 
-A checker gets every frame of one connection, in order. In a finding, `blame` names the side that wrote the invalid frame. An
-invalid server frame is a fault of the server under test, and fails the case. An invalid client frame is a fault of the harness,
-unless the case sends invalid frames on purpose.
+A checker gets every frame of one connection, in order. In a finding, `blame` names the side that wrote the invalid frame.
+An invalid server frame is a fault of the server under test, and fails the case. An invalid client frame is a fault of the
+harness, unless the case sends invalid frames on purpose.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class FrameChecker(Protocol):
 class BundleChecker:
     """Checks frames against the JSON schemas of a Codex version.
 
-    Frames must be valid, and must have only keys that the schemas have.
+    Each frame must be valid, and must have only keys that the schemas name.
 
-    Frames of the server are checked against the experimental schemas, because the server sends experimental members to every
-    client. Frames of the client are checked against the experimental schemas once the client has declared the capability
+    The server's frames are checked against the experimental schemas, because the server sends experimental members to every
+    client. The client's frames are checked against the experimental schemas after the client has declared the capability
     experimentalApi.
     """
 
@@ -94,14 +94,14 @@ def _asks(message: Any) -> bool:
 def all_of(version: str) -> Validator:
     """Return a validator with all schemas of a Codex version.
 
-    A version without schemas here is validated with the schemas of the default version.
+    If codex-replay has no schemas of the version, return a validator with the schemas of the default version.
     """
     known = version if has_bundle(version) else DEFAULT
     return _experimental(known) or _validator(known)
 
 
 def has_bundle(version: str) -> bool:
-    """Return True if frames of this Codex version can be checked."""
+    """Return True if codex-replay can check the frames of a Codex version."""
     from codex_replay.protocol.data_tables import versions
 
     return version in versions()
@@ -109,7 +109,7 @@ def has_bundle(version: str) -> bool:
 
 @cache
 def keeps_experimental(version: str) -> bool:
-    """Return True if this Codex version refuses experimental calls of clients without the capability experimentalApi."""
+    """Return True if a Codex version refuses experimental calls of clients without the capability experimentalApi."""
     from codex_replay.protocol.drift.experimental import declares
 
     return has_bundle(version) and declares(_validator(version).bundle)
@@ -117,15 +117,15 @@ def keeps_experimental(version: str) -> bool:
 
 @cache
 def has_conversations(version: str) -> bool:
-    """Return True if this Codex version has the v1 calls for conversations, such as newConversation.
+    """Return True if a Codex version has the v1 calls for conversations, such as newConversation.
 
-    Without schemas of the version, also return True, because the version may have the v1 calls.
+    Return True, too, if there are no schemas of the version, because the version may have the v1 calls.
     """
     return not has_bundle(version) or "newConversation" in _validator(version).bundle.methods("client-request")
 
 
 def make_checkers(version: str) -> list[FrameChecker]:
-    """Return the checkers for a server of this Codex version; an empty list if no schemas of the version are available."""
+    """Return the checkers for a server of a Codex version; return an empty list if no schemas of the version are available."""
     return [BundleChecker(version)] if has_bundle(version) else []
 
 

@@ -1,8 +1,8 @@
 """Read the configuration of a project: the table `[tool.codex-replay]` in pyproject.toml, otherwise in codex-replay.toml.
 
-The table `[tool.codex-replay]` has the options of a run. A table `[tool.codex-replay.ROLE.NAME]` has a program under test; ROLE
-is proxy, editor-client or lite-client. The tables in pyproject.toml and codex-replay.toml have the same form. Every error is a
-`BadConfiguration` that names the file, the table and the key.
+The table `[tool.codex-replay]` has the options of a run. Each table `[tool.codex-replay.ROLE.NAME]` configures a program
+under test; ROLE is proxy, editor-client or lite-client. The tables in pyproject.toml and codex-replay.toml have the same
+form. Every error is a `BadConfiguration` that names the file, the table and the key.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Configuration:
     table: Mapping[str, Any] = field(default_factory=dict)
 
     def subjects(self, role: str) -> dict[str, dict[str, Any]]:
-        """Return the subjects (programs under test) of a role by name.
+        """Return the programs under test of a role, by name.
 
-        Raises `BadConfiguration` for a subject that is not a table.
+        Raises `BadConfiguration` if a program is not configured as a table.
         """
         found = self.table.get(role)
         if not isinstance(found, dict):
@@ -87,18 +87,22 @@ class Configuration:
 def check_keys(where: str, row: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
     """Raise `BadConfiguration` for a key that is not in `kinds`, or for a value of the wrong type.
 
-    `kinds` gives the type of each key; `where` names the file and the table.
+    `kinds` has the type of each allowed key; `where` names the file and the table for the error message.
     """
     for key, value in row.items():
         if key not in kinds:
-            raise BadConfiguration(f"{where} has no key {key!r}{did_you_mean(key, kinds)} Its keys are {', '.join(kinds)}.")
+            raise BadConfiguration(
+                f"{where} has no key {key!r}{did_you_mean(key, kinds)} The allowed keys are {', '.join(kinds)}."
+            )
         what, fits = kinds[key]
         if not fits(value):
             raise BadConfiguration(f"{where} {key} must be {what}.")
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return the suggestion for the end of an error message, such as "did you mean ...?"; "" if no known word is similar."""
+    """Return a suggestion for the end of an error message (such as "did you mean ...?"), or "" if no known word is similar to
+    `word`.
+    """
     near = difflib.get_close_matches(word, known, 1)
     return f"; did you mean {near[0]!r}?" if near else "."
 
@@ -106,7 +110,7 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
 def find_root(here: Path) -> Path:
     """Return the nearest folder, `here` or a parent of `here`, that has a pyproject.toml or a codex-replay.toml.
 
-    Otherwise `here`.
+    Otherwise return `here`.
     """
     return next((folder for folder in (here, *here.parents) if any((folder / name).is_file() for name in FILES)), here)
 
@@ -126,7 +130,7 @@ def read(folder: Path, options: Collection[str]) -> Configuration:
     for key, value in table.items():
         if key not in options:
             raise BadConfiguration(
-                f"{path}: [{TABLE}] has no key {key!r}{did_you_mean(key, options)} Its keys are {', '.join(options)}."
+                f"{path}: [{TABLE}] has no key {key!r}{did_you_mean(key, options)} The allowed keys are {', '.join(options)}."
             )
         if key in SUITE_OF and isinstance(value, dict):
             continue

@@ -1,12 +1,12 @@
 """Make pytest's reports encodable as UTF-8: the output of a broken program may contain text that UTF-8 cannot encode.
 
-A JSON text can contain an escaped lone surrogate, such as `\\ud800`, and a failure message that quotes it contains the surrogate.
-The plugin pytest-xdist cannot send a text with a lone surrogate, and would end the whole run. Before a report is sent, each lone
-surrogate is replaced by its escape sequence.
+For example, a JSON text can contain a lone surrogate in escaped form (`\\ud800`), and a failure message quotes the decoded
+text. The plugin pytest-xdist cannot send a text with a lone surrogate, and would end the whole run. Before a report is
+sent, each lone surrogate is replaced by its escape sequence.
 
-A report of pytest has about a hundred small values, and pytest-xdist encodes and decodes each value in Python, which is slow.
-To be fast, this module gives pytest-xdist only one value: the report, written as bytes by Python's `marshal`. `marshal` keeps the
-same types, tuples included, and is fast because it is written in C.
+A report of pytest has about a hundred small values, and pytest-xdist encodes each value in Python, which is slow.
+Therefore, pytest-xdist gets only one value: the report as bytes, written by Python's `marshal`. `marshal` keeps all types,
+tuples included, and is fast because it is written in C.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def encodable(value: Any) -> Any:
 def packed(report: dict[str, Any]) -> dict[str, Any]:
     """Return a report that pytest-xdist can send as one value.
 
-    If `marshal` cannot write the report, only replace its texts that are not valid UTF-8.
+    If `marshal` cannot write the report, only replace the lone surrogates in its texts.
     """
     try:
         data = marshal.dumps(report, _VERSION)

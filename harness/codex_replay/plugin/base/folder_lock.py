@@ -1,6 +1,7 @@
 """Lock the report folder during a run, so that two simultaneous runs never overwrite each other's report.
 
-The operating system locks a file in the folder and unlocks it when the process ends, so a killed run leaves no lock."""
+The operating system unlocks the file when the process ends, so a killed run does not leave a locked folder.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +19,15 @@ class FolderLock:
     """A folder that this process keeps locked until it calls `release`."""
 
     def __init__(self, folder: Path, lock: int, made: bool) -> None:
-        """`lock` is the descriptor of the locked file, or -1 on a file system without locks.
+        """`lock` is the descriptor of the locked file, or -1 if the file system has no locks.
 
-        `made` is True if this run created the folder.
+        `made` is True if the run created the folder.
         """
         self.folder = folder
         self._lock, self._made = lock, made
 
     def release(self) -> None:
-        """Release the lock; remove the folder if this run created it and it is still empty."""
+        """Unlock the folder; remove the folder if the run created it and left it empty."""
         if self._lock >= 0:
             with contextlib.suppress(OSError):
                 (self.folder / LOCK).unlink()  # while it is locked: no other process's can exist
@@ -40,7 +41,7 @@ class FolderLock:
 def lock_folder(folder: Path) -> FolderLock | None:
     """Create a folder if necessary and lock it; return None if another run has locked the folder.
 
-    Raises `OSError` if this process cannot write to the folder.
+    Raises `OSError` if the process cannot write to the folder.
     """
     made = not folder.exists()
     while True:

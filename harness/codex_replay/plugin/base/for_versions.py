@@ -1,7 +1,7 @@
 """Select cases for a Codex version (markers `since` and `until`), and the values that a case expects of a version.
 
-Each marker names a version and the reason. A case that is not for the version under test is skipped, and the report shows the
-reason.
+Each marker names a Codex version and a reason. A case that is not for the version under test is skipped, and the report
+shows the reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ MARKERS = (
 
 
 def skip_for_version(items: list[pytest.Item], version: str) -> str:
-    """Skip the cases that are not for `version`. Return a sentence about an invalid marker, or "" if all markers are valid.
+    """Skip the cases that are not for `version`.
+
+    Return a sentence about the first invalid marker, or "" if all markers are valid.
 
     If the Codex version of the program under test is unknown, every case runs.
     """
@@ -58,10 +60,11 @@ def _excludes(name: str, bound: tuple[int, ...], version: tuple[int, ...]) -> bo
 
 
 def value_for(values: Mapping[str, T], version: str) -> T:
-    """Return the value in `values`, keyed by Codex version, of the newest version that is not newer than `version`.
+    """Return one value from `values`, whose keys are Codex versions: the value of the newest version that is not newer than
+    `version`.
 
-    If `version` is a text such as "unknown", return the value for the default version. Raises `ValueError` if `version` is older
-    than each of `values`.
+    If `version` is a text such as "unknown", return the value for the default version. Raises `ValueError` if `version` is
+    older than all versions in `values`.
     """
     at = numbers(version if is_version(version) else DEFAULT)
     known = {numbers(since): value for since, value in values.items()}

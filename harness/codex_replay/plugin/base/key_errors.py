@@ -1,7 +1,8 @@
-"""If an answer of the program under test lacks a key, report a failure of this program instead of Python's `KeyError: 'output'`.
+"""If an answer lacks a key that a case reads, blame the program under test, instead of showing Python's `KeyError: 'output'`.
 
 A case reads members that the specification promises, such as `events[0]["response"]["output"]`, without first checking that they
-exist."""
+exist.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +39,11 @@ def sentence(error: BaseException, statement: str) -> str | None:
 
 
 def reading(paths: Sequence[Path]) -> int | None:
-    """Return the index of the suite's file in `paths`.
+    """Return the index of the last file in `paths` that belongs to the suite.
 
     `paths` are the files of the calls that led to an error, from the outermost call to the innermost.
 
-    Returns None if the harness raised the error, because a bug of the harness is no failure of the program under test.
+    Return None if the harness raised the error, because a bug of the harness is no failure of the program under test.
     """
     for index, path in reversed(list(enumerate(paths))):
         if "suites" in path.parts[:-1]:

@@ -1,8 +1,7 @@
 """Add the suites' options to pytest after the options of all installed plugins, and name the plugin if one option already exists.
 
-`argparse` refuses to add an option twice: the second plugin that adds the option fails with a traceback. A plugin named by `-p`
-is loaded before the installed plugins. To find such conflicts, this module adds the suites' options only after the installed
-plugins are loaded.
+If two plugins add the same option, `argparse` raises an error with a traceback in the second plugin. A plugin that is named
+by `-p` is loaded before the installed plugins.
 """
 
 from __future__ import annotations
@@ -19,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def add_options_late(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Add the options now if the installed plugins are loaded (in a conftest.py or a pytest-xdist worker), otherwise later.
+    """Add the options now if the installed plugins are loaded (in a conftest.py or a pytest-xdist worker).
+
+    Otherwise add them later.
 
     Raises `pytest.UsageError` if another plugin already has one of the options.
     """
@@ -46,7 +47,7 @@ class LateOptions:
                     yield from ((name, group.name) for name in option.names())
 
     def pytest_plugin_registered(self, plugin_name: str) -> None:
-        """Note the options that this plugin added."""
+        """Note which options a newly loaded plugin has added."""
         for name, _ in self._others():
             self._owners.setdefault(name, plugin_name)
 
@@ -58,7 +59,7 @@ class LateOptions:
         early_config.known_args_namespace = given
 
     def add(self) -> None:
-        """Add the options; raises `pytest.UsageError` if another plugin already has one of these options."""
+        """Add the options of the suites; raises `pytest.UsageError` if another plugin already has one of them."""
         taken = {name: group for name, group in self._others() if name in option_names()}
         for name, group in taken.items():
             owner = self._owners.get(name)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def write_launcher(path: Path, argv: Sequence[str], env: Mapping[str, str]) -> str:
     """Write an executable script that replaces itself with the command `argv`, in the environment `env`; return its path.
 
-    The script passes its arguments to the command.
+    The script passes its own arguments on to the command.
     """
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
     # The mark is how a process is found again that has left its group.

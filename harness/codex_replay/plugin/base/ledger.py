@@ -1,6 +1,6 @@
 """One request that the fake backend received, from its ledger (the file that records all requests).
 
-Cases use the class `Request` to check the requests of a client.
+Cases use `Request` to check the requests of a client.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Request:
     """One request as the backend received it.
 
-    `path` is without the session's prefix; `body` is decoded, or None if it is not JSON.
+    `path` has no session prefix; `body` is decoded, or None if it is not JSON.
     """
 
     method: str
@@ -34,7 +34,7 @@ class Request:
     def header(self, name: str) -> str | None:
         """Return the value of a header, or None if the header is missing.
 
-        Upper and lower case of the name are equal; the values of a repeated header are joined.
+        `name` may be in upper or lower case; the values of a repeated header are joined.
         """
         found = [value for key, value in self.headers if key.lower() == name.lower()]
         return ", ".join(found) if found else None
@@ -51,9 +51,9 @@ class Request:
 
     @property
     def turn(self) -> int:
-        """The number of the model's reply that this request asks for: 1 for the first reply.
+        """The number of the model's reply that the request asks for: 1 for the first reply.
 
-        The input of the request contains all earlier replies, so this number is their count plus 1.
+        The number is the number of earlier replies in the input of the request, plus 1.
         """
         return turn_number(continued(self._mapping, self.earlier))
 

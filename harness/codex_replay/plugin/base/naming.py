@@ -63,7 +63,7 @@ def case_name(item: Any, root: Path) -> CaseName:
 
 
 def name_of_node(nodeid: str, root: Path) -> CaseName:
-    """Return the `CaseName` of the test with this node id; use this if the test object no longer exists."""
+    """Return the `CaseName` of the test with a node id; use `name_of_node` if the test object no longer exists."""
     place, _, rest = nodeid.partition("::")
     path = root / place
     test, bracket, parameters = rest.rpartition("::")[2].partition("[")
@@ -89,7 +89,7 @@ def _plain_id(parameters: str) -> tuple[str, bool]:
 def role_of(item: pytest.Item) -> str | None:
     """Return the role of the program that a test uses through a fixture of codex-replay; None if the test uses no such fixture.
 
-    A user's own fixture of the same name does not count.
+    A fixture with the same name that the user defines does not count.
     """
     known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     for name, role in ROLE_OF_FIXTURE.items():
@@ -99,7 +99,10 @@ def role_of(item: pytest.Item) -> str | None:
 
 
 def _suite(path: Path, root: Path) -> str:
-    """Return the suite of a module. The name ignores subfolders, so a case keeps its name if it moves to another subfolder."""
+    """Return the suite of a module.
+
+    Subfolders are not part of the suite's name, so a case keeps its name if it moves to another subfolder.
+    """
     if below := below_suites(path):
         return below[0]
     folders = path.parent.relative_to(root).parts if path.is_relative_to(root) else path.parts[-2:-1]
@@ -113,8 +116,8 @@ def below_suites(path: Path) -> tuple[str, ...]:
 
 
 def cassette_folder(path: Path, root: Path, version: str = DEFAULT) -> Path:
-    """Return the folder `cassettes` next to the `suites` folder that contains `path`, otherwise the folder `cassettes` in the
-    root folder.
+    """Return the folder with the cassettes of the suite at `path`: the folder `cassettes` next to `suites`, otherwise in the root
+    folder.
 
     In an installed wheel, the folder `cassettes` is an archive. For a `version` other than the default, return the cassette
     folder in the data folder of that version.
@@ -127,5 +130,7 @@ def cassette_folder(path: Path, root: Path, version: str = DEFAULT) -> Path:
 
 
 def read_only(cassettes: Path) -> bool:
-    """Return True if cases must not record into this folder: an archive, or the folder of a version that `codex add` made."""
+    """Return True if cases must not record into the folder `cassettes`: an archive, or the folder of a version that `codex
+    add` made.
+    """
     return cassettes.is_file() or cassettes.is_relative_to(version_data.added_folder())

@@ -1,4 +1,4 @@
-"""The plugin's options: from the command line, otherwise from the table `[tool.codex-replay]`, otherwise the default."""
+"""The values of the plugin's options: from the command line, from the table `[tool.codex-replay]`, or the default."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def option_names() -> list[str]:
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare the command line options."""
+    """Declare the command line options of the suites."""
     group = parser.getgroup(GROUP, "record, replay and verify the Codex protocols")
     for key, (_, metavar, text) in KEYS.items():
         group.addoption(f"--{key}", dest=_dest(key), default=None, metavar=metavar, help=text)
@@ -87,7 +87,7 @@ def settings_of(config: pytest.Config) -> Settings:
 
 
 def table_name(config: pytest.Config, role: str) -> str:
-    """Return the name of the configuration table with the program under test of a role; empty if there is no such table."""
+    """Return the name of the configuration table of the program under test in a role; return "" if there is no such table."""
     rows = configuration_of(config).subjects(role) if role in SUITE_OF else {}
     given = config.getoption(_dest(role), None) if role in SUITE_OF else None
     if given is None:
@@ -139,9 +139,9 @@ def read_settings(config: pytest.Config) -> Settings:
 
 
 def check_report(folder: Path) -> FolderLock:
-    """Lock the folder of the requested report.
+    """Lock the folder in which the run will write its report.
 
-    Before the run, raises `pytest.UsageError` if the folder is not writable, or if another run has locked the folder.
+    Raises `pytest.UsageError` before the run if the folder is not writable, or if another run has locked the folder.
     """
     from codex_replay.plugin.base.folder_lock import lock_folder
 
@@ -160,12 +160,10 @@ def check_report(folder: Path) -> FolderLock:
 
 
 def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str) -> str:
-    """Return an error message if the profile is unknown (neither built in nor named by a marker of a case).
+    """Return an error message if the profile is unknown (neither built in nor named by a marker of a case); otherwise return "".
 
-    Otherwise an empty text.
-
-    If the user runs a single case, this case may have no profile marker although other cases of its module have one. To find a
-    profile, the markers of all cases of the module are searched.
+    A selected case may have no profile marker although other cases of its module have one. Therefore, the markers of all
+    cases of the module are searched.
     """
     if profile in PROFILES or not items:
         return ""

@@ -18,7 +18,7 @@ SUITES_PLUGIN = "codex_replay.suites"
 
 @cache
 def installed_suites() -> Path:
-    """Return the folder of the suites that belong to this package: in the installed wheel, or in the checkout."""
+    """Return the folder of the suites that codex-replay contains: in the installed wheel, or in the checkout."""
     package = Path(__file__).resolve().parents[2]
     packaged = package / "packaged" / "suites"
     return packaged if packaged.is_dir() else package.parent.parent / "suites"
@@ -30,8 +30,8 @@ def installed_id(path: Path, root: Path) -> str | None:
     Return None if pytest itself gives the module a usable name.
 
     For a module outside the root of the run, pytest makes the name relative to the command line argument; the name would be
-    empty. For a module in a virtual environment below the root, pytest uses the path in that environment as the name. The suite
-    cannot be seen in this path.
+    empty. If the virtual environment is inside the root folder, pytest names a module by its path in the environment, which
+    does not show the suite.
     """
     suites = installed_suites()
     if not path.is_relative_to(suites):
@@ -48,6 +48,6 @@ def place_of(name: str, root: Path) -> Path:
 
 
 def shared_file(config: pytest.Config, factory: pytest.TempPathFactory, name: str) -> Path:
-    """Return a path in the temporary folder of the run, the same in all workers of pytest-xdist."""
+    """Return a path in the temporary folder of the run; all workers of pytest-xdist get the same path."""
     base = factory.getbasetemp()
     return (base.parent if hasattr(config, "workerinput") else base) / name

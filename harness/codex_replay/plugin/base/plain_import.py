@@ -1,10 +1,10 @@
-"""Make pytest import this package without rewriting its assertions.
+"""Stop pytest from rewriting the assertions of this package when pytest imports it.
 
 Normally, pytest rewrites every module of a plugin's package.
 
-Rewriting would cost each process of a run one second if Python has no compiled modules, or must not write them. Rewriting would
-have no benefit, because the assertions of the cases are in the suites. There is no public function of pytest that turns rewriting
-off. This module uses a private attribute of pytest; if the attribute is missing, rewriting stays on.
+If Python has no compiled modules, or must not write them, rewriting costs each process of a run one second. Rewriting would
+have no benefit, because the assertions of the cases are in the suites. There is no public function of pytest that turns
+rewriting off. The module uses a private attribute of pytest; if the attribute is missing, rewriting stays on.
 """
 
 from __future__ import annotations

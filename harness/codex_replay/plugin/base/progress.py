@@ -1,7 +1,7 @@
 """Report the progress of a run to another process: one JSON object per line, on the file descriptor in CODEX_REPLAY_PROGRESS.
 
-The first line is `{"collected": N}`; each finished test adds a line such as `{"case": "suite/module/case", "outcome": "passed"}`.
-`codex-replay run` reads the lines with the progress.
+The first line is `{"collected": N}`; each finished test adds a line such as `{"case": "suite/module/case", "outcome":
+"passed"}`. `codex-replay run` reads the lines from the file descriptor and shows the progress.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ BY_INIT = "CODEX_REPLAY_BY_INIT"
 
 
 class Progress:
-    """A pytest plugin that reports the progress.
+    """A pytest plugin that reports the progress of the run.
 
-    Only the main process of a run registers this plugin, because this process gets the reports of all workers.
+    Only the main process of a run registers the plugin, because the main process gets the reports of all workers.
     """
 
     def __init__(self, descriptor: int) -> None:

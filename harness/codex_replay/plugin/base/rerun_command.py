@@ -52,11 +52,11 @@ class RerunCommand:
         self._ends: dict[Callable[[Iterable[str]], list[str]], str] = {}
 
     def arguments(self, nodeid: str) -> list[str]:
-        """Return the command that reruns the case with this node id, as a list of words."""
+        """Return the command that reruns one case, as a list of words."""
         return [*self._begun(nodeid), *self._options]
 
     def in_process(self, nodeids: Iterable[str], workers: int) -> list[str]:
-        """Return the pytest arguments that run these cases in so many workers; 0 means one process, one after another."""
+        """Return the pytest arguments that run the cases `nodeids` in `workers` processes; 0 means: in one process."""
         places = [str(place_of(path, self._root)) + colons + rest for path, colons, rest in (n.partition("::") for n in nodeids)]
         alone = ["--no-early-stop", *(["-n", str(workers)] if self._config.pluginmanager.has_plugin("xdist") else [])]
         return [*places, *self._own, *_pytest(self._config), *alone, "--report", str(self._report)]
@@ -79,7 +79,7 @@ class RerunCommand:
         return ["codex-replay", "run", *words]
 
     def line(self, nodeid: str, redact: Callable[[Iterable[str]], list[str]]) -> str:
-        """Return the command that reruns this case as a shell line; the part that is equal for all cases is built only once."""
+        """Return the command that reruns one case as a shell line; the part that is equal for all cases is built only once."""
         begun = shell_line(self._begun(nodeid), redact)
         end = self._ends.get(redact)
         if end is None:
@@ -117,9 +117,9 @@ def _own(config: pytest.Config) -> list[str]:
 
 
 def _pytest(config: pytest.Config) -> list[str]:
-    """Return the options of pytest itself on this run's command line, such as `-k`.
+    """Return the options of pytest itself that were given on the command line of the run, such as `-k`.
 
-    Options from a configuration file are left out, because the rerun reads the same configuration file.
+    Options in a configuration file are omitted, because the rerun reads the same configuration file.
     """
     given_words = [str(word) for word in config.invocation_params.args]
     words = []

@@ -1,6 +1,6 @@
 """The option `--shard I/N`: run every N-th case, starting with the I-th case, so that N machines share a run.
 
-`codex-replay report merge` then joins the reports of the N machines.
+After the runs, `codex-replay report merge` joins the reports of the N machines.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ def shard_of(config: pytest.Config) -> tuple[int, int] | None:
 
 
 class Shard:
-    """Selects the cases of one shard; pytest loads this plugin only if the option is given."""
+    """Select the cases of one shard; pytest loads this plugin only if the option `--shard` is given."""
 
     def __init__(self, number: int, of: int) -> None:
         self.number, self.of = number, of
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep every N-th case. Neighbouring cases take about the same time, so the shards also take about the same time."""
+        """Keep every N-th of the collected cases.
+
+        Neighbouring cases take about the same time, so all shards take about the same time.
+        """
         kept = items[self.number - 1 :: self.of]
         left_out = set(items) - set(kept)
         if left_out:

@@ -1,10 +1,10 @@
 """If a run is interrupted or terminated, still write its report, and end all processes that it started.
 
-Strategy. One process controls the run: with pytest-xdist, the controller. Only this process handles signals that end the run. In
-this process, signals are blocked until pytest has collected the cases, because pytest cannot write a report earlier. SIGTERM is
-handled like an interrupt, but with another exit status. Workers of pytest-xdist ignore interrupts: the controller terminates the
-workers. A worker terminates itself if its controller has ended. SIGINT and SIGTERM take effect immediately, even while a case
-waits (see `codex_replay.shell.process.wakeful`).
+Only one process handles signals that end the run: with pytest-xdist, the controller. The controlling process blocks signals
+until pytest has collected the cases, because pytest cannot write a report earlier. SIGTERM is handled like an interrupt,
+but with another exit status. Workers of pytest-xdist ignore interrupts: the controller terminates the workers. A worker
+terminates itself if its controller has ended. SIGINT and SIGTERM take effect immediately, even while a case waits (see
+`codex_replay.shell.process.wakeful`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Terminated(KeyboardInterrupt):
 
 
 class Interrupts:
-    """Count the interrupts of a run. One Ctrl-C counts once, even if the terminal and `codex-replay run` both send its signal."""
+    """Count the interrupts of a run. One Ctrl-C counts once, even if both the terminal and `codex-replay run` send its signal."""
 
     def __init__(self) -> None:
         self.ended_by = 0  # the signal that terminated the run
@@ -40,7 +40,7 @@ class Interrupts:
         self._raised = 0
 
     def interrupt(self, number: int, frame: object = None) -> None:
-        """Raise KeyboardInterrupt, unless this signal belongs to an interrupt that was already handled."""
+        """Raise KeyboardInterrupt, unless the signal belongs to an interrupt that was already handled."""
         self._counts[signal.Signals(number)] += 1
         if max(self._counts.values()) > self._raised:
             self._raised += 1
@@ -66,9 +66,9 @@ class Interrupts:
 
 
 def block() -> None:
-    """Block the signals until `unblock` is called.
+    """Block the signals that end a run, until `unblock` is called.
 
-    A process that is started while signals are blocked also starts with blocked signals.
+    A process that is started meanwhile also starts with blocked signals.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
 
@@ -88,9 +88,9 @@ def restore_in_children() -> None:
 
 
 def follow_controller(stop: Callable[[], None]) -> None:
-    """Make this process a worker.
+    """Make this process a worker of pytest-xdist that ignores interrupts.
 
-    A worker ignores interrupts. When the controller terminates the worker, or ends, the worker calls `stop` and exits.
+    When the controller terminates the worker, or ends, the worker calls `stop` and exits.
     """
 
     def end(number: int, frame: object) -> NoReturn:
@@ -108,7 +108,7 @@ def follow_controller(stop: Callable[[], None]) -> None:
 def end_with(controller: int) -> None:
     """Wait until the process `controller` is no longer the parent of this process, then terminate this process.
 
-    Call this function in a separate thread, because it blocks.
+    Call `end_with` in a separate thread, because it blocks.
     """
     waits = threading.Event()
     while os.getppid() == controller:

@@ -1,7 +1,7 @@
 """Parse the options that name programs under test: `--app-server`, `--backend`, `--lite-client`, `--editor-client`, `--proxy`.
 
-All of these options use the parser in this module. A `SubjectOption` lists the forms of value that one option accepts. The parser
-returns a `Choice`, which other modules convert to a program or an address.
+One parser reads the values of all options that name a program under test. A `SubjectOption` lists the forms of value that
+one option accepts. The parser returns a `Choice`, which other modules convert to a program or an address.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ class Choice:
 class SubjectOption:
     """One option, and the allowed forms of its value.
 
-    `flag` is the option, `choices` describes its forms in messages, `names` are the fixed names that the option accepts.
-    `must_hold` is a pair: a placeholder that a command must contain, and the end of the error message if it is missing.
+    `flag` is the option; `choices` describes the allowed forms in messages; `names` are the fixed names that the option
+    accepts. `must_hold` is a pair: a placeholder that a command must contain, and the end of the error message if the
+    placeholder is missing.
     """
 
     flag: str
@@ -76,7 +77,7 @@ class SubjectOption:
     must_hold: tuple[str, str] | None = None
 
     def parse(self, text: str, entries: Container[str] = ()) -> Choice:
-        """Return the `Choice` for `text`, the value of the option.
+        """Return the `Choice` that `text`, the value of the option, names.
 
         `entries` are the names that the project's configuration defines, such as `mine` in `[tool.codex-replay.proxy.mine]`.
         Raises `BadSubject`.
@@ -103,6 +104,7 @@ class SubjectOption:
 
     def split_command(self, command: str, text: str) -> tuple[str, ...]:
         """Return the words of a command line, the first as a full path; `text` is the value of the option, for error messages.
+
         Raises `BadSubject`.
         """
         given = f"{self.flag} {text}"
@@ -141,9 +143,9 @@ LISTENING = ("ws://", "wss://", "unix://")
 
 
 def running_elsewhere(text: str) -> str:
-    """Return an error text if the value names an app-server that already runs, because suites cannot use such a server.
+    """Return an error text if the value of the option names an app-server that already runs (suites cannot use it).
 
-    Otherwise an empty text.
+    Otherwise return "".
     """
     if not text.startswith(LISTENING):
         return ""
@@ -155,9 +157,11 @@ def running_elsewhere(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A program under test: `name` as given, and `version`, the Codex version that it is or imitates ("unknown" if not known).
+    """A program under test: its `name` as the user gave it, and `version`, the Codex version that it is or imitates ("unknown" if
+    not known).
 
-    A `live` program is started in a temporary home folder with a scripted model; any other program replays a cassette.
+    If `live` is True, the program is started in a temporary home folder with a scripted model; otherwise it replays a
+    cassette.
     """
 
     name: str

@@ -1,10 +1,12 @@
-"""One editor under test.
+"""Start and control one editor under test.
 
-Start an editor, control it with the commands of docs/editor-client.md, and read its messages to the user and to the server.
+The harness controls the editor with the commands of docs/editor-client.md, and reads its messages to the user and to the
+server.
 
-The editor writes its reports to the user on stdout; the methods `turn`, `wait` and `shown` read these reports. The module `wire`
-reads the messages between the editor and its server, with the methods `sent`, `requests` and `answers`. The method `wait` returns
-each report only once. Every failure raises a `SubjectFailure` that quotes the messages to the user and to the server.
+The editor writes its reports to the user on stdout; the methods `turn`, `wait` and `shown` read these reports. The methods
+`sent`, `requests` and `answers` read the messages between the editor and its server (module `wire`). The method `wait`
+returns each report only once. Every failure raises a `SubjectFailure` that quotes the messages to the user and to the
+server.
 """
 
 from __future__ import annotations
@@ -34,13 +36,13 @@ STDERR = 20
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The result of one prompt for the user: how the turn ended, and all reports of the editor until then, in order."""
+    """The result of one prompt: how the turn ended, and all reports of the editor to the user until then, in order."""
 
     status: str
     reports: list[dict[str, Any]]
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """The reports of the kind `kind`."""
+        """Return the editor's reports of one kind."""
         return [report for report in self.reports if report["report"] == kind]
 
     @property
@@ -62,8 +64,8 @@ class Turn:
 class Editor(Wire):
     """One run of an editor.
 
-    `project` is the folder in which the editor is started. `ledger_path` is the file in which the editor's server records all
-    messages.
+    `project` is the folder in which the editor is started. `ledger_path` is the file in which the server of the editor
+    records all messages.
     """
 
     def __init__(
@@ -168,7 +170,7 @@ class Editor(Wire):
     # -- what the user sees ------------------------------------------------------------------------------------------------
 
     def wait(self, kind: str, /, **fields: Any) -> dict[str, Any]:
-        """Wait for the next report of this kind with these fields, and return it; later calls do not return the same report."""
+        """Wait for the next report of the editor with the given kind and fields; return each report only once."""
         __tracebackhide__ = True
 
         def found() -> dict[str, Any] | None:
@@ -197,7 +199,7 @@ class Editor(Wire):
             return Turn("", self.reports[self._since :]).text
 
     def wait_shown(self, text: str) -> None:
-        """Wait until the editor has reported exactly this text since the prompt."""
+        """Wait until the editor has shown exactly the given text since the prompt."""
         __tracebackhide__ = True
         self._until(lambda: self._text() == text or None, f"the text {text!r} (shown: {self.shown[:200]!r})")
 
@@ -222,7 +224,9 @@ class Editor(Wire):
         raise SubjectFailure(self.report_on(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
 
     def _early_end(self, what: str) -> str:
-        """Return the error text for an editor that ended early: exit status, last line on stderr, then `report_on`."""
+        """Return the error text for an editor that ended too early: exit status, last line on stderr, and the description
+        `report_on`.
+        """
         status = self.process.wait(2.0)  # worth the wait: the status and stderr are the cause
         if status is None:
             return self.report_on(f"The editor closed its stdin or stdout, but is still running. {what}")

@@ -1,12 +1,13 @@
 """The `editor_client` fixture: start an editor, which then starts the server that the case has chosen.
 
 `--editor-client` names the editor: `reference`, or the command line of a program that follows docs/editor-client.md. In the
-command line, `{codex}` is replaced by the path of the codex that the editor must start. The editor's codex is a small program in
-the folder of the case. The small program replaces itself with a server in the environment of the case, without the editor's
-environment variables.
+command line, `{codex}` is replaced by the path of the codex that the editor must start. The `codex` of the editor is a
+small program in the folder of the case. The small program replaces itself with the server, in the environment of the case,
+without the editor's environment variables.
 
-`editor_client(script=[...])` chooses the app-server that `--app-server` names (the scripted fake or the real Codex), behind a tap
-that records the messages. `editor_client(server=[...])` chooses the byte server, which sends the bytes that the case lists.
+`editor_client(script=[...])` starts the app-server that `--app-server` names (the scripted fake or the real Codex), behind
+a tap that records the messages. `editor_client(server=[...])` starts the byte server, which sends the bytes that the case
+lists.
 
 Each check has the mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of the specification that it
 asserts.
@@ -81,13 +82,14 @@ class EditorClient:
         env: Mapping[str, str] | None = None,
         fault: str | None = None,
     ) -> Editor:
-        """Start the editor.
+        """Start the editor under test.
 
-        `script` is the reply of the model (docs/scripts.md); the app-server under test plays it. `server` is a list of steps for
-        the byte server, or one such list for each start of the server. `codex` is the path of another codex for the editor; use
-        `codex` without `script` and `server`. `config` is added to the app-server's config.toml (default: `ASKS`), and `env` to
-        the app-server's environment. `fault` is a fault of fake-codex (docs/fake-codex.md). With `fault`, fake-codex always plays
-        the script, even if `--app-server` names a real server, because a real server cannot cause a fault on request.
+        `script` has the replies of the model (docs/scripts.md); the app-server under test uses them. `server` is a list of
+        steps for the byte server, or one such list for each start of the server. `codex` is the path of another codex for
+        the editor; it cannot be combined with `script` or `server`. `config` is added to the app-server's config.toml
+        (default: `ASKS`), and `env` to the environment of the app-server. `fault` names an error that fake-codex makes on
+        purpose (docs/fake-codex.md). With `fault`, fake-codex always serves the script, even if `--app-server` names a real
+        server, because a real server cannot make an error on request.
         """
         __tracebackhide__ = True
         root = self.folder / f"editor{len(self.editors) + 1}"
@@ -214,7 +216,7 @@ def editor_client(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how many statements of the documentation were compared with a server, and which of these statements are wrong."""
+    """Print how many statements of the editor's documentation were compared with a server, and which of them are wrong."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     found = {reported["id"]: reported for report in reports for key, reported in report.user_properties if key == "statement"}
     if not found:

@@ -21,9 +21,10 @@ DOCUMENT = "docs/editor-client.md has the commands and reports of a driver."
 
 @dataclass(frozen=True, slots=True)
 class FoundEditor:
-    """The behaviour of an editor client: the methods that its codex received, the reports to the user, and its exit status.
+    """The behaviour of an editor client in a trial: the methods that its codex received, the reports to the user, and its exit
+    status.
 
-    `seconds` is how long the turn took. If the editor failed in this turn, `wrong` is a sentence about the failure.
+    `seconds` is the duration of the turn. `wrong` is a sentence about the failure if the editor failed in the trial.
     """
 
     methods: tuple[str, ...] = ()
@@ -38,8 +39,9 @@ def _no_backend() -> BackendProcess:
 
 
 def try_editor(command: str, wait: float) -> FoundEditor:
-    """Start the editor, send one prompt, and end the editor; `wait` is the time limit for one report, in seconds. Raises
-    `pytest.UsageError`."""
+    """Start the editor, send one prompt, and end the editor; `wait` is the time limit for one report, in seconds.
+
+    Raises `pytest.UsageError`."""
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         client = EditorClient(command, parse_app_server("fake"), Path(made), wait, _no_backend, "init")
         begun = time.monotonic()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Wire:
-    """The messages between an editor and its server; `ledger_path` is the file in which the server records these messages.
+    """The messages between an editor and its server; the server records them in the file `ledger_path`.
 
     A subclass must have the attribute `process`, the process of the editor.
     """
@@ -42,7 +42,7 @@ class Wire:
     def ledger(self) -> list[dict[str, Any]]:
         """Return the entries of the server's ledger so far, in order.
 
-        `codex_fakes.stdio.byte_server` and `codex_replay.shell.rpc.wire_tap` write the ledger.
+        The programs `codex_fakes.stdio.byte_server` and `codex_replay.shell.rpc.wire_tap` write the ledger.
         """
         try:
             lines = self._ledger_path.read_bytes().split(b"\n")
@@ -83,7 +83,7 @@ class Wire:
         self._until_wire(lambda: bool(self.requests(method)), f"The editor did not send {method}")
 
     def wait_said(self, method: str, times: int = 1) -> None:
-        """Wait until the server has sent messages of this method `count` times."""
+        """Wait until the server has sent `times` messages of one method."""
         __tracebackhide__ = True
         heard = f"The server did not send {method} {times} times"
         self._until_wire(lambda: sum(message.get("method") == method for message in self.server_messages()) >= times, heard)
@@ -125,10 +125,7 @@ class Wire:
         return [message for message in self.sent() if "method" not in message]
 
     def answer_to(self, number: int) -> dict[str, Any]:
-        """Wait for the editor's answer to the server's request with this id, even if the server does not wait for it.
-
-        Return the answer.
-        """
+        """Return the editor's answer to the server's request `number`; wait for the answer, even if the server does not wait."""
         __tracebackhide__ = True
         self._until_wire(
             lambda: any(answer.get("id") == number for answer in self.answers()),
@@ -139,7 +136,7 @@ class Wire:
     def violations(self) -> list[str]:
         """Return a sentence for each fault in the editor's messages: a value of a wrong type, or a key unknown to Codex 0.92.
 
-        The JSON schemas of Codex 0.92 decide what is a fault; in every object, a key that the schemas do not name is a fault.
+        The JSON schemas of Codex 0.92 decide; in every object, a key that the schemas do not name is a fault.
         """
         from codex_replay.core.cassette.frames import Frame
         from codex_replay.plugin.base.checking import BundleChecker
@@ -166,12 +163,15 @@ class Wire:
         return [pid for pid in self.server_pids() if runs(pid)]
 
     def wait_gate(self, name: str) -> None:
-        """Wait until a byte server waits at this gate (a step of its list that waits for `open`)."""
+        """Wait until a byte server has reached the gate `name` (a step of its list that waits for `open`)."""
         __tracebackhide__ = True
         self._until_wire(lambda: {"gate": name} in self.ledger(), f"The server did not reach the gate {name!r}")
 
     def open_gate(self, name: str) -> None:
-        """Open a gate, so that the byte server continues; a server that has not yet reached the gate will not wait there."""
+        """Open a gate of the byte server, so that it continues.
+
+        If the server has not yet reached the gate, it will not wait there.
+        """
         gate = os.open(self._ledger_path.parent / "gates" / name, os.O_RDWR)
         os.write(gate, b"x")
         self._gates.append(gate)  # a write is lost if no process has the pipe open
@@ -200,7 +200,7 @@ def short(text: str) -> str:
 
 
 def _messages_in(lines: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the JSON objects among the lines."""
+    """Return the JSON objects in the given lines."""
     found = []
     for line in lines:
         with contextlib.suppress(ValueError):

@@ -1,9 +1,9 @@
 """The `lite_client` fixture: run a lite client, and record its requests to the backend and to the token URL.
 
-`--lite-client` names the client: `reference`, or the command line of a program that follows docs/lite-client.md. Each run gets a
-folder with an auth.json. Each run also gets a session of the fake Responses backend, which plays the script of the case. A `Run`
-is the result. Each check of the suite has the mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of
-the specification that the check asserts. A failure report shows these statements next to the traffic.
+`--lite-client` names the client: `reference`, or the command line of a program that follows docs/lite-client.md. In each
+run, the client gets a folder with an auth.json, and a session of the fake Responses backend with the script of the case.
+Each check of the suite has the mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of the
+specification that the check asserts. The report of a failure shows the statements next to the traffic.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ LOGIN: dict[str, Any] = {
 class Run:
     """One completed run of the client: its exit `status`, `stdout`, `stderr` and `requests`.
 
-    A negative status is the signal that killed the client.
+    A negative `status` is the signal that killed the client.
     """
 
     def __init__(self, file: Path, status: int, stdout: bytes, stderr: str, requests: list[Request], unused: list[int]) -> None:
@@ -69,12 +69,12 @@ class Run:
 
     @property
     def turns(self) -> list[Request]:
-        """The requests to the model."""
+        """The requests of the client to the model."""
         return [request for request in self.requests if urlsplit(request.path).path.endswith("/responses")]
 
     @property
     def refreshes(self) -> list[Request]:
-        """The requests to the token URL."""
+        """The requests of the client to the token URL."""
         return [request for request in self.requests if urlsplit(request.path).path == "/oauth/token"]
 
     @property
@@ -98,13 +98,12 @@ class Run:
         return text.removesuffix("\n").removesuffix("\r")
 
     def failure(self, *, asked: bool = True) -> str:
-        """Return the client's message on stderr.
+        """Return the error message that the client wrote to stderr.
 
         Raises `SubjectFailure` unless the client failed, and failed for the reason that the case tests.
 
-        If a request of the client breaks a rule, the backend refuses the request before the tested failure can occur. If the
-        client sends no request, the tested failure cannot occur either. A client that fails for another reason than the tested
-        one does not pass the case. `asked` is False if the client must fail without any request.
+        A client fails for another reason if its request breaks a rule, so that the backend refuses the request, or if it
+        sends no request. `asked` is False if the client must fail without any request.
         """
         __tracebackhide__ = True
         if wrong := [r.sentence for r in self.requests if r.sentence and r.status not in (None, 401, UNSCRIPTED)]:
@@ -133,9 +132,9 @@ class Run:
         return "\n".join([*asked, *self._ended(500, shortened(self.stderr, 2000))])
 
     def _summary(self) -> str:
-        """Return a short description of the run, without bodies; a long stderr is cut in the middle.
+        """Return a short description of the client's run, without bodies; the middle of a long stderr is omitted.
 
-        The failure report also contains the long description.
+        The failure report also contains the complete description.
         """
         long = len(self.stderr) > 700
         stderr = f"{self.stderr[:200]}\n[...]\n{self.stderr[-500:]}" if long else self.stderr
@@ -184,14 +183,14 @@ class LiteClient:
         at_home: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> Run:
-        """Run the client on a prompt and return its result; raises `SubjectFailure` if the client does not end in time.
+        """Run the client on a prompt, and return the result; raises `SubjectFailure` if the client does not end in time.
 
-        `script` is the reply of the model (docs/scripts.md); None keeps the script of the session. `auth` is the content of
-        auth.json: a JSON value, or bytes that are written unchanged (b"" for no file). If `auth` is None, the login of the
-        previous run is kept; the first run uses `LOGIN`. `tools` and `schema` are the values for the environment variables
-        LITE_TOOLS and LITE_OUTPUT_SCHEMA. `base` and `token_url` are complete URLs, or paths on the fake backend. With `at_home`,
-        the login is written to ~/.codex/auth.json, and LITE_AUTH_FILE is not set. `env` contains additional environment
-        variables.
+        `script` has the replies of the model (docs/scripts.md); with None, the session keeps its script. `auth` is the
+        content of auth.json: a JSON value, or bytes that are written unchanged (b"" for no file). If `auth` is None, the
+        login of the previous run is kept; in the first run, None means `LOGIN`. `tools` and `schema` are the values for the
+        environment variables LITE_TOOLS and LITE_OUTPUT_SCHEMA. `base` and `token_url` are complete URLs, or paths on the
+        fake backend. With `at_home`, the login is written to ~/.codex/auth.json, and LITE_AUTH_FILE is not set. `env` has
+        additional environment variables for the client.
         """
         __tracebackhide__ = True
         if script is not None:
@@ -233,7 +232,7 @@ class LiteClient:
     def execute(argv: list[str], env: Mapping[str, str], cwd: str, seconds: float) -> tuple[int | None, bytes, str]:
         """Run a command with a time limit; return its exit status, stdout and stderr.
 
-        The status is None if the limit passed and the command was killed.
+        The exit status is None if the command took too long and was killed.
         """
         __tracebackhide__ = True
         from codex_replay.shell.process.subject import CannotStart, Process
@@ -263,7 +262,7 @@ def _write(path: Path, content: object) -> Path:
 def parse_lite_client(text: str, *, packages: bool = False) -> tuple[str, ...]:
     """Return the command that `--lite-client` names; raises `pytest.UsageError` with a sentence.
 
-    The reference client starts faster without installed packages. If the reference client uses a WebSocket, it needs installed
+    The reference client starts faster without access to installed packages. Only for a WebSocket, it needs installed
     packages: set `packages` to True.
     """
     with usage_errors():

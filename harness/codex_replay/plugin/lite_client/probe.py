@@ -17,9 +17,9 @@ DOCUMENT = "docs/lite-client.md has the variables and the output of a lite clien
 
 @dataclass(frozen=True, slots=True)
 class FoundLite:
-    """The behaviour of a lite client: its requests in the form "POST /path 200", and the `seconds` of the run.
+    """The behaviour of a lite client in a trial: its requests in the form "POST /path 200", and the `seconds` of the run.
 
-    If the client failed in this run, `wrong` is a sentence about the failure.
+    `wrong` is a sentence about the failure if the client failed in the trial.
     """
 
     requests: tuple[str, ...] = ()

@@ -18,9 +18,9 @@ _NOT_READY = "The proxy was not ready within"
 
 
 def wrong_profile(rows: Mapping[str, Iterable[Sequence[Any]]]) -> list[str]:
-    """Return advice on the profile.
+    """Return advice if the proxy follows another profile than the selected one.
 
-    `rows` has for each profile the fields that the proxy sent, without profiles in which the proxy sent no message.
+    `rows` has for each profile the fields that the proxy sent; profiles in which the proxy sent no message are missing.
     """
     sent = sorted({row[0] for row in rows.get("as-specified", ())} - {HANDSHAKE})
     if not sent or any(method in SPECIFIED for method in sent):
@@ -34,8 +34,8 @@ def wrong_profile(rows: Mapping[str, Iterable[Sequence[Any]]]) -> list[str]:
 def missing_capabilities(subject: ProxySubject, results: Iterable[tuple[Sequence[str], bool]], table: str = _TABLE) -> list[str]:
     """Return advice on capabilities that the proxy probably lacks.
 
-    `results` has for each case the capabilities that it needs, and True if it passed. `table` names the configuration table of
-    the proxy, and its file.
+    `results` has for each case the capabilities that the case needs, and True if the case passed. `table` names the
+    configuration table of the proxy, and its file.
 
     A capability is probably missing if every case that needs this capability failed, but other cases passed.
     """

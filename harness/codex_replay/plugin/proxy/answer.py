@@ -21,7 +21,7 @@ class Object(dict[str, Any]):
 
     def __missing__(self, key: str) -> Any:
         __tracebackhide__ = True
-        raise SubjectFailure(f"{self.path} has no {key!r}. It is {_short(self)}")
+        raise SubjectFailure(f"{self.path} has no {key!r}. The value there is {_short(self)}")
 
 
 class Array(list[Any]):
@@ -34,11 +34,13 @@ class Array(list[Any]):
         try:
             return super().__getitem__(at)
         except (IndexError, TypeError):
-            raise SubjectFailure(f"{self.path} has no [{at!r}]. It is {_short(self)}") from None
+            raise SubjectFailure(f"{self.path} has no [{at!r}]. The value there is {_short(self)}") from None
 
 
 def placed(value: Any, path: str) -> Any:
-    """Return a copy of a JSON value in which each object and array knows its JSON path. The returned copy is equal to the value.
+    """Return a copy of a JSON value in which each object and array knows its JSON path.
+
+    Apart from the paths, the copy equals the value.
 
     `path` is the name of the whole value in error messages.
     """

@@ -30,7 +30,7 @@ def subject_of(config: pytest.Config) -> ProxySubject:
 
 
 def needs_of(item: pytest.Item) -> list[str]:
-    """Return the capabilities that a case needs, each once: those of its marks, and the endpoint if it is a parameter."""
+    """Return the capabilities that a case needs, each once: those of its markers, and the endpoint if it is a parameter."""
     marked = [each for mark in item.iter_markers("needs") for each in mark.args]
     callspec = getattr(item, "callspec", None)
     endpoint = [] if callspec is None else [each for name, each in callspec.params.items() if name == "endpoint"]
@@ -64,7 +64,7 @@ class Fields:
         ]
 
     def for_report(self) -> dict[str, Any]:
-        """Return the fields that the proxy sent, for the report; empty if there are none."""
+        """Return the fields that the proxy sent, for the report; return an empty list if the proxy sent none."""
         from codex_replay.plugin.proxy.fields import as_data
 
         return {"proxy_fields": as_data(self.rows, subject_of(self.config).name)} if self.rows else {}

@@ -1,7 +1,8 @@
-"""Detect the properties of a proxy from its behaviour: its profile, capabilities, readiness and number of parallel clients.
+"""Detect the properties of a proxy from its behaviour: profile, capabilities, readiness, and number of parallel clients.
 
-All functions are pure; their input is an `Observed`, which `probe.py` makes. A capability counts as absent only if no answer of
-the proxy shows it. A capability that the proxy has with errors counts as present; the suite then reports the errors.
+All functions are pure; their input is an `Observed`, which `probe.py` makes. A capability counts as absent only if no
+answer of the proxy shows it. If the proxy has a capability, but with errors, the capability counts as present, and the
+suite reports the errors.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The observed behaviour of a proxy.
+    """The behaviour of a proxy that the probe observed.
 
-    `ready` has the status of each path in `READY_PATHS` (0 means no answer). `seconds` is the time until the first answer.
-    `without_key` is the status of the answer to a request without a bearer token. `answers` are the answers to the probes, by
-    name, in the profile works-on-0.92. `specified` are the answers in the profile as-specified. `clients` maps each number of
-    parallel clients to the number of clients that were served. If the proxy served no client, `stderr` is the end of its stderr
-    during the first request of a client.
+    `ready` has the status that the proxy answered on each path in `READY_PATHS` (0: no answer). `seconds` is the time until
+    the first answer of the proxy. `without_key` is the status of the answer to a request without a bearer token. `answers`
+    has the answers of the proxy in the profile works-on-0.92, by the name of the probe. `specified` has the answers of the
+    proxy in the profile as-specified, by the name of the probe. `clients` maps a number of parallel clients to the number
+    of them that the proxy served. If the proxy served no client, `stderr` is the end of its stderr during the first
+    request.
     """
 
     attached: bool = False
@@ -93,7 +95,10 @@ class FoundProxy:
 
 
 def detect(seen: Observed) -> FoundProxy:
-    """Return the properties of the proxy. If the proxy failed too early to detect them, `wrong` is a sentence with the reason."""
+    """Return the properties of the proxy that `seen` describes.
+
+    If the proxy failed too early, `wrong` is a sentence with the reason.
+    """
     dialects = _dialects(seen)
     lacks = _lacks(seen, dialects)
     profile, calls = _profile(seen)
@@ -114,7 +119,7 @@ def detect(seen: Observed) -> FoundProxy:
 def _dialects(seen: Observed) -> tuple[str, ...]:
     """Return the dialects in which the proxy recognises tool calls.
 
-    The probe `text-tools` tries the first dialect, in both profiles.
+    The probe `text-tools` writes a call in the first dialect, in both profiles.
     """
     first = next(iter(DIALECTS))
     tried = {name: [seen.answers.get(f"dialect-{name}")] for name in DIALECTS}

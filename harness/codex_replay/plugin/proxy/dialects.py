@@ -1,7 +1,7 @@
 """Tool-call dialects: forms of markup in which a model writes tool calls, and test vectors that are generated for each dialect.
 
-A dialect is a table of data; docs/proxy.md describes it. This module builds each test vector together with the expected result,
-so no code in it parses a text.
+A dialect is a table of data; docs/proxy.md describes it. Each test vector is built together with its expected result, so no
+code here parses a text.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _KEYS = ("open", "close", "content", "name", "arguments")
 class Dialect:
     """One form of a tool call in a text: the markup `open`, the content, the markup `close`.
 
-    `content` is "json" or "elements". "json" is an object with the tool under the key `name` and the arguments under the key
-    `arguments`. "elements" is `<name>TOOL</name>`, followed by an element for each argument. If the content is "elements" and
-    `arguments` is set, one element with this name contains all arguments as JSON.
+    `content` is "json" or "elements". "json" is an object with the tool under the key `name` and the arguments under the
+    key `arguments`. "elements" is `<name>TOOL</name>`, followed by an element for each argument. If the content is
+    "elements" and `arguments` is set, one element with the name in `arguments` contains all arguments as JSON.
     """
 
     id: str
@@ -36,7 +36,7 @@ class Dialect:
     arguments: str = "arguments"
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Return the text of a tool call in this dialect."""
+        """Return the text of a tool call in the dialect."""
         if self.content == "json":
             return self.open + json.dumps({self.name: tool, self.arguments: arguments}, ensure_ascii=False) + self.close
         message = f"<{self.arguments}>{json.dumps(arguments, ensure_ascii=False)}</{self.arguments}>"
@@ -61,9 +61,9 @@ DIALECTS = {
 
 
 def parse(given: Any, where: str) -> tuple[Dialect, ...]:
-    """Return the dialects of a configuration.
+    """Return the dialects of a proxy from its configuration.
 
-    Each value in the configuration is the name of a dialect, or a table that defines a dialect. Raises `BadSubject`.
+    In the configuration, a dialect is the name of a known dialect, or a table that defines a new one. Raises `BadSubject`.
     """
     rows = given if isinstance(given, list) else [given]
     return tuple(_one(row, f"{where} tool_calls", f"own-{number}") for number, row in enumerate(rows, 1))

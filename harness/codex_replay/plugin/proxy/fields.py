@@ -1,9 +1,10 @@
-"""Judge every field that a proxy sends: is the field specified, is it valid, and does the Codex version know it?
+"""Judge every field that a proxy sends: is the field in the specification, is it valid, and does the Codex version know it?
 
 A field is *as specified* if a statement of the specification (PAY-... or HAND-...) names it. A field is *valid* if the JSON
 schema of the Codex version accepts it. A field is *known* if the JSON schemas of the Codex version contain its name. Codex
-accepts a field with an unknown name, and silently ignores it (REAL-45). The report also shows if a proxy sends a value, sends
-null, or omits the field. The specification says "values are omitted when undefined", but its examples contain nulls.
+accepts a field with an unknown name, and silently ignores it (REAL-45). The report also shows whether a proxy sends a
+value, sends null, or omits the field. One reason: the specification says "values are omitted when undefined", but its
+examples contain nulls.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ _MARKER = re.compile(r"case-[0-9a-f]{12};")
 def fields(exchanges: Iterable[Exchange], version: str = DEFAULT) -> list[list[Any]]:
     """Return `[method, field, what, specified, valid, known]` for each field of each call; `what` is value or null.
 
-    A row without a field describes the call itself. The result also contains calls that the specification does not name, because
-    a proxy may use them in the profile works-on-0.92.
+    A row without a field describes the call itself. The result also contains calls that are not in the specification,
+    because a proxy may use them in the profile works-on-0.92.
     """
     rows: list[list[Any]] = []
     for call in (call for one in exchanges for call in one.calls()):
@@ -62,7 +63,7 @@ def fields(exchanges: Iterable[Exchange], version: str = DEFAULT) -> list[list[A
 def unknown_members(call: Mapping[str, Any], version: str = DEFAULT) -> list[str]:
     """Return the paths of a call's members that the JSON schemas of a Codex version do not have (REAL-45), each path once.
 
-    For a version without schemas here, the schemas of the default version decide.
+    If codex-replay has no schemas of the version, use the schemas of the default version.
     """
     schema = all_of(version).frame_schema("client", call["method"])
     if schema is None:
@@ -72,7 +73,7 @@ def unknown_members(call: Mapping[str, Any], version: str = DEFAULT) -> list[str
 
 
 def _shape(params: dict[str, Any]) -> str:
-    """Return the params without members that differ between cases but do not change a verdict, such as ids."""
+    """Return the params without the members that differ between cases but do not change a verdict, such as ids."""
     kept = {name: _SOME_ID if name in _IDS and isinstance(value, str) else value for name, value in params.items()}
     return _MARKER.sub("case", json.dumps(kept))
 

@@ -1,9 +1,9 @@
 """The `proxy` fixture: send HTTP requests to a proxy, and see the messages between the proxy and its app-server.
 
-`--proxy` names the proxy under test (docs/proxy.md). The marker `@pytest.mark.model(*items)` of a case sets the reply of the
-model. The replies of all cases become one script. Each case has a unique word in its prompt, which selects the reply for the
-case. Because of this word, cases with the same environment can share one process. Each check has the mark `@pytest.mark.spec(id,
-statements...)`: a stable name, and the statements of the specification that it asserts.
+`--proxy` names the proxy under test (docs/proxy.md). The marker `@pytest.mark.model(*items)` of a case sets the reply of
+the model. The replies of all cases are joined to one script. The prompt of each case contains a unique word, which selects
+the reply for the case. Cases with the same environment variables can therefore share one proxy process. Each check has the
+mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of the specification that it asserts.
 
 Example:
 
@@ -91,7 +91,7 @@ class Proxy:
 
     @property
     def attached(self) -> bool:
-        """Return True if `--proxy` is the URL of a running proxy; the messages of its app-server then cannot be seen."""
+        """Return True if `--proxy` is the URL of a running proxy: then the messages of its app-server cannot be seen."""
         return self._subject.url is not None
 
     def unknown_members(self, call: Mapping[str, Any]) -> list[str]:
@@ -107,8 +107,8 @@ class Proxy:
 
     @property
     def has_conversations(self) -> bool:
-        """Return True if the Codex version under test has v1 conversations (calls such as newConversation, events codex/event/*)
-        in addition to threads.
+        """Return True if the Codex version under test has v1 conversations (calls such as newConversation, events
+        codex/event/*) in addition to threads.
         """
         return has_conversations(self.version)
 
@@ -117,9 +117,9 @@ class Proxy:
         return f"{text} {self.marker}"
 
     def process(self, env: Mapping[str, str] | None = None, script: Any = None) -> RunningProxy:
-        """Return the proxy process with this environment; start the process if it does not run.
+        """Return the proxy process with the environment variables `env`; start the process if it does not run.
 
-        If `script` is given, other cases do not use the process.
+        If `script` is given, no other case uses the process.
         """
         __tracebackhide__ = True
         if self.attached and (env or script is not None):
@@ -134,7 +134,7 @@ class Proxy:
         return self.running
 
     def stderr(self) -> list[str]:
-        """Return the last lines that the proxy wrote to stderr during this case."""
+        """Return the last lines that the proxy has written to stderr during the current case."""
         if self.running is None or self.running.process is None:
             return []
         return self.running.process.stderr_tail(15, since=self._from[self.running][1])
@@ -154,13 +154,13 @@ class Proxy:
     ) -> Exchange:
         """Send a request; return the answer, and the JSON-RPC messages between the proxy and its app-server during the request.
 
-        `within` is for a request whose turn fails: the answer must end within this number of seconds after the end of the turn.
-        `headers` are added to the Authorization header; a header with the value None is removed. Raises `SubjectFailure` if the
-        answer does not end in time. With `ok`, also raises `SubjectFailure` if the answer is not a success. If the proxy is busy
-        (429 or 503 with Retry-After), the request is sent again after the time in Retry-After, as real clients do. With `ok`, the
-        retries of a request to a busy proxy continue until the time limit of one answer has passed. Without `ok`, the retries of
-        a request to a busy proxy continue for a few seconds only. The retries stop if the proxy has sent a message to its
-        app-server, because the answer may then come from a fault of the model.
+        `within` is for a request whose turn fails: the maximum time, in seconds, between the end of the turn and the end of
+        the answer. `headers` are added to the Authorization header; a header with the value None is removed. Raises
+        `SubjectFailure` if the answer does not end in time. If `ok` is True, also raises `SubjectFailure` for an answer
+        that is not a success. If the proxy is busy (429 or 503 with Retry-After), send the request again after the time in
+        Retry-After, as real clients do. If `ok` is True, the retries after a busy answer end after the time limit of one
+        answer, otherwise after a few seconds. After the proxy has sent a message to its app-server, there is no retry,
+        because the 429 or 503 may then come from a fault of the model.
         """
         __tracebackhide__ = True
         self._claimed([*capabilities_of(path, body), *tools_of(self._subject.capabilities, body)])
@@ -208,7 +208,7 @@ class Proxy:
     def chat(self, body: Mapping[str, Any] | None = None, **given: Any) -> Exchange:
         """POST /v1/chat/completions; without `messages`, the request has the prompt of the case.
 
-        The request must succeed unless `ok` is False.
+        The request must succeed, unless `ok` is False.
         """
         __tracebackhide__ = True
         full = {"model": "gpt-5.2", "messages": [{"role": "user", "content": self.prompt()}], **(body or {})}
@@ -217,7 +217,7 @@ class Proxy:
     def responses(self, body: Mapping[str, Any] | None = None, **given: Any) -> Exchange:
         """POST /v1/responses; without `input`, the request has the prompt of the case.
 
-        The request must succeed unless `ok` is False.
+        The request must succeed, unless `ok` is False.
         """
         __tracebackhide__ = True
         full = {"model": "gpt-5.2", "input": self.prompt(), **(body or {})}
@@ -229,13 +229,15 @@ class Proxy:
         return self.chat(body, **given) if endpoint == "chat" else self.responses(body, **given)
 
     def handshakes(self) -> Iterator[dict[str, Any]]:
-        """Yield the `initialize` request of each app-server that this case's process started before its last request."""
+        """Yield the `initialize` request of each app-server that the proxy process of the case started before the last
+        request.
+        """
         for frame in (self.running or self.process()).wire.frames:
             if frame.sender == "client" and frame.kind == "request" and frame.value["method"] == "initialize":
                 yield frame.value
 
     def model_calls(self) -> list[Any]:
-        """Return the requests to the model in this case, as the fake codex or the fake backend recorded them."""
+        """Return the requests to the model in a case, as the fake codex or the fake backend recorded them."""
         running = self.running or self.process()
         if running.upstream is not None:
             entries = [entry for entry in running.upstream.ledger() if str(entry["path"]).endswith("/responses")]
@@ -243,12 +245,12 @@ class Proxy:
         return running.wire.model_calls(self.marker)
 
     def violations(self, kind: Kind) -> list[str]:
-        """Return a sentence for each fault in the messages that this proxy wrote to its app-servers.
+        """Return a sentence for each fault in the messages that the proxy wrote to its app-servers.
 
-        With the kind "valid", invalid messages are faults; with the kind "known", unknown members are faults.
+        If `kind` is "valid", invalid messages are faults; if `kind` is "known", unknown members are faults.
 
-        The JSON schemas of the Codex version under test decide whether a message is valid. Skips the case if the schemas of the
-        Codex version under test are not available.
+        The JSON schemas of the Codex version under test decide whether a message is valid. Without the schemas of the Codex
+        version under test, skip the case.
         """
         running = self.running or self.process()
         if not has_bundle(self.version):
@@ -259,9 +261,9 @@ class Proxy:
         return violations(running.wire.frames, kind, self.version)
 
     def leave(self) -> None:
-        """Note the turns of this case; the pool stops using the process if one of these turns still runs.
+        """Note the turns of the case that has ended; the pool stops using the proxy process if one of these turns still runs.
 
-        The messages of a turn that still runs must not reach another case. Has no effect for a proxy that is given as a URL: the
+        Messages of a turn that still runs must not reach another case. For a proxy that is given as a URL, do nothing: the
         harness sees no messages of its app-server, and did not start its process.
         """
         for running, (frames, _) in self._from.items() if not self.attached else ():
@@ -270,7 +272,7 @@ class Proxy:
     def eventually(self, sent: Callable[[list[Any]], bool], seconds: float = 5.0, what: str = "What was waited for") -> list[Any]:
         """Wait until the function `sent` returns true for the frames since the last request; return these frames.
 
-        Raises `SubjectFailure` if the time is over; the error names the expectation (`what`) and the messages that the proxy
+        Raises `SubjectFailure` after `seconds`; the error names the expectation (`what`) and the messages that the proxy
         sent.
         """
         __tracebackhide__ = True
@@ -300,7 +302,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Add the name of the proxy to the verdict. Without the option `--proxy`, the configuration gives the name."""
+    """Add the name of the proxy to the verdict.
+
+    If the option `--proxy` is missing, the configuration gives the name of the proxy.
+    """
     from codex_replay.plugin.reporting.session import SESSION
 
     if found := session.config.stash.get(SESSION, None):
@@ -352,7 +357,7 @@ def proxy_pool(
     tmp_path_factory: pytest.TempPathFactory,
     lite_client_backend: Callable[[], BackendProcess],
 ) -> Iterator[Pool]:
-    """The proxy processes of the run."""
+    """Return the pool of proxy processes for the run."""
     with usage_errors():
         app_server = parse_app_server(settings_of(request.config).app_server)
     shared = script_of(request.session.items, settings_of(request.config).profile)

@@ -56,8 +56,10 @@ class Chunks:
 
 @dataclass
 class Exchange:
-    """A request and its answer. `started` and `ended` are seconds since the epoch; `frames` are the frames on the JSON-RPC
-    seam."""
+    """A request to the proxy and its answer.
+
+    `started` and `ended` are seconds since the epoch; `frames` are the frames between the proxy and its app-server.
+    """
 
     method: str
     path: str
@@ -83,7 +85,7 @@ class Exchange:
 
     @property
     def json(self) -> Any:
-        """Return the decoded JSON body; its values know their path (`answer.placed`).
+        """Return the decoded JSON body of the answer; its values know their path (`answer.placed`).
 
         Raises `SubjectFailure` if the body is not JSON.
         """
@@ -95,7 +97,7 @@ class Exchange:
 
     @property
     def answered(self) -> str:
-        """The status and, for an error in OpenAI's form, its code (otherwise its type): "404 (not_found)"."""
+        """The status of the answer and, for an error in OpenAI's form, its code (otherwise its type): "404 (not_found)"."""
         try:
             error = json.loads(self.body)["error"]
             code = error.get("code") or error.get("type")
@@ -154,7 +156,7 @@ class Exchange:
     def calls(self, *methods: str) -> list[dict[str, Any]]:
         """Return the requests that the proxy sent to its app-server, in order.
 
-        If methods are given, only requests of these methods.
+        If methods are given, return only the requests with one of these methods.
         """
         sent = [frame.value for frame in self.frames if frame.sender == "client" and frame.kind == "request"]
         return [value for value in sent if not methods or value["method"] in methods]
@@ -166,7 +168,7 @@ class Exchange:
         if len(found) != 1:
             listed = ", ".join(call["method"] for call in self.calls()) or "nothing"
             raise SubjectFailure(
-                f"The proxy must send {method} once for this request, but sent it {len(found)} times. It sent: {listed}. "
+                f"The proxy must send {method} once for this request, but sent it {len(found)} times. The proxy sent: {listed}. "
                 f"The answer was {self.status}: {self.shown(200)}"
             )
         params = found[0].get("params")
@@ -187,9 +189,12 @@ class _Hopeless(Exception):
 
 
 class _Incoming(io.RawIOBase):
-    """Reads the bytes of a connection; raises `TimeoutError` after `deadline`, and `_Hopeless` once `hopeless` returns True.
+    """A reader of the bytes of a connection.
 
-    All received bytes are read before and after the call of `hopeless`, so that a complete answer is always returned.
+    Raises `TimeoutError` after `deadline`, and `_Hopeless` when `hopeless` returns True.
+
+    Before an answer counts as hopeless, all received bytes are read once more, so that a complete answer is always
+    returned.
     """
 
     def __init__(self, sock: socket.socket, deadline: float, hopeless: Callable[[], bool] | None) -> None:
@@ -240,9 +245,9 @@ def exchange(
 ) -> Exchange:
     """Send a request and read its answer, within `timeout` seconds; `problem` of the returned `Exchange` describes an error.
 
-    `body` is a value that is sent as JSON, bytes that are sent unchanged, `Chunks` of bytes, or None. The connection is closed
-    after `stop_after` bytes of the answer, and once `hopeless` returns True. `hopeless` is called whenever no bytes have arrived
-    for a while.
+    `body` is a value that is sent as JSON, bytes that are sent unchanged, `Chunks` of bytes, or None. Close the connection
+    after `stop_after` bytes of the answer, or when `hopeless` returns True. `hopeless` is a function, which is called
+    whenever no bytes have arrived for a while.
     """
     import http.client  # not needed by a run of other suites; it loads ssl
 

@@ -1,7 +1,7 @@
 """Explain why an answer of a proxy did not end.
 
-The explanation names the app-server's last message and its open requests, and says if the prompt was submitted, and if the turn
-or the app-server had ended.
+The explanation names the last message of the app-server and its open requests, and says whether the prompt was submitted,
+and whether the turn or the app-server had ended.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ QUIET = 0.05
 def ends_turn(message: Any) -> bool:
     """Return True for a notification that ends a turn.
 
-    The notification of an error after which Codex retries does not end the turn.
+    If Codex retries after an error, the notification of the error does not end the turn.
     """
     if not isinstance(message, dict) or message.get("method") not in ENDS:
         return False
@@ -48,8 +48,8 @@ def ends_turn(message: Any) -> bool:
 def turn_is_open(frames: Sequence[WireFrame]) -> bool:
     """Return True if the client started more turns than the server has ended.
 
-    The server reports the end of a v2 turn with v1 and v2 notifications. The number of ended turns is the larger one of two
-    counts: the ends in v1 notifications, and the ends in v2 notifications.
+    The server reports the end of a v2 turn twice, with v1 and with v2 notifications. Therefore, the ends in v1
+    notifications and the ends in v2 notifications are counted separately, and the larger count is used.
     """
     methods = [(frame.sender, frame.value.get("method")) for frame in frames if frame.kind in ("request", "notification")]
     started: int = sum(sender == "client" and method in SUBMISSIONS for sender, method in methods)
@@ -59,7 +59,7 @@ def turn_is_open(frames: Sequence[WireFrame]) -> bool:
 
 
 def running_threads(frames: Sequence[WireFrame]) -> set[Any]:
-    """Return the threads (or conversations) with a running turn: in these frames, the server started the turn but did not end it.
+    """Return the threads (or conversations) with a running turn: a turn that the server has started and not ended.
 
     Turn ids are not used: if a prompt joins a running turn, the server's reply has the id of another turn, which never ends.
     """
@@ -84,14 +84,17 @@ def are_joined(frames: Sequence[WireFrame]) -> bool:
 
 
 def is_quiet(frames: Sequence[WireFrame]) -> bool:
-    """Return True if no turn runs or will begin. After two submitted prompts, a second turn begins directly after the first."""
+    """Return True if no turn runs or will begin.
+
+    If the client submitted two prompts, a second turn begins directly after the first.
+    """
     return not turn_is_open(frames) or (time.time() - frames[-1].t > QUIET and are_joined(frames))
 
 
 def stuck(frames: Sequence[WireFrame]) -> str:
-    """Return why only the proxy can end the answer: UNANSWERED or ENDED.
+    """Return the reason why the answer can end only if the proxy ends it: UNANSWERED or ENDED.
 
-    Return "" if the answer can still end.
+    Return "" if the app-server can still cause the end of the answer.
     """
     if _unanswered(frames, "server"):
         return UNANSWERED
@@ -100,11 +103,11 @@ def stuck(frames: Sequence[WireFrame]) -> str:
 
 
 class Watch:
-    """Watches the messages of the app-server during a request.
+    """Watch the messages of the app-server while the proxy answers a request.
 
-    `hopeless` returns True if only the proxy can end the answer, and the proxy has not done this in time.
+    `hopeless` returns True if only the proxy can end the answer, and did not end it in time.
 
-    `within` is the time, in seconds after the end of a failed turn, in which the answer must end.
+    `within` is the time limit for the end of the answer, in seconds after the end of a failed turn.
     """
 
     def __init__(self, wire: Wire, patience: Patience, within: float | None = None) -> None:
@@ -120,7 +123,7 @@ class Watch:
         return self._wire.frames[self._from :]
 
     def hopeless(self) -> bool:
-        """Return True once the proxy has not acted for too long; if the answer then still has not ended, call `given_up`."""
+        """Return True if the proxy has done nothing for too long; if the answer does not end afterwards, call `given_up`."""
         self.cause = ""
         frames = self.frames()
         cause = stuck(frames)
@@ -139,13 +142,13 @@ class Watch:
         return True
 
     def given_up(self) -> None:
-        """Count an answer that did not end, so that later cases wait less time if the cause is the same."""
+        """Count an answer that did not end: later cases then wait less time for the same cause."""
         if self.cause:
             self._patience.count(True, self.cause)
 
     @property
     def late(self) -> str:
-        """If the answer to a failed turn did not end, a sentence about this; otherwise an empty text."""
+        """Return a sentence if the answer to a failed turn did not end; otherwise return ""."""
         if self.cause != FAILED:
             return ""
         return (
@@ -155,11 +158,11 @@ class Watch:
 
 
 def no_end(done: Exchange, *, attached: bool, gone: Collection[str] = ()) -> str:
-    """Return the error text for an answer that did not end: the cause that the frames show, the problem of the client, and how
-    much of the answer came.
+    """Return the error text for an answer that did not end: the cause that the frames show, the problem of the client, and the
+    length of the received part.
 
-    `gone` are the app-server processes in `frames` that no longer run. An `attached` proxy was given as a URL. The frames of an
-    `attached` proxy cannot be seen, so the cause is unknown.
+    `gone` are the app-server processes in `frames` that no longer run. `attached` is True for a proxy that was given as a
+    URL: its frames cannot be seen, so the cause is unknown.
     """
     cause = "" if attached else _cause(done.frames, done.ended, gone, _framing(done)) + " "
     return f"{cause}{done.method} {done.path}: {done.problem}. {_received(done)}"
@@ -177,7 +180,7 @@ def _received(done: Exchange) -> str:
 
 
 def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framing: str) -> str:
-    """Return sentences about the cause that `frames` show.
+    """Return sentences about the reason why an answer did not end, from the frames of the app-server.
 
     `at` is the time when the client stopped waiting, in seconds since the epoch.
 
@@ -210,7 +213,7 @@ def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framin
 
 
 def _framing(done: Exchange) -> str:
-    """Return a sentence if no header of the answer shows where its body ends; otherwise an empty text."""
+    """Return a sentence if no header of the answer shows where its body ends; otherwise return ""."""
     chunked = "chunked" in (done.header("transfer-encoding") or "").lower()
     if not done.status or chunked or done.header("content-length") is not None:
         return ""
@@ -226,7 +229,7 @@ def _ago(frame: WireFrame, at: float) -> str:
 
 
 def _refused(frames: Sequence[WireFrame]) -> str:
-    """Return the method and id of the first server request that the client answered with an error; "" if there is none."""
+    """Return the method and id of the first server request that the client answered with an error; return "" if there is none."""
     errors = {(frame.child, str(frame.value["id"])) for frame in frames if frame.sender == "client" and frame.kind == "error"}
     for frame in frames:
         if frame.sender == "server" and frame.kind == "request" and (frame.child, str(frame.value["id"])) in errors:
@@ -235,7 +238,10 @@ def _refused(frames: Sequence[WireFrame]) -> str:
 
 
 def _unanswered(frames: Sequence[WireFrame], sender: str) -> str:
-    """Return the method and id of the first request of `sender` that the other side did not answer; "" if there is none."""
+    """Return the method and id of the first request of `sender` that the other side did not answer.
+
+    Return "" if there is none.
+    """
     replied = {(frame.child, str(frame.value["id"])) for frame in frames if frame.sender != sender and is_reply(frame.value)}
     for frame in frames:
         if frame.sender == sender and frame.kind == "request" and (frame.child, str(frame.value["id"])) not in replied:

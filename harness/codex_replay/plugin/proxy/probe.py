@@ -2,8 +2,8 @@
 
 The probe sends requests to the proxy, and notes its behaviour.
 
-A proxy that is given by its URL may have a real model behind it, which costs money. A proxy that is given by its URL gets only
-requests that need no model: the answer to the body `{}` shows if a route exists.
+A running proxy may have a real model, which costs money. A running proxy therefore gets only requests that need no model:
+its answer to the body `{}` shows whether a route exists.
 """
 
 from __future__ import annotations
@@ -63,11 +63,12 @@ SHOWN = 200
 
 
 def observe(subject: ProxySubject, folder: str, wait: float, report_on: Callable[[str], None]) -> Observed:
-    """Start the proxy, or use a running one, and return its behaviour.
+    """Start a proxy, or use a running proxy, and return its behaviour.
 
     `folder` is the working directory of the proxy. `wait` is the time limit for one answer, in seconds.
 
-    The function `report_on` gets a description of each step. Raises `SubjectFailure` if the proxy does not become ready.
+    `report_on` is a function that gets a description of each step of the probe. Raises `SubjectFailure` if the proxy does
+    not become ready.
     """
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         report_on("starting the proxy")
@@ -153,9 +154,9 @@ def _no_backend() -> BackendProcess:
 
 
 class _Probe:
-    """Sends the requests of the probe to a running proxy.
+    """Send the requests of the probe to a running proxy.
 
-    `seconds` is the time from the start of the proxy until it was ready.
+    `seconds` is the time that the proxy needed from its start until it was ready.
     """
 
     def __init__(self, subject: ProxySubject, cwd: str, folder: Path, profile: str, wait: float) -> None:
@@ -177,7 +178,7 @@ class _Probe:
         *,
         key: bool = True,
     ) -> Answer:
-        """Send the prompt of the probe with this `name` to an endpoint; without `key`, the request has no bearer token."""
+        """Send the prompt of the probe `name` to an endpoint; if `key` is False, the request has no bearer token."""
         text = f"Hello probe-{name};"
         body = {"messages": [{"role": "user", "content": text}]} if endpoint == "chat" else {"input": text}
         return self.ask("POST", PATHS[endpoint], {"model": "gpt-5.2", **body, **more(endpoint)}, headers, key=key)

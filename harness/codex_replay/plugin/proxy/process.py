@@ -1,10 +1,10 @@
 """Start a proxy process with a chosen codex, wait until it is ready, and end the process with all its children.
 
-The proxy's codex is a small program in the folder of the proxy process. The small program replaces itself with the app-server
-under test, in another environment than that of the proxy. Between the proxy and the app-server, a tap (a program) records the
-messages. The tap of each child writes a file, the ledger; the process id in the name of each file keeps the names different.
-Cases with the same environment variables share a proxy process. If there are too many proxy processes, the one that was unused
-for the longest time is ended.
+The `codex` of the proxy is a small program in the folder of the proxy process. The small program replaces itself with the
+app-server under test, in another environment than that of the proxy. Between the proxy and the app-server, another program
+(the tap) records the messages. Each tap writes its own file, the ledger, with the process id of the tap in the name. Cases
+with the same environment variables share a proxy process. If there are too many proxy processes, the harness ends the
+process that was unused for the longest time.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ INCLUDED = {"speaks-v2": "works-on-0.92"}
 
 
 def profile_in(chosen: str, names: Container[str]) -> bool:
-    """Return True if a run of the profile `chosen` contains the case with these names."""
+    """Return True if a run of the profile `chosen` contains the case with the given profile names."""
     return chosen in names or INCLUDED.get(chosen) in names
 
 
@@ -80,7 +80,10 @@ _KEPT = ("PATH", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START")
 
 
 class NotReady(SubjectFailure):
-    """The proxy did not become ready. `answered` is True if the proxy answered requests: then it listens at the right port."""
+    """The proxy did not become ready in time.
+
+    `answered` is True if the proxy answered any request: then it listens at the right port.
+    """
 
     def __init__(self, text: str, answered: bool) -> None:
         super().__init__(text)
@@ -183,9 +186,9 @@ class RunningProxy:
         self.process.close_stdin()
 
     def _await_ready(self) -> None:
-        """Send requests until an answer shows that the proxy is up; raises `NotReady` if this takes too long.
+        """Send requests until an answer shows that the proxy is ready; raises `NotReady` if no such answer comes in time.
 
-        A status below 500 shows this, and 501, with which a server answers a method or route that it does not have.
+        A proxy is ready if it answers with a status below 500, or with 501 (the method or route does not exist).
 
         If the configuration sets no path, `/readyz` and `/healthz` decide: status 503 means that the proxy is still starting,
         status 200 that it is ready. If `/readyz` or `/healthz` has answered with 503 or 200, the status of `/v1/models` does not
@@ -238,10 +241,10 @@ class RunningProxy:
 
     @contextmanager
     def codex_ends_at_its_start(self) -> Iterator[Callable[[], list[float]]]:
-        """Inside the `with` block, each new app-server of the proxy exits immediately with status 1.
+        """Make each new app-server of the proxy exit immediately with status 1, inside the `with` block.
 
-        The value of the `with` statement is a function that returns the times of these exits, in seconds since the epoch, in
-        order.
+        The value of the `with` statement is a function that returns the times at which the app-servers exited in this way,
+        in seconds since the epoch.
         """
         path = self.folder / ENDS
         path.mkdir()
@@ -251,7 +254,7 @@ class RunningProxy:
             path.rename(path.with_name(f"{ENDS}.{time.time_ns()}"))  # at once: a start may still write into it
 
     def leave(self, since: int) -> None:
-        """Record that a case has ended, although one of its turns may still run.
+        """Note that a case has ended, although one of its turns may still run.
 
         The frames of the case begin at the index `since`.
         """
@@ -260,9 +263,9 @@ class RunningProxy:
         self._settled_by = time.monotonic() + SETTLES
 
     def settled(self) -> bool:
-        """Return True once no turn of an earlier case runs; False if a turn still runs after `SETTLES` seconds.
+        """Return True once no turn of an earlier case runs; return False if a turn still runs after `SETTLES` seconds.
 
-        The wait comes before the next case and not after the previous case, because most turns end between these cases.
+        The wait is before the next case and not after the earlier case, because most turns end between the two.
         """
         if self._left and not self.wire.until(self._is_quiet, self._settled_by - time.monotonic(), self._left):
             return False
@@ -296,7 +299,7 @@ def free_port() -> int:
 def _old_http(done: Exchange) -> str:
     """Return the error text for a proxy that answers with HTTP/1.0.
 
-    For some web servers, the text also says how to use HTTP/1.1.
+    For some web servers, the text also explains how to use HTTP/1.1.
     """
     server = done.header("server") or ""
     how = (
@@ -323,7 +326,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def broken(self, env: Mapping[str, str], script: Any = None) -> str:
-        """Return in one line why the start of a process with this environment failed in an earlier case.
+        """Return the reason why an earlier start of a proxy process with the given environment variables failed, in one line.
 
         Return "" if no start failed.
         """
@@ -331,7 +334,7 @@ class Pool:
         return why.partition("\n")[0].removesuffix(STDERR)
 
     def get(self, env: Mapping[str, str], script: Any = None) -> RunningProxy:
-        """Return a proxy process with this environment; start a process if none runs. Raises `SubjectFailure`."""
+        """Return a proxy process with the environment variables `env`; start a process if none runs. Raises `SubjectFailure`."""
         __tracebackhide__ = True
         with self._lock:
             return self._get(env, script)

@@ -1,4 +1,7 @@
-"""Build one script with the model's replies for all cases. A unique word in the prompt of a case selects the reply."""
+"""Build one script with the model's replies for all cases.
+
+The prompt of each case contains a unique word, which selects the reply.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from codex_replay.plugin.proxy.process import PROFILES, profile_in
 def marker_of(nodeid: str) -> str:
     """Return the unique word by which the scripted model recognises a case.
 
-    The word consists of letters and digits, and is equal in every run.
+    The word consists of letters and digits, and is the same in every run.
     """
     return f"case-{hashlib.sha256(nodeid.encode()).hexdigest()[:12]};"
 
@@ -28,13 +31,15 @@ def profile_of(item: pytest.Item, chosen: str) -> str:
 
 
 def script_of(items: list[pytest.Item], chosen: str) -> dict[str, Any]:
-    """Return one script for all cases. The word in the prompt of a case selects the items of the case's `@pytest.mark.model`.
+    """Return one script with the replies of the model for all cases.
 
-    If a case has only one turn, this turn repeats, because a proxy may make two model calls for one request. The profile
-    as-specified is an exception. In the profile as-specified, one request causes up to two model calls (sendUserTurn and
-    sendUserMessage), and the second call gets an empty reply. After a turn with a tool call, the model sends only empty replies,
-    because the client sends the output of the call in its next request. If a turn has its own `match`, the prompt must also
-    contain the text of this `match`.
+    The unique word in the prompt of a case selects the replies that its `@pytest.mark.model` sets.
+
+    If a case has only one reply, the model repeats it, because a proxy may call the model twice for one request. In the
+    profile as-specified, one request causes up to two calls of the model (sendUserTurn and sendUserMessage), and the second
+    call gets an empty reply. After a reply with a tool call, the model sends only empty replies, because the client sends
+    the output of the tool in its next request. If a reply has its own `match`, the prompt must also contain the text of
+    `match`.
     """
     turns: list[dict[str, Any]] = []
     for item in items:
@@ -51,23 +56,23 @@ def script_of(items: list[pytest.Item], chosen: str) -> dict[str, Any]:
 
 
 def _calls(turn: Mapping[str, Any]) -> bool:
-    """Return True if the model calls a tool in this turn."""
+    """Return True if the reply `turn` of the model calls a tool."""
     return any(isinstance(item, dict) and str(item.get("type", "")).endswith("_call") for item in turn.get("items", ()))
 
 
 def with_latency(script: Any, ms: float) -> dict[str, Any]:
     """Return the script with a default delay of `ms` milliseconds before each answer; a turn may have its own delay.
 
-    `script` may be a list of turns.
+    `script` may also be a list of turns.
     """
     whole = script if isinstance(script, dict) else {"turns": script}
     return {**whole, "defaults": {"first_delay_ms": ms, **whole.get("defaults", {})}}
 
 
 def silence(node: pytest.Item) -> float:
-    """Return for how many seconds the model of a case is silent before its first word.
+    """Return the number of seconds before the model sends its first word in a case.
 
-    The time limit of an answer is longer by the time in which the model is silent.
+    The time limit for the proxy's answer is longer by the silence of the model.
     """
     marker = node.get_closest_marker("model")
     turns = marker.kwargs.get("turns", ()) if marker is not None else ()

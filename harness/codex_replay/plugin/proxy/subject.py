@@ -59,13 +59,13 @@ _ROW: dict[str, Kind] = {
 class ProxySubject:
     """A proxy under test.
 
-    A proxy is given either as a command, in which `{port}`, `{codex}` and `{key}` are replaced, or as the `url` of a running
+    The user gives a proxy as a command, in which `{port}`, `{codex}` and `{key}` are replaced, or as the `url` of a running
     proxy.
 
-    `ready` is a path that the proxy answers once it is ready. `key` is the bearer token that the proxy accepts. `env` has
-    additional environment variables. `clients` is the number of clients that the proxy can serve in parallel. `tool_calls` are
-    the dialects in which the proxy recognises tool calls in a text. `model_ms` is the delay of the model's answers in
-    milliseconds.
+    `ready` is a path on which the proxy answers once it is ready. `key` is the bearer token that the proxy accepts. `env`
+    has additional environment variables for the proxy. `clients` is the number of clients that the proxy can serve in
+    parallel. `tool_calls` are the dialects (forms of markup) in which the proxy recognises tool calls in a text. `model_ms`
+    is the delay of the model's answers in milliseconds.
     """
 
     name: str
@@ -110,9 +110,11 @@ def not_claimed(subject: ProxySubject, lacking: Iterable[str]) -> str:
 
 
 def parse_proxy(text: str | None, table: Mapping[str, Any], file: str = FILES[0]) -> ProxySubject:
-    """Return the proxy that `text` names; `table` is `[tool.codex-replay.proxy]` of `file`. Raises `BadSubject`.
+    """Return the proxy that `text` names; `table` is the table `[tool.codex-replay.proxy]` of the file `file`.
 
-    Without a text, return the only proxy of the table, or the reference if the table has no proxy.
+    Raises `BadSubject`.
+
+    If `text` is None, return the only proxy in the table, or the reference proxy if the table has no proxy.
     """
     if text is None:
         text = next(iter(table)) if len(table) == 1 else "reference"

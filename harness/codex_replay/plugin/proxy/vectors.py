@@ -1,7 +1,6 @@
-"""The public test vectors for tool-call parsing. Each vector has the text of a model, and the calls that a client must get. See
-docs/tool-call-vectors.md.
+"""The public test vectors for tool-call parsing. Each vector has the text of a model, and the calls that a client must get.
 
-The vectors are lines of JSON, so that programs in any language can use them. This module reads the vectors for the proxy suite.
+The vectors are lines of JSON, so that programs in any language can use them (docs/tool-call-vectors.md).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ PATH = Path(__file__).parents[2] / "protocol" / "data" / "tool-calls.ndjson"
 class Outcome:
     """One allowed outcome of a vector: the calls as (name, arguments) and the remaining text.
 
-    With `error`, the outcome is an error.
+    With `error`, the proxy must answer with an error.
     """
 
     calls: tuple[tuple[str, Any], ...] = ()
@@ -29,7 +28,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """One text of a model. The first value in `outcomes` is the best outcome; the others are also allowed.
+    """A test vector: one text of a model, with its allowed outcomes.
+
+    The first value in `outcomes` is the best outcome; the other outcomes are also allowed.
 
     `cuts` are the offsets at which the text is cut into chunks of a stream; None means that the suite chooses the offsets.
     `statements` are the statements of the specification that decide which outcomes are allowed.
@@ -45,7 +46,10 @@ class Vector:
     verbatim: tuple[str | None, ...]
 
     def chunks(self, size: int) -> list[str]:
-        """Return the text in chunks, cut at the vector's `cuts`, otherwise after every `size` characters; 0 means one chunk."""
+        """Return the text of the model in chunks: cut at the offsets in `cuts`, otherwise after every `size` characters.
+
+        Size 0 means one chunk.
+        """
         cuts = self.cuts if self.cuts is not None else range(size, len(self.text), size) if size else ()
         return [self.text[begin:end] for begin, end in pairwise((0, *cuts, len(self.text))) if begin < end]
 

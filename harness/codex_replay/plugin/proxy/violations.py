@@ -20,8 +20,8 @@ def violations(frames: Iterable[WireFrame], kind: Kind, version: str) -> list[st
     """Return one sentence for each distinct fault of one kind in the proxy's messages to its app-servers (requests, notifications
     and replies).
 
-    `frames` are all frames between the proxy and its app-servers since their start. Raises `BundleError` if no schema bundle of
-    `version` is available.
+    `frames` are all frames between the proxy and its app-servers since their start. Raises `BundleError` if codex-replay
+    has no schema bundle of `version`.
     """
     checkers: dict[str, BundleChecker] = {}
     found: dict[str, None] = {}

@@ -1,6 +1,7 @@
 """The messages between a proxy and its app-servers.
 
-A tap records the messages of each app-server in a file, the ledger; this module merges the ledgers.
+A tap (a program between proxy and app-server) records the messages of each app-server in a file, the ledger, and this
+module merges the ledgers.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ LOOK = 0.01
 
 @dataclass(eq=False)
 class WireFrame:
-    """One line of JSON-RPC.
+    """One line of JSON-RPC between a proxy and its app-server.
 
     `t` is the time in seconds since the epoch, `child` is the process id of the tap, `sender` is "client" (the proxy) or
     "server".
@@ -44,7 +45,7 @@ class WireFrame:
 
     @cached_property
     def raw(self) -> str:
-        """The line as it was sent."""
+        """The line of JSON-RPC as it was sent."""
         return str(json.loads(self.taken))
 
     @cached_property
@@ -61,7 +62,7 @@ class WireFrame:
         return kind(self.value)
 
     def child_runs(self) -> bool:
-        """Return True if the app-server of this frame is still running."""
+        """Return True if the app-server that the frame belongs to is still running."""
         return runs(int(self.child))
 
 
@@ -83,9 +84,9 @@ class Wire:
             return self._update()
 
     def until(self, come: Callable[[list[WireFrame]], bool], seconds: float, frames: list[WireFrame] | None = None) -> bool:
-        """Add new frames to `frames` (default: a new list) until the function `come` returns True for these frames.
+        """Add new frames to `frames` (default: a new list) until the function `come` returns True for the list.
 
-        Returns False after `seconds`.
+        Return False after `seconds`.
         """
         frames = [] if frames is None else frames
         deadline = time.monotonic() + seconds

@@ -1,9 +1,9 @@
-"""Rerun selected cases in a separate pytest process, where no case shares a process with another case (`is_alone`).
+"""Rerun selected cases in a separate pytest process, where each proxy process serves only one case (`is_alone`).
 
-A few cases run one after another. More cases than `MOST` run in the workers of the run, several at a time.
+A few cases run one after another; more than `MOST` cases run several at a time, in the workers of the run.
 
-The environment variable CODEX_REPLAY_ALONE names the file for the results of the child process. Each line is the JSON result of
-one case, without secrets.
+The environment variable CODEX_REPLAY_ALONE names the file for the results of the child process. Each line of the file is
+the JSON result of one case, without secrets.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _WORST = ("failed", "skipped", "passed")
 
 
 def is_alone() -> bool:
-    """Return True if this process is the child that reruns cases, or a worker of the child."""
+    """Return True if this process reruns selected cases."""
     return VARIABLE in os.environ
 
 
 def rerun_changes(session: pytest.Session, changes: Sequence[Change], update: bool) -> str:
-    """Rerun the cases whose result differs from the baseline; return a sentence about those that were not rerun, or "".
+    """Rerun the cases whose result differs from the baseline; return a sentence about the cases that were not rerun, or "".
 
-    `update` is True if the run writes the baseline. Then all these cases are rerun.
+    If the run writes the baseline (`update`), all changed cases are rerun.
     """
     config, verdict = session.config, session.config.stash[SESSION].verdict if SESSION in session.config.stash else None
     workers = (getattr(config.option, "numprocesses", None) or 0) if len(changes) > MOST else 0
@@ -71,10 +71,10 @@ def rerun_changes(session: pytest.Session, changes: Sequence[Change], update: bo
 
 
 def run_alone(config: pytest.Config, nodeids: Iterable[str], workers: int = 0) -> dict[str, Alone]:
-    """Rerun cases, one after another in this order, or in so many workers of pytest-xdist.
+    """Rerun the cases `nodeids`: one after another in this order, or in `workers` workers of pytest-xdist.
 
-    Return the results by node id; cases that did not end are missing. If this process is interrupted, it ends the child process.
-    Raises `CannotStart`.
+    Return the results by node id, without the cases that did not end. If this process is interrupted, it ends the child
+    process. Raises `CannotStart`.
     """
     with tempfile.TemporaryDirectory(prefix="codex-replay-alone-") as made:
         folder = Path(made)

@@ -1,13 +1,14 @@
 """The option `--baseline FILE`: a list of the checks that are known to fail.
 
-A listed failure does not fail the run, like an `xfail` of pytest. If all cases of a listed check pass, the line is stale and
-fails the run, because stale lines would hide later failures. A line that matches no collected check is a usage error, except in a
-run of named modules or cases. The module `baseline_file` describes the format of the file.
+A listed failure does not fail the run, like an `xfail` of pytest. If all cases of a listed check pass, the line is stale
+and fails the run, because stale lines would hide later failures. A line that matches no collected check is a usage error,
+except in a run of named modules or cases. The module `baseline_file` describes the format of a baseline.
 
-Before the run fails, the changed cases are rerun (see `alone`). If a new failure passes when it is rerun, the case is reported as
-racy and does not fail the run. If the case fails again, the run fails. The cases of a line that is marked racy may pass or fail.
-A failed racy case is rerun several times, depending on its failure rate, and must pass once. `--update-baseline` reruns each new
-failure, and replaces the file with the failures of the run, one entry for each cause. It keeps existing reasons.
+Before the run fails, each case whose result differs from the baseline is rerun (see `alone`). If a new failure passes when
+it is rerun, the case is reported as racy and does not fail the run. If a new failure fails again, the run fails. The cases
+of a line with the mark racy may pass or fail. A racy case that fails is rerun several times, depending on its failure rate,
+and must pass once. `--update-baseline` reruns each new failure, and writes all failures of the run to FILE, with one entry
+for each cause and the reasons that FILE already has.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def names_of(item: pytest.Item) -> list[str]:
 def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> None:
     """End the run with a usage error before its first case.
 
-    A worker of pytest-xdist only stops without running cases, because the controller reports the error.
+    A worker of pytest-xdist only stops without running cases: the controller reports the error.
     """
     output = getattr(config, "workeroutput", None)
     if output is None:
@@ -140,7 +141,7 @@ class Gate:
     """
 
     def __init__(self, path: Path, lines: list[Line], update: bool, partial: bool = False, sharded: bool = False) -> None:
-        """`partial` is True if the run has only selected cases, `sharded` if it has only those of a shard."""
+        """`partial` is True if the run has only selected cases; `sharded` is True if it has only the cases of a shard."""
         self.path, self.lines, self.update, self._partial, self._sharded = path, lines, update, partial or sharded, sharded
         self._of: dict[str, list[int]] = {}
         self._names: dict[str, list[str]] = {}
@@ -162,7 +163,7 @@ class Gate:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """Note every case of a module, even if the run was given the node ids of a few: a line may mean more than those."""
+        """Note every case of a module, even if the user selected only a few: a baseline line may match the others."""
         report = yield
         for item in report.result:
             if isinstance(item, pytest.Function):
@@ -190,7 +191,10 @@ class Gate:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let a listed failure pass. If a baseline line has only one case and this case passes, fail the case."""
+        """Let a failure pass if the baseline lists it.
+
+        If a baseline line matches only one case, and this case passes, fail the case.
+        """
         report = yield
         mine = self._of.get(item.nodeid, [])
         if mine and report.skipped:
@@ -246,7 +250,7 @@ class Gate:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Compare the results with the baseline; with `--update-baseline`, write the file instead."""
+        """Compare the results of the run with the baseline; with `--update-baseline`, write the baseline instead."""
         if hasattr(session.config, "workerinput") or exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
         if self.update:
@@ -312,7 +316,9 @@ class Gate:
         return bool(verdicts) and not any(verdicts) and not self._elsewhere(number, len(verdicts))
 
     def _passing_here(self) -> list[str]:
-        """Return a sentence on each line whose cases passed in this run, while others of its cases did not run."""
+        """Return a sentence for each baseline line whose cases passed in this run, although other cases of the line did not
+        run.
+        """
         found = []
         for number, line in enumerate(self.lines):
             verdicts = [failed for failed, _, lines in self.seen.values() if number in lines]
@@ -320,7 +326,9 @@ class Gate:
             if verdicts and not any(verdicts) and rest and line.racy is None and not self._sharded:
                 passed = "1 case passes" if len(verdicts) == 1 else f"{len(verdicts)} cases pass"
                 others = "1 other case" if rest == 1 else f"{rest} other cases"
-                found.append(f"{line.check!r}: {passed} now, {others} did not run. If they pass, too, the line is stale.")
+                found.append(
+                    f"{line.check!r}: {passed} now, {others} did not run. If the other cases pass, too, the line is stale."
+                )
         return found
 
     def _elsewhere(self, number: int, ran: int) -> int:
@@ -349,7 +357,7 @@ class Gate:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
     def pytest_terminal_summary_first(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
-        """Without `-v`, leave known failures out of pytest's list of failures; one line below the list counts them."""
+        """Without `-v`, omit known failures from pytest's list of failures; one line below the list counts the known failures."""
         stats = terminalreporter.stats
         everything = stats.get("xfailed", [])
         if terminalreporter.verbosity <= 0 and everything:
@@ -396,7 +404,7 @@ class Gate:
         """Return the lines of a run that wrote the baseline."""
         lines = [f"{self.path} lists {_checks_in_entries(self.written)} now."]
         if self.added:
-            lines.append(f"New in it: {_some(self.added)}.")
+            lines.append(f"New in the baseline: {_some(self.added)}.")
         if self.dropped:
             many = "1 entry was" if self.dropped == 1 else f"{self.dropped} entries were"
             why = "every case was skipped, because the program under test does not declare a capability"

@@ -1,6 +1,6 @@
 """The file format for `--baseline FILE`: a list of known failures, each with its reason.
 
-This module is pure: it converts text to values, and values to text.
+The functions here are pure: they convert text to values, and values to text.
 
 Example:
 
@@ -58,7 +58,10 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One check of a baseline. The lines of one entry of the file have the same `entry` (its index) and the same reason."""
+    """One check in a baseline.
+
+    All lines of one entry in the file have the same `entry` (the index of the entry) and the same reason.
+    """
 
     check: str
     reason: str
@@ -67,7 +70,7 @@ class Line:
     entry: int = 0
 
     def matches(self, names: Collection[str]) -> bool:
-        """Return True if the line matches a case with these names."""
+        """Return True if the baseline line matches a case with these names."""
         pattern = _pattern(self.check)
         return self.check in names if pattern is None else any(pattern.fullmatch(name) for name in names)
 
@@ -133,7 +136,7 @@ def one_line(line: Line) -> str:
 
 
 def render(lines: Sequence[Line]) -> str:
-    """Return the text of a baseline file with these lines; lines of the same entry form one entry of the file."""
+    """Return the text of a baseline file with the given lines; lines of the same entry form one entry of the file."""
     entries: dict[int, list[Line]] = {}
     for line in lines:
         entries.setdefault(line.entry, []).append(line)

@@ -22,9 +22,10 @@ PROPERTY = "codex-replay"
 class CaseResult:
     """The result of one phase (set-up, call or teardown) of a case.
 
-    `role` is the role of the program under test, or None if the suite determines the role. `title` and `spec` are set in the
-    set-up phase only. `recorded` are the paths of the written cassettes. `shown` is the protocol coverage of a passed case (see
-    `coverage.seen`). If a comparison failed, `compared` has the expected and the actual value as text.
+    `role` is the role of the program under test, or None if the suite determines the role. `title` and `spec` are set in
+    the set-up phase only. `recorded` are the paths of the cassettes that the case wrote. `shown` is the part of the
+    protocol that a passed case covers (see `coverage.seen`). `compared` has the expected and the actual value as text, if a
+    comparison failed.
     """
 
     name: CaseName
@@ -36,7 +37,7 @@ class CaseResult:
     compared: tuple[str, str] | None = None
 
     def attach(self, report: pytest.TestReport) -> None:
-        """Add this result to a report as JSON, without its empty fields."""
+        """Add the result to a pytest report as JSON, without its empty fields."""
         message: dict[str, Any] = {"suite": self.name.suite, "module": self.name.module, "case": self.name.case}
         for key in ("role", "title", "spec", "recorded", "shown", "compared"):
             value = getattr(self, key)
@@ -48,7 +49,7 @@ class CaseResult:
     def of(cls, report: pytest.TestReport) -> CaseResult | None:
         """Return the `CaseResult` that is attached to a report of pytest.
 
-        Returns None for a report that belongs to no case, and for the report on a worker that died.
+        Return None for a report that belongs to no case, and for the report on a worker that died.
         """
         message = dict(report.user_properties).get(PROPERTY)
         if not isinstance(message, dict):

@@ -1,8 +1,8 @@
 """Find the cases whose result differs from the baseline, and judge them again after they were rerun.
 
-All functions are pure: they take cases and return sentences. The argument of `rerun` is a function that runs the cases.
+All functions here are pure: they take cases and return sentences.
 
-The kinds of such cases:
+The kinds of changed cases:
 
     | kind | the case | red if |
     |---|---|---|
@@ -42,7 +42,7 @@ _NO_RESULT: Alone = {"outcome": "skipped", "seconds": 0.0, "message": "The rerun
 class Change:
     """One case whose result differs from the baseline.
 
-    `check` is the name of the case in a baseline. `line` is the index of its baseline line, or None.
+    `check` is the name of the case in a baseline. `line` is the index of the baseline line that lists the case, or None.
     """
 
     nodeid: str
@@ -54,7 +54,7 @@ class Change:
 
     @property
     def tries(self) -> int:
-        """The maximum number of reruns for this case."""
+        """The maximum number of reruns of the case."""
         return self.rate.tries if self.kind == "racy" else 1
 
     @property
@@ -64,9 +64,9 @@ class Change:
         return all(result["outcome"] != other for result in self.alone)
 
     def sentence(self, path: object, update: bool = False) -> str:
-        """Return a sentence about the result and the next step; `path` is the baseline file.
+        """Return a sentence about the result of the rerun and the next step; `path` is the baseline file.
 
-        With `update`, the run writes the baseline.
+        `update` is True if the run writes the baseline.
         """
         failed = sum(result["outcome"] == "failed" for result in self.alone) + (self.kind != "stale")
         of = f"{failed} of {plural(1 + len(self.alone), 'run')}"
@@ -74,7 +74,7 @@ class Change:
         if self.kind == "new" and self.confirmed:
             return f"{name} failed in the run, and also when rerun."
         if self.kind == "racy" and self.confirmed:
-            return f"{name} is listed as racy ({self.rate}), but failed in {of}. Fix it, or correct the rate in {path}."
+            return f"{name} is listed as racy ({self.rate}), but failed in {of}. Fix the check, or correct the rate in {path}."
         if self.kind == "stale" and self.confirmed:
             return f"{name} passed in the run, and also when rerun."
         if self.kind == "racy":
@@ -92,8 +92,8 @@ def plan(
 ) -> list[Change]:
     """Return the cases of a run whose result differs from the baseline.
 
-    `seen` has three values for each node id: whether the case failed, the names by which a baseline can list the case, and the
-    indexes of the lines that list it. `stale` are the indexes of the stale lines.
+    `seen` has three values for each node id: True if the case failed, the names by which a baseline can list the case, and
+    the indexes of the lines that list it. `stale` are the indexes of the stale lines.
 
     With `update`, the run writes the baseline, and the failures of racy lines do not count.
     """
@@ -114,10 +114,10 @@ def plan(
 
 
 def rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Alone]], every: bool = False) -> None:
-    """Rerun the changed cases as often as needed.
+    """Rerun the cases whose result changed, as often as necessary.
 
-    `run` is a function that takes node ids, runs these cases, and returns their results. Without `every`, a result that makes the
-    run red ends the reruns of more than `MOST` cases; the other cases keep their results.
+    `run` is a function that takes node ids, runs their cases, and returns the results. If there are more than `MOST` cases,
+    the first result that makes the run red ends the reruns, and the other cases keep their results; `every` turns this off.
     """
     size = max(len(changes), 1) if every else MOST
     for start in range(0, len(changes), size):
@@ -138,9 +138,9 @@ def _rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Al
 
 
 def results(changes: Sequence[Change], path: object, update: bool) -> list[tuple[str, bool]]:
-    """Return the lines about the rerun cases, each with whether it is about an unchanged result; `path` is the baseline file.
+    """Return the output lines about the rerun cases, each with True if the result is unchanged; `path` is the baseline file.
 
-    Of more than `MOST` cases, only those with another result are named.
+    If there are more than `MOST` cases, only the cases with another result are named.
     """
     again = [change for change in changes if change.alone]
     if not again:
@@ -168,11 +168,11 @@ def headline(changes: Sequence[Change]) -> str:
 def new_lines(
     changes: Sequence[Change], seen: Mapping[str, tuple[bool, list[str], list[int]]], messages: Mapping[str, str], entry: int
 ) -> list[Line]:
-    """Return the lines to add to the baseline, for the failures that it does not list yet.
+    """Return the lines to add to the baseline, for the failures that the baseline does not list yet.
 
     Failures with the same cause form one entry.
 
-    `messages` has the message of each failed case, by its node id; `entry` is the number of the first entry.
+    `messages` has the message of each failed case by node id; `entry` is the number of the first new entry.
     """
     changes = [change for change in changes if change.kind == "new"]
     racy = {change.nodeid for change in changes if change.alone and not change.confirmed}

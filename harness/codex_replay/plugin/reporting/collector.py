@@ -49,14 +49,14 @@ class Collector:
     def pytest_configure_node(self, node: Any) -> None:
         """Send the path of the folder for traces to a worker of pytest-xdist.
 
-        Remember the process id of the worker, so that this process can end the worker.
+        Remember the process id of the worker, so that the controller can end the worker.
         """
         self._workers.append(node.gateway._rinfo().pid)
         if self.session.tells:
             node.workerinput[TRACES] = str(self.session.need_spool().folder)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """If a module of a suite cannot be collected, count this as a failure, because its cases were not verified."""
+        """If pytest cannot collect a module of a suite, count a failure, because the cases of the module were not verified."""
         path = Path(report.nodeid.partition("::")[0])
         if report.failed and "suites" in path.parts[:-1]:
             result = CaseResult(name_of_node(f"{path}::(collection)", self.session.root))
@@ -113,7 +113,7 @@ class Collector:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Remember the pytest session, which has the exit status of the run.
 
-        Workers are started with blocked signals, until they can handle signals.
+        Workers start with blocked signals, until they can handle signals.
         """
         self.run = session
         if self._answers:
@@ -128,9 +128,9 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note the interrupt, because a second interrupt may come before pytest has set the exit status for the first one.
+        """Note the interrupt, because a second interrupt may come before pytest has set the exit status for the first interrupt.
 
-        End the workers after an interrupt, but not after an early stop: then pytest-xdist has already ended the workers.
+        End the workers after an interrupt; after an early stop, pytest-xdist has already ended them.
         """
         excinfo.traceback = excinfo.traceback.filter(_has_line)
         if self.session.verdict.stopped_early and type(excinfo.value) is not KeyboardInterrupt:
@@ -202,9 +202,9 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True, specname="pytest_unconfigure")
     def pytest_unconfigure_first(self, config: pytest.Config) -> None:
-        """Write the report if pytest has not printed the summary, because a plugin or pytest itself failed at the end of the run.
+        """Write the report if pytest could not print the summary, because a plugin or pytest itself failed at the end of the run.
 
-        With pytest's option `-W error`, even a plugin that only warns fails in this way.
+        With pytest's option `-W error`, a warning of any plugin makes pytest fail at the end of a run.
         """
         out = config.pluginmanager.get_plugin("terminalreporter")
         if out is not None and not self._summarised and self.run is not None:
@@ -213,7 +213,7 @@ class Collector:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """In `codex-replay run`, print the verdict and the path of the report last, below pytest's closing line."""
+        """In `codex-replay run`, print the verdict and the path of the report last, below the closing line of pytest."""
         out = config.pluginmanager.get_plugin("terminalreporter")
         if out is None:
             return
@@ -266,7 +266,7 @@ def _details(report: pytest.TestReport) -> str:
 
 
 def _has_line(entry: Any) -> bool:
-    """Return False for a traceback entry without a line number, which pytest cannot show; a signal can cause such an entry."""
+    """Return False for a traceback entry without a line number: pytest cannot show such an entry, which a signal can cause."""
     try:
         return isinstance(entry.lineno, int)
     except TypeError:  # pytest subtracts 1 from the line

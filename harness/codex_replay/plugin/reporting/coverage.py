@@ -4,10 +4,9 @@ An item (a method, an event or an enumerated value) is covered if a frame of a p
 
 Strategy. The schema bundle of a Codex version lists the items to cover. Each Codex version has two tables for the coverage:
 `coverage.json` and `unreachable.json`. `coverage.json` lists the paths at which frames contain enumerated values.
-`unreachable.json` lists the items that no offline run can cover, with the reasons. The function `seen` reads the frames of one
-connection and returns plain strings, which a worker process can send. The class `Coverage` collects these strings from all passed
-cases. Only frames of passed cases count, so each covered item was sent or answered in a valid frame. This module does not depend
-on pytest.
+`unreachable.json` lists the items that no offline run can cover, with the reasons. The function `seen` reads the frames of
+one connection and returns plain strings, which a worker process can send. The class `Coverage` collects the covered items
+of all passed cases. Frames of failed cases do not count, so each covered item was sent or answered in a valid frame.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ NAMED = 40
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """One item to cover.
+    """One item of the protocol that a run can cover.
 
     `case` is the first case that covered the item ("" for none). `refused` is True if every case got an error instead of a
     result.
@@ -92,7 +91,7 @@ class Coverage:
     def report(self) -> dict[str, Any]:
         """Return the coverage for report.json, by kind and name.
 
-        Each value has the keys "case", "refused" (only if True) and "reason" (without a case, or if refused).
+        Each value has the keys "case", "refused" (only if True) and "reason" (why the item is not covered).
         """
         found: dict[str, Any] = {}
         for sight in self.sights():
@@ -148,7 +147,7 @@ def everything(version: str) -> dict[str, tuple[str, ...]]:
 def values_of(known: bundle.Bundle, name: str, tag: str = "type") -> tuple[str, ...]:
     """Return the values of an enumerated type, or the tags of a union type, in the order of the bundle.
 
-    Raises `BundleError` if the bundle has no such type, or if the type has no enumerated values.
+    Raises `BundleError` if the bundle has no type of this name, or if the type has no enumerated values.
     """
     definitions = known.primary["definitions"]
     node = definitions.get("v2", {}).get(name) or definitions.get(name)
@@ -176,7 +175,7 @@ def snake(name: str) -> str:
 def seen(frames: Iterable[Frame], version: str = versions.DEFAULT) -> set[str]:
     """Return the items that the JSON-RPC frames of one connection cover, as `kind: name`.
 
-    A client method with a result adds `... answered`.
+    A client method with a result gives two items: the method, and the method with ` answered` at the end.
     """
     rows = data_tables.load("coverage", version)["enums"]
     places: dict[str, list[tuple[str, str, str]]] = {}

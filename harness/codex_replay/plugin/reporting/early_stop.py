@@ -6,9 +6,9 @@ a failure does not count, because a subject that always fails passes such a case
 `FAILURES` cases are left. Some of the failures may have other causes: each worker begins in another part of the suite, where
 the same mistake fails with another message.
 
-The controller of pytest-xdist decides whether the run stops. Workers of pytest-xdist read no messages from the controller between
-two cases. To stop the workers of pytest-xdist, the controller creates a stop file in the folder of the traces. Each worker looks
-for this file after each case.
+The controller of pytest-xdist decides whether the run stops. Workers of pytest-xdist read no messages from the controller
+between two cases. To stop the workers of pytest-xdist, the controller creates a stop file in the folder of the traces.
+After each case, each worker checks whether the stop file exists.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ class EarlyStop:
         self._failed: set[str] = set()
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Remember the pytest session; this plugin can end the run only through the session."""
+        """Remember the pytest session, because the plugin can end the run only through the session."""
         self._run = session
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Count the cases (without pytest-xdist)."""
+        """Count the collected cases in a run without pytest-xdist."""
         self._session.verdict.planned = len(session.items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
-        """Count the cases (with pytest-xdist)."""
+        """Count the collected cases in a run with pytest-xdist."""
         self._session.verdict.planned = len(ids)
 
     @pytest.hookimpl(trylast=True)
@@ -104,7 +104,7 @@ class EarlyStop:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """End the run with the exit status of a failed run; without this, pytest-xdist would exit like an interrupted run."""
+        """End the run with the exit status of a failed run; otherwise pytest-xdist would exit like an interrupted run."""
         if self._session.verdict.stopped_early and session.exitstatus == pytest.ExitCode.INTERRUPTED:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -117,7 +117,7 @@ class WorkerStop:
         self._run: pytest.Session | None = None
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Remember the pytest session; this plugin can end the worker only through the session."""
+        """Remember the pytest session, because the plugin can end the worker only through the session."""
         self._run = session
 
     def pytest_runtest_logfinish(self) -> None:

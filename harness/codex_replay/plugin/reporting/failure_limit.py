@@ -1,8 +1,8 @@
 """At the terminal, print only the first failure of each check in full, and count the other failures.
 
-A proxy with a wrong profile, for example, fails eight hundred cases, and each failure quotes forty frames. Nobody can read eight
-megabytes of failures, and a CI system truncates an output of this size. The report contains the details of every failure, even of
-failures that are not printed.
+For example, a proxy with a wrong profile fails eight hundred cases, and each failure quotes forty frames. Nobody can read
+eight megabytes of failures, and a CI system truncates so long an output. The report contains the details of all failures,
+even of those that are not printed.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The sentence describes the failure, or the reason why the case was skipped.
 
-Without this module, pytest would report an assertion without a message as `assert '' == 'Two.'`. For a case of a suite, the first
-sentence is the title of the case, because the title states the requirement.
+Without the title, pytest would report an assertion without a message as `assert '' == 'Two.'`. For a case of a suite, the
+first sentence is the title of the case, because the title states the requirement.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ LONGEST_VALUE, BEFORE = 160, 40
 
 
 def required(text: str, title: str, compared: tuple[Any, Any] | None) -> str | None:
-    """Return the sentence for an assertion error with this `text`, or None if the assertion already has a message.
+    """Return the sentence for an assertion error with the given `text`, or None if the assertion already has a message.
 
-    `title` is the title of the case. If the assertion compared two values, `compared` has the expected and the actual value.
+    `title` is the title of the case. `compared` has the expected and the actual value, if the assertion compared two
+    values.
     """
     line = text.partition("\n")[0]
     if not line.startswith("assert "):

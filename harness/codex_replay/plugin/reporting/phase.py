@@ -1,7 +1,8 @@
 """Store the result and the trace of each phase (set-up, call, teardown) of a case, in the process that runs the case.
 
-A trace is written to a file in the spool folder, and not into pytest's reports, so a worker that dies loses only one trace. An
-error while a trace is collected must not change a verdict. The report then contains a sentence instead of the trace.
+A trace is written to a file in the spool folder and not into pytest's reports, so that a worker that dies loses only one
+trace. An error while a trace is collected does not change the verdict: the report then contains a sentence instead of the
+trace.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def phase_result(
     recorded: Iterable[str],
     shown: Iterable[str],
 ) -> CaseResult:
-    """Return the result of this phase of a case; the keywords are fields of `CaseResult`."""
+    """Return the result of one phase of a case; the keyword arguments are fields of `CaseResult`."""
     title, spec, compared = "", None, None
     if report.when == "setup":
         title, spec = title_of(item, name.case), spec_of(item, str(name))

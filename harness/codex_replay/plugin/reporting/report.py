@@ -1,6 +1,6 @@
 """Write the report of a run from the results of its cases and from the traces in the spool folder.
 
-This module redacts the whole report, as one JSON value, before it writes a file. Traces were already redacted when they were
+The whole report is redacted, as one JSON value, before a file is written. Traces were already redacted when they were
 collected.
 """
 
@@ -38,7 +38,7 @@ DEEPEST = 100
 
 
 def machine_paths() -> dict[str, str]:
-    """Return the folders of this machine whose names may reveal the user, and their replacements."""
+    """Return the folders of this computer whose names may reveal the user, and their replacements."""
     root = Path(tempfile.gettempdir())
     from getpass import getuser
 
@@ -48,9 +48,9 @@ def machine_paths() -> dict[str, str]:
 
 
 def taken_in(path: Path) -> dict[str, Any] | None:
-    """Return the saved output of a command in the report folder.
+    """Return the saved output of a command from a file in the report folder.
 
-    Return None if there is no file, or an error text if the file is damaged.
+    Return None if the file does not exist, or an error text if the file is damaged.
     """
     try:
         found = json.loads(path.read_bytes())

@@ -16,7 +16,7 @@ def a_part(config: pytest.Config) -> bool:
 def selected(config: pytest.Config) -> bool:
     """Return True if the run contains only a selection of the cases.
 
-    In a run of selected cases, a baseline entry may lack its reason.
+    In a run of selected cases, a baseline entry without a reason is no error.
     """
     option = config.option
     return a_part(config) or bool(getattr(option, "keyword", "") or getattr(option, "markexpr", ""))
@@ -25,7 +25,7 @@ def selected(config: pytest.Config) -> bool:
 def looked_at(config: pytest.Config) -> bool:
     """Return True if every argument is the node id of a case.
 
-    A user who names single cases wants to see their failures, even known failures.
+    A user who names single cases sees their failures in full, even known failures.
     """
     words = [str(word) for word in config.args]
     return bool(words) and all("::" in word for word in words)

@@ -31,7 +31,7 @@ UNCLAIMED = "codex-replay-proxy-unclaimed"
 def suites_of(args: list[str]) -> list[str] | None:
     """Return the suites that the arguments of pytest name, each once.
 
-    An empty result means all suites; None means that no argument is in a folder `suites`.
+    An empty list means all suites; None means that no argument is in a folder `suites`.
     """
     found: list[str] = []
     every = outside = True
@@ -90,7 +90,7 @@ class Session:
         return self._backend
 
     def need_spool(self) -> Spool:
-        """Return the spool in which the processes of this run store their traces."""
+        """Return the spool folder in which the processes of a run store their traces."""
         from codex_replay.plugin.reporting.spool import Spool
 
         if self.spool is None:
@@ -98,7 +98,7 @@ class Session:
         return self.spool
 
     def trace_collector(self) -> TraceCollector:
-        """Return the collector of this process, which redacts the traces of its cases."""
+        """Return the trace collector of this process, which redacts the traces of its cases."""
         if self._traces is None:
             from codex_replay.plugin.reporting.report import machine_paths
             from codex_replay.plugin.reporting.trace import TraceCollector
@@ -109,7 +109,7 @@ class Session:
     def lock_report_folder(self) -> None:
         """At the first case, lock the report folder; if another run has locked the default folder, lock the next free folder.
 
-        Remove the report of an older run, so that nobody takes the old verdict for the verdict of this run if this run is killed.
+        Remove the report of the previous run: if the new run is killed, nobody must take the old verdict for a new one.
         """
         from codex_replay.plugin.base.folder_lock import lock_free_folder
         from codex_replay.report.files import remove_all

@@ -1,8 +1,9 @@
 """Find the requirement that a check tests, in its `spec` marker, or in the statements that its docstrings cite.
 
-`@pytest.mark.spec(check, "PAY-07", ...)` gives the check a stable id, and names the statements of the specification that the
-check asserts. `source=` and `says=` name and quote a source outside the specification: a page of the documentation, or a public
-reference. Without the marker, the docstring of the function or of its module cites the statements after "Source:".
+`@pytest.mark.spec(check, "PAY-07", ...)` gives the check a stable id, and names the statements of the specification that
+the check asserts. `source=` and `says=` name and quote a source outside the specification: a page of the documentation, or
+a public reference. If a check has no `spec` marker, the docstring of its function or module cites the statements after
+"Source:".
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ BUNDLE = "the schema bundle"
 def spec_of(item: Any, case: str) -> Spec | None:
     """Return the requirement of a test; `case` is the id of the test, which is used if the check has no id.
 
-    The marker of a parameter takes precedence over the marker of the function.
+    A marker on a parameter takes precedence over the marker of the function.
 
     Raises `UnknownStatement`.
     """
@@ -61,7 +62,7 @@ def _of(mark: Any) -> Spec:
 
 
 def section_of(found: Spec) -> str:
-    """Return the text to print below a failure: one line for each statement, then the place of each statement."""
+    """Return the text to print below a failure: one line for each cited statement, then the places of the statements."""
     if "links" not in found:
         return ", ".join(part for part in (found["document"], found["section"]) if part) + f": {found['text']}"
     lines = found["text"] if "," in found["section"] else f"{found['section']}: {found['text']}"
@@ -71,7 +72,7 @@ def section_of(found: Spec) -> str:
 def wrong_citation(items: Iterable[Any]) -> str | None:
     """Return a sentence about the first `spec` marker that cites an unknown statement, or no statement.
 
-    Returns None if all `spec` markers are valid.
+    Return None if all `spec` markers are valid.
     """
     from codex_replay.report.contract import UnknownStatement, resolve
 
@@ -95,9 +96,9 @@ def place(where: str) -> tuple[str, str]:
 
 
 def source_of(*docstrings: str) -> tuple[list[str], str]:
-    """Return the statements that a docstring cites, and any other source that it names.
+    """Return the statements that a docstring cites after "Source:", and any other source that it names.
 
-    If several docstrings have a source, the first one counts.
+    If several docstrings name a source, the first one counts.
     """
     from codex_replay.report.contract import cited, page_titles
 

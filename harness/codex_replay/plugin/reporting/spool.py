@@ -1,8 +1,8 @@
 """The spool: a folder in which the processes of a run store traces until the report is written.
 
-Strategy. Only the current user can read the spool folder. The folder has one file for each process, and a file has two lines for
-each trace. If a case has two traces, the later one counts. The folder is locked during the run, so that the next run can remove
-the folder of a killed run.
+Only the current user can read the spool folder. The folder has one file for each process, and a file has two lines for each
+trace. If a case has two traces, the later one counts. The spool folder is locked during the run, so that the next run can
+recognise and remove the folder of a killed run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Spool:
 
     Each process writes `folder`/<pid>.ndjson.
 
-    A trace has two lines: one with its description, one with its frames. The frames are copied into the report without decoding.
+    A trace has two lines: one line with its description, and one line with its frames. The report gets the frames of a
+    trace without decoding them.
     """
 
     def __init__(self, folder: Path, owner: int = 0, lock: int = -1) -> None:
@@ -51,7 +52,7 @@ class Spool:
         return cls(folder, os.getpid(), _locked(folder))
 
     def remove(self) -> None:
-        """Remove the spool folder if this process created it."""
+        """Remove the spool folder, if this process created it."""
         if self._owner == os.getpid():
             shutil.rmtree(self.folder, ignore_errors=True)
             if self._lock >= 0:
@@ -59,14 +60,14 @@ class Spool:
                 self._lock = -1
 
     def put(self, nodeid: str, trace: CollectedTrace) -> None:
-        """Add a trace to the file of this process, in one write; raises `OSError`."""
+        """Append a trace to the file of this process, in one write; raises `OSError`."""
         head = {"key": key_of(nodeid), **{name: value for name, value in trace.items() if name != "frames"}}
         lines = b"%s\n%s\n" % (json.dumps(head, separators=(",", ":")).encode(), frames_text(trace["frames"]))
         with open(self.folder / f"{os.getpid()}.ndjson", "ab") as file:
             file.write(lines)
 
     def index(self) -> dict[str, tuple[Path, int]]:
-        """Return the place of each trace: the file, and the offset of the trace's two lines.
+        """Return the place of each trace in the spool: the file, and the offset of the trace's two lines.
 
         If a case has two traces, the later trace counts.
         """

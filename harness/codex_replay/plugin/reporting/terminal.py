@@ -1,8 +1,8 @@
 """Remove secrets and control characters from pytest's output in a run of suites.
 
-Failure reports quote the output of the program under test, which may contain secrets. All text of pytest goes through one
-`TerminalWriter`, so this module replaces the method `write` of that object. If pytest runs only other tests and no case of a
-suite, pytest's output stays as it is.
+Failure reports quote the output of the program under test, which may contain secrets. pytest writes all its text with one
+`TerminalWriter` object: this module replaces the method `write` of this object. If pytest runs no case of a suite, its
+output stays unchanged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Collect the traces of cases: the messages of the program under test and of the harness, redacted and shortened for the report.
 
-Strategy. Each fixture for a program under test registers a function for its test (`TRACE_SOURCE`), so that this module does not
-depend on the fixtures. The registered function is called at the end of the test. Most registered functions only pass the frames
-of their fixture to `TraceCollector.collect`. The trace of a passed case is shorter than that of a failed case.
+Each fixture for a program under test registers a function with its test (`TRACE_SOURCE`), so that `TraceCollector` does not
+depend on the fixtures. At the end of the test, the registered function is called. Most registered functions only pass the
+frames of their fixture to `TraceCollector.collect`. The trace of a passed case is shorter than that of a failed case.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _OPAQUE = re.compile(
 def without_torn(text: str) -> str:
     """Return a truncated text without words that may be a part of a secret, because truncation can cut a secret in two.
 
-    The redactor recognises a whole token by its form or its name, but not half a token. A word with an ellipsis, or the word
-    after an ellipsis, is removed if it looks like a part of a token.
+    The redactor recognises a whole token by its form or its name, but not half a token. A word with an ellipsis, or the
+    word after an ellipsis, is removed if it looks like part of a token.
     """
     if "..." not in text:
         return text
@@ -79,7 +79,7 @@ def new_trace(frames: list[Frame], *, truncated: bool = False) -> CollectedTrace
 
 
 class TraceCollector:
-    """Redacts and shortens the traces of one process, with one redactor for all cases of this process."""
+    """Redact and shorten the traces of one process; one redactor serves all cases of the process."""
 
     def __init__(self, paths: dict[str, str] | None = None) -> None:
         from codex_replay.core.redact.redactor import Redactor  # not needed by a run without traces
@@ -92,7 +92,10 @@ class TraceCollector:
         return without_torn(self._redactor.text(text))
 
     def collect(self, frames: Iterator[Frame], passed: bool) -> CollectedTrace | None:
-        """Return the redacted trace of these frames, or None if there are no frames. The trace of a passed case is shorter."""
+        """Return the redacted trace that consists of the given frames, or None if there are no frames.
+
+        The trace of a passed case is shortened more.
+        """
         most, longest = PASSED if passed else FAILED
         seen = list(islice(frames, most + 1))
         kept = [self._clean(frame, n, longest) for n, frame in enumerate(seen, 1)]
@@ -106,7 +109,7 @@ class TraceCollector:
         return frame
 
     def _name(self, what: str) -> str:
-        """Return the name of a frame without secrets. Results are cached, because most names repeat."""
+        """Return the name of a frame without secrets. The results are cached, because most names repeat."""
         name = self._named.get(what)
         if name is None:
             if len(self._named) >= _NAMES:
@@ -117,8 +120,8 @@ class TraceCollector:
     def _beginning(self, text: str, longest: int) -> tuple[str, int]:
         """Return the redacted beginning of a long text (`longest` characters or more), and the length of the whole text.
 
-        The redactor may miss a secret that is cut in two. To be safe, this function redacts more text than it returns, and does
-        not return the text near the cut.
+        The redactor may miss a secret that is cut in two. To be safe, the function redacts more text than it returns, and
+        does not return the text near the cut.
         """
         if len(text) <= longest + 2 * MARGIN:
             text = self._redactor.text(text)

@@ -1,6 +1,7 @@
 """Build the frames of a trace from the data of a fixture: HTTP requests and answers, lines of JSON-RPC, or ledgers.
 
-Most functions are generators, so that only the part of a long case that the trace keeps is built. Nothing is redacted here."""
+Most functions are generators: only the frames that the trace of a long case keeps are built. The functions redact nothing.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def ledger_frames(requests: Sequence[Request]) -> Iterator[Frame]:
 def wire_lines(ledger: Iterable[dict[str, Any]], conn: int) -> Iterator[tuple[float | None, int, str, str]]:
     """Yield the lines of a ledger (the file of a tap) in the form for `rpc_frames`.
 
-    `conn` is the number of server starts before this ledger.
+    `conn` is the number of times that the server was started before.
     """
     for entry in ledger:
         conn += "run" in entry

@@ -74,7 +74,7 @@ class Verdict:
             case["alone"] = alone
 
     def judge_again(self, nodeid: str, outcome: Outcome, why: str, racy: str | None) -> None:
-        """Change the outcome of a case that was rerun.
+        """Change the outcome of a case after its rerun.
 
         `racy` is the name of the check if the case was racy and the baseline does not mark the check as racy.
         """
@@ -92,7 +92,7 @@ class Verdict:
                 del self.cases[self._of_node.pop(nodeid)]
 
     def case_of(self, nodeid: str) -> Case | None:
-        """Return the case with this node id, or None if no phase of the case was recorded."""
+        """Return the case with the given node id, or None if no phase of the case was recorded."""
         key = self._of_node.get(nodeid)
         return self.cases[key] if key is not None else None
 
@@ -126,7 +126,7 @@ class Verdict:
         return self.cases[key]
 
     def count(self, outcome: Outcome) -> int:
-        """Return the number of cases with this outcome."""
+        """Return the number of cases with the given outcome."""
         return sum(case["outcome"] == outcome for case in self.cases.values())
 
     @property
@@ -152,13 +152,13 @@ class Verdict:
 
     @property
     def subjects(self) -> dict[str, str]:
-        """The names of the programs that these cases tested, by role."""
+        """The names of the programs under test in all cases of the run, by role."""
         roles = self._roles or {"app-server"}
         named = {"app-server": self.subject, **self.others}
         return {role: name for role, name in named.items() if role in roles}
 
     def sentence(self) -> str:
-        """Return the verdict in one line."""
+        """Return the verdict of the run in one line."""
         of = (
             ", ".join(f"{role} {name}" for role, name in self.subjects.items()) + f" (Codex {self.codex}), profile {self.profile}"
         )

@@ -1,8 +1,8 @@
 """Fixtures of the schema suite: the schema files under test, and the frames of each cassette in the repository.
 
-Strategy: the program that ``--app-server`` names is called like the real Codex, and generates the schema files. If `--app-server`
-names the fake, it writes the schema files of this package, so the suite finds no difference. Each cassette is a separate case, so
-that a report can name the cassette.
+Strategy: the program that ``--app-server`` names is called like the real Codex, and generates the schema files. If
+`--app-server` names the fake, the fake writes the packaged schema files, and the suite finds no difference. Each cassette
+is a separate case, so that the report can name the cassette.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class BundleFiles(Mapping[str, bytes]):
         return len(self._files)
 
     def json(self, name: str) -> Any:
-        """Return the decoded JSON file `name`."""
+        """Return the decoded JSON of the schema file `name`."""
         return json.loads(self._files[name])
 
 
@@ -59,10 +59,10 @@ class CheckedFrame:
 
 @pytest.fixture(scope="session")
 def bundle_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> BundleFiles:
-    """The schema files under test.
+    """Return the schema files under test.
 
-    The program that ``--app-server`` names generates the files; if it generates none, the fixture returns the schema files of
-    this package.
+    The program that ``--app-server`` names generates the schema files; for a program that cannot, the packaged schema files
+    are returned.
     """
     session = request.config.stash.get(SESSION, None)
     if session is None:
@@ -77,7 +77,7 @@ def bundle_files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture
 def cassette_frames(cassette: Path) -> list[CheckedFrame]:
-    """The JSON-RPC frames of this case's cassette, each with the faults that a check of the whole connection found."""
+    """Return the JSON-RPC frames of the cassette that the case checks, each with its faults."""
     return list(checked_frames(cassette))
 
 
@@ -100,7 +100,7 @@ _VALIDATORS: dict[str, Validator] = {}
 def _validator(version: str) -> tuple[bundle.Bundle, Validator]:
     """Return the schema bundle and the validator of `version`, built once.
 
-    The case fails if this package has no schemas of the version.
+    The case fails if codex-replay contains no schemas of the version.
     """
     if version not in _VALIDATORS:
         try:

@@ -26,10 +26,10 @@ _POLL = 30.0  # seconds of one wait for the next request
 
 
 class CallableModel:
-    """Answers the requests of a session by calling a function in threads, until the session is closed or gets another script.
+    """Answer the requests of a session by calls of a function in threads, until the session is closed or gets another script.
 
-    If the function raises an exception, the backend refuses the request with the reason, and adds the reason to the session's
-    problems. The traceback of the function's exception is printed to stderr.
+    If the function raises an exception, the backend refuses the request, and the reason is added to the problems of the
+    session. The traceback of the exception is printed to stderr.
     """
 
     def __init__(self, session: BackendSession, function: Callable[[Request], Any]) -> None:
@@ -64,10 +64,12 @@ class CallableModel:
 
 
 def turn_of(answer: Any) -> Any:
-    """Convert the return value of a model function to a turn. The value is a text, an item, a list, a turn, or a generator.
+    """Convert the return value of a model function to a turn.
 
-    The value None is returned unchanged: it means that the function has not answered.
-    A coroutine or an asynchronous generator is run to its end in a new event loop.
+    A model function may return a text, an item, a list, a turn, or a generator.
+
+    The value None is returned unchanged: the function has not answered. A coroutine or an asynchronous generator is run to
+    its end in a new event loop.
     """
     if inspect.isasyncgen(answer):
         answer = asyncio.run(_collected(answer))

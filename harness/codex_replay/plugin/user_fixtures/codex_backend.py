@@ -71,10 +71,10 @@ class CodexBackend:
     ) -> None:
         """Set the script of the model; raises `BackendError` or `BadScript` with a sentence for an invalid script.
 
-        The script is one of: JSON values, a `ScriptBuilder`, a `TurnBuilder`, a list of turns, the path of a JSON or YAML file,
-        or a function. A script function gets each request, and returns the reply or yields its items. A reply is a text, an item
-        or a `TurnBuilder`. It may be asynchronous. At its end, the test fails if no request has used a turn of the script, unless
-        `partial` is True.
+        The script is one of: JSON values, a `ScriptBuilder`, a `TurnBuilder`, a list of turns, the path of a JSON or YAML
+        file, or a function. A script function gets each request, and returns the reply or yields its items. The reply of a
+        script function is a text, an item or a `TurnBuilder`; the function may be asynchronous. At the end of the test, the
+        test fails if no request has used a turn of the script, unless `partial` is True.
         """
         __tracebackhide__ = True
         if self._function is not None:
@@ -92,7 +92,7 @@ class CodexBackend:
 
         Raises `BackendError` with a sentence if a recording cannot be played.
 
-        At its end, the test fails if the client has not sent a recorded request, unless `partial` is True.
+        At the end of the test, the test fails if the client has not sent a recorded request, unless `partial` is True.
         """
         self._session.script([])
         self._session.cassette(Path(path))
@@ -118,7 +118,7 @@ class CodexBackend:
         self._session.close()
 
     def wait(self, count: int, seconds: float = 10.0) -> list[Request]:
-        """Wait until this number of requests has been answered; return all answered requests.
+        """Wait until the backend has answered `count` requests; return all answered requests.
 
         Raises AssertionError on a timeout.
         """
@@ -155,7 +155,10 @@ class CodexBackend:
         return found
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
-        """Wait until an answer of the backend waits at this gate. Return False if no answer waits at the gate after `seconds`."""
+        """Wait until an answer of the backend has reached the given gate of the script, and waits there.
+
+        Return False if no answer has reached the gate after `seconds`.
+        """
         return self._session.wait_at_gate(gate, seconds)
 
     def release(self, gate: str) -> None:

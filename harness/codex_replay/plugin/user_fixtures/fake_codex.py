@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class ModelCall:
     """One request that the real Codex would have made to its model.
 
-    `body` is the request's body. `turn` is the index of the script's turn that answered the request. If no turn answered the
-    request, `turn` is None and `sentence` is the reason.
+    `body` is the body of the request. `turn` is the index of the turn in the script that answered the request. If no turn
+    answered the request, `turn` is None, and `sentence` is the reason.
     """
 
     body: dict[str, Any]
@@ -47,10 +47,10 @@ class ModelCall:
 class FakeCodex:
     """A replacement for `codex` with a scripted model.
 
-    Each start of the fake codex in a test begins the script at its first turn.
+    Each start of the fake codex in a test begins with the first turn of the script.
 
-    `path` is the executable file; `command` is the command that starts it as an app-server. Settings apply to all later starts of
-    the program.
+    `path` is the executable file of the fake codex; `command` starts it as an app-server. The settings apply to all later
+    starts of the fake codex.
     """
 
     def __init__(self, folder: Path, program: str) -> None:
@@ -102,10 +102,10 @@ class FakeCodex:
     def cassette(self, path: Path | str, *, partial: bool = False, match: str = "method") -> None:
         """Replay a recording, or a directory of recordings, instead of a script. Raises `CassetteError` for an invalid recording.
 
-        At the end of the test, the client must have sent all recorded messages to each start of the server. With `partial`, the
-        client may leave messages out. With `match="method"`, a request matches the recorded request with the same method, and
-        `notes` lists the differences of their contents. With `match="exact"`, the fake codex refuses a message with another
-        content. Raises ValueError for another `match`.
+        At the end of the test, the test fails if the client has not sent all recorded messages to each start of the fake
+        codex. With `partial`, the client may omit messages. With `match="method"`, a request matches the recorded request
+        with the same method, and `notes` lists the differences of their contents. With `match="exact"`, the fake codex
+        refuses a message with another content. Raises ValueError for any other `match`.
         """
         from codex_replay.core.replay.match import LEVELS
         from codex_replay.shell.cassettes.file import CassetteReader
@@ -128,7 +128,7 @@ class FakeCodex:
         self._write()
 
     def fault(self, name: str) -> None:
-        """Make the fake codex cause a fault, such as `"dies-in-turn:3"` (see FAKE_CODEX_FAULT).
+        """Make the fake codex make a mistake on purpose, such as `"dies-in-turn:3"` (see FAKE_CODEX_FAULT).
 
         Raises ValueError for an unknown fault.
         """
@@ -147,7 +147,7 @@ class FakeCodex:
         self._write()
 
     def race(self, seed: int) -> None:
-        """Send some frames in another order, but only where the real server may do this; the seed determines the order.
+        """Send some frames in another order, but only where the real server may do so; `seed` determines the order.
 
         Raises ValueError if the test uses a cassette, because a cassette has a fixed order.
         """
@@ -158,7 +158,7 @@ class FakeCodex:
     def burst(self) -> None:
         """Send the frames of each turn without the pauses of the real server.
 
-        Without pauses, a client that registers its event handlers too late misses events.
+        Without pauses, a client that registers its event handlers too late misses events, and its test fails.
         """
         self._env["FAKE_CODEX_PACE"] = "burst"
         self._write()
@@ -249,7 +249,7 @@ class FakeCodex:
 
     @property
     def conversation(self) -> Conversation:
-        """The frames between client and server so far, in order, for `normalise`, `diff` and snapshots.
+        """The frames that client and server have sent so far, in order, for `normalise`, `diff` and snapshots.
 
         If connections overlap in time, all frames of one connection come before those of the next; the content of the clients'
         frames determines the order.
@@ -264,7 +264,7 @@ class FakeCodex:
         return rpc_conversation(lines, self._codex)
 
     def wait(self, method: str, count: int = 1, seconds: float = 10.0) -> list[dict[str, Any]]:
-        """Wait until the client has sent this number of messages of a method; return these messages.
+        """Wait until the client has sent `count` messages of a method; return these messages.
 
         Raises AssertionError on a timeout.
         """

@@ -2,8 +2,8 @@
 
 Every pytest run loads this plugin if codex-replay is installed.
 
-This plugin adds no options and no hooks to pytest. To keep other runs fast, each fixture imports the modules that it needs when a
-test first uses the fixture. The page docs/fixtures.md describes the fixtures for users.
+The plugin adds no options and no hooks to pytest. To keep other runs fast, each fixture imports the modules that it needs
+when a test first uses the fixture.
 
 Example:
 

@@ -21,9 +21,9 @@ def judge(
 ) -> None:
     """Fail a test that passed so far, but whose client did not follow the script or the recording.
 
-    `complaints` are the differences that fail the test; `notes` returns the differences that do not. If the test has already
-    `failed`, add both to its report, in a section named after the fixture, below the captured output. A complaint that the error
-    of the test contains is not repeated. After a failed test, pytest stores the exception in `sys.last_value`.
+    `complaints` are the differences that fail the test; `notes` returns the differences that do not fail the test. If the
+    test has `failed` already, add complaints and notes to its report, in a section named after the fixture, below the
+    captured output. A complaint that stands in the error of the test is not repeated.
     """
     __tracebackhide__ = True
     raised = getattr(sys, "last_value", None)  # also of a test that was expected to fail

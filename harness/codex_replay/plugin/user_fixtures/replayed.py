@@ -1,7 +1,8 @@
 """Find the recorded messages that a client did not send, and the messages of the client that are not in the cassette.
 
-A client may kill the fake codex, which then cannot report what was missing. Therefore, after the test, this module sends the
-client's messages to fake-codex once more. The program fake-codex then reports the differences as JSON (`FAKE_CODEX_ENDING`).
+A client may kill the fake codex, so that the fake codex cannot report which messages are missing. Therefore, after the
+test, the client's messages are sent to fake-codex once more. When it gets the messages again, fake-codex reports the
+differences as JSON (`FAKE_CODEX_ENDING`).
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _SECONDS = 1.0  # for what a client that still runs has written last
 class Differences(NamedTuple):
     """The differences between the messages of a client and its cassettes, one sentence each.
 
-    `problems` are the missing frames, and the frames that match nothing. `notes` are the requests that were answered although
-    their content differs from the recording.
+    `problems` are the missing frames, and the client's frames that match no recorded frame. `notes` are the requests that
+    were answered although their content differs from the recording.
     """
 
     problems: list[str]
@@ -47,10 +48,10 @@ class Replays:
         self._starts[start] = (dict(env), partial)
 
     def differences(self, wire: Callable[[], list[dict[str, Any]]], last: str, seconds: float = _SECONDS) -> Differences:
-        """Return the differences between the sent and the recorded messages.
+        """Return the differences between the messages of the client and the recorded messages.
 
-        `last` is the shell command for the last cassette that the test set. If a client still runs and has problems, wait up to
-        `seconds` for its next messages.
+        `last` is the shell command for the last cassette that the test set. If a client still runs and has problems, wait
+        up to `seconds` for its next messages.
         """
         deadline = time.monotonic() + seconds
         entries = wire()
@@ -98,7 +99,7 @@ class Replays:
 
 
 def _runs(entry: Mapping[str, Any]) -> bool:
-    """Return True if the process of this start of fake-codex still runs."""
+    """Return True if one particular start of fake-codex is still running."""
     if "run" not in entry:
         return False
     try:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def fake_codex_frames(wire: Iterable[dict[str, Any]], asked: Iterable[Any]) -> Iterator[Frame]:
-    """Yield the recorded lines between a client and its fake codex, and then the bodies of the requests to the model."""
+    """Yield the recorded lines between a client and its fake codex, and after them the bodies of the requests to the model."""
     yield from rpc_frames(wire_lines(wire, 0))
     for conn, body in enumerate(asked, 1):
         yield request_frame(None, conn, "POST", "/responses", (), body)

@@ -1,1 +1,1 @@
-"""Compute the differences in behaviour between two Codex versions, from the same cases run on both."""
+"""Find the differences in behaviour between two Codex versions: each case runs on both versions."""

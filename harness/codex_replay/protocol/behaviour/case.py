@@ -1,9 +1,9 @@
 """Compare two runs of one case, on two Codex versions: find every change in the server's frames.
 
-Strategy. Events with the same label are paired: first equal events, then similar events. Because events are paired by label, a
-missing or an additional frame does not change the other pairs. An event without a partner is reported as missing, as new, or as
-occurring a different number of times. The members of paired events are compared. A different order of two pairs is a change,
-unless a declared race allows both orders.
+Strategy. Events with the same label are paired: first the equal events, then similar events. Because events are paired by
+label, a missing or an additional frame does not change the other pairs. An event without a partner is reported as missing,
+as new, or as occurring a different number of times. The members of two paired events are compared. If the other run has two
+pairs in another order, the order is a change, unless a declared race allows both orders.
 
 If one run ended early because the case failed, only the same part of the other run is compared: up to the first client frame that
 the failed run never sent.
@@ -38,9 +38,9 @@ class Change:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Return the identity of the change.
+        """Return the identity of the change, by which equal changes are recognised.
 
-        If two runs of one version also show a change with this identity, the change is noise, and is not reported.
+        If two runs of the same version also show a change with the same identity, the change is noise, and is not reported.
         """
         return (self.rule, self.label, self.path)
 
@@ -167,7 +167,7 @@ def _rule(at: At) -> str:
 
 
 def _heard(one: Form, other: Form) -> Iterator[Change]:
-    """Yield the differences in the tool outputs that the model gets, if the client sent the same answers in both runs."""
+    """Yield the differences in the tool outputs that the model gets, where the client sent the same answers in both runs."""
     for call, before in one.calls.items():
         after = other.calls.get(call)
         if after is None or before.method != after.method or blank(_text(before.reply)) != blank(_text(after.reply)):
@@ -202,7 +202,7 @@ def paired(left: Sequence[Entry], right: Sequence[Entry]) -> tuple[list[tuple[En
 def _most_alike(a: Sequence[Entry], b: Sequence[Entry]) -> list[tuple[int, int]]:
     """Pair two lists of events without changing their order, so that paired events are as similar as possible.
 
-    Each event of the shorter list gets a partner.
+    Each event of the shorter list gets a partner in the longer list.
     """
     if not a or not b or len(a) * len(b) > TRIED:
         return [(index, index) for index in range(min(len(a), len(b)))]
@@ -240,7 +240,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _order(pairs: list[tuple[Entry, Entry]], one: Form, other: Form) -> Iterator[Change]:
-    """Yield each pair of labels that come in reversed order, unless a declared race of one version allows this."""
+    """Yield each pair of labels whose order is reversed in the other run, unless a declared race allows both orders."""
     stay = _longest_rising([right.seen for _, right in pairs])
     for index, (left, right) in enumerate(pairs):
         if index in stay:
@@ -257,7 +257,7 @@ def _order(pairs: list[tuple[Entry, Entry]], one: Form, other: Form) -> Iterator
 
 
 def _is_ordered(one: Entry, other: Entry, form: Form) -> bool:
-    """Return True if these two events of one run must keep their order in every run."""
+    """Return True if two events of one run must have the same order in every run."""
     same_side = one.mark.lane == other.mark.lane and one.mark.lane.startswith("rpc")
     return same_side and form.order.ordered(form.order.kind_of(one.mark), form.order.kind_of(other.mark))
 

@@ -1,14 +1,14 @@
 """Make the result of `drift --behaviour`: the changes between two Codex versions, over all cases, as one JSON value.
 
-Strategy. All cases run twice on the first version. Differences between two runs on the same version are noise: they are counted,
-but not reported for this case. If two runs of any case on the same version have frames in different orders, this order is noise
-in every case, because few runs show a race. A case without three comparable runs is listed under `not_compared`, with the reason.
-A case may declare that the real server has more than one correct behaviour. Findings that only cases with several correct
-behaviours show are listed separately (`racy`).
+All cases run twice on the first version. Differences between two runs of a case on the same version are noise: they are
+counted, but not reported for the case. If two runs of one case on the same version have frames in different orders, a
+different order of these frames is noise in every case, because few runs show a race. A case that has fewer than three
+comparable runs is listed under `not_compared`, with the reason. A case may declare that the real server has more than one
+correct behaviour. Findings that only cases with several correct behaviours show are listed separately (`racy`).
 
 The changes of all cases are merged: changes with the same rule, method and path become one finding. Equal changes of one
-member in several methods also become one finding. If one version sends no events of a family (`codex/event/*`), the changes of
-all these events also become one finding.
+member in several methods also become one finding. If one version sends no events of a family (`codex/event/*`), the changes
+of all events of the family become one finding.
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ def outcome(
     *,
     chosen: str = "",
 ) -> dict[str, Any]:
-    """Return the changes.
+    """Return the changes between the two versions as one JSON value.
 
-    `before` and `control` are two runs on the first version, `after` is a run on the second version; all three have the traffic
-    by case.
+    `before` and `control` are two runs on the first version, and `after` is a run on the second version; each has the
+    traffic by case.
 
-    The function `step` is called after each case. `again` is a second run of some cases on the second version; findings that
-    `again` does not show are noise, too. `compare` is the function that compares two runs of a case. If only some cases were run,
-    `chosen` is the expression that selected these cases; the result contains this expression.
+    The function `step` is called after each case, to show the progress. `again` is a second run of some cases on the second
+    version; a change that `again` does not show is noise, too. `compare` is the function that compares two runs of a case.
+    `chosen` is the expression that selected the cases, if only some cases were run; the result contains the expression.
     """
     names = sorted({*before, *control, *after})
     not_compared = {name: why for name in names if (why := _obstacle(name, before, control, after, versions))}

@@ -33,7 +33,7 @@ def markdown(found: Mapping[str, Any]) -> str:
         f"# Changes in behaviour from Codex {before} to {after}",
         "",
         f"Made by {made}: {cases}, run",
-        "offline on both binaries. Their frames are compared after normalisation. docs/behavioural-drift.md explains this page.",
+        "offline on both binaries. The frames are compared after normalisation. docs/behavioural-drift.md explains this page.",
         "",
         summary(found) if not some else _cell(summary(found)),
         "",
@@ -44,12 +44,12 @@ def markdown(found: Mapping[str, Any]) -> str:
         lines += ["## Seen in one case", "", *_table(found["single"], found["cases"])]
     if found["racy"]:
         lines += ["## Seen only where the server has more than one correct behaviour", ""]
-        lines += ["These cases declare that they are `racy`, so another run may give other results.", ""]
+        lines += ["The cases of these changes declare that they are `racy`, so another run may give other results.", ""]
         lines += _table(found["racy"], found["cases"])
     if found["ended_early"]:
         lines += ["## Cases that end early", ""]
         lines += [
-            "For these cases, only the frames before that point are compared.",
+            "In a case that ended early, only the frames before its end are compared.",
             "",
             "| case | on | ends early at |",
             "|---|---|---|",
@@ -88,7 +88,7 @@ def summary(found: Mapping[str, Any]) -> str:
 
 
 def place(finding: Mapping[str, Any]) -> str:
-    """Return the place of a finding: its path, and the kind of change there."""
+    """Return the place of a finding: the path of the changed value, and the kind of change."""
     return "; ".join(text for text in (finding["path"], finding.get("note", "")) if text)
 
 

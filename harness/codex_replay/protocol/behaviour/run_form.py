@@ -1,12 +1,12 @@
 """Convert the traffic of one run of a case to a form that can be compared with a run on another Codex version.
 
-Strategy: as in `codex_replay.protocol.recordings.compare`, output chunks are joined, so that frames become events. After this,
-the events of a run are sorted into a canonical order, and normalised. Frames of the client and answers of the model are left out,
-because the suite itself sends them. The position of every other event is kept, so that a changed order can be found.
+Output chunks are joined, and the events of a run are then sorted into a canonical order and normalised, as in
+`recordings.compare`. Frames of the client and answers of the model are omitted, because the suite itself sends them. The
+position of every other event is kept, so that a changed order can be found.
 
-A result and an error get the same label, because both are replies. If one version answers a request and the other version refuses
-it, the two replies are compared. If a run ended early, `client` shows how many steps its client completed. The other run is
-compared up to the same step.
+A result and an error get the same label, because both are replies. If one version answers a request and the other version
+refuses it, the two replies are therefore compared. If a run ended early, `client` shows how many steps its client
+completed; the other run is compared up to the same step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def blank(text: str) -> str:
 
 
 def role(name: str) -> str:
-    """Return a placeholder name without its number.
+    """Return a placeholder name (such as `item-1`) without its number.
 
     Names that stand for a uuid all count as equal, because each run names a uuid by the place where it first occurs.
     """
@@ -54,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A request of the server that the client answered, and the tool output that the model then got."""
+    """A request of the server that the client answered, and the tool output that the model got because of the answer."""
 
     method: str
     reply: Any
@@ -63,11 +63,12 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One conversation in the form for the comparison.
+    """One conversation in the form in which two versions are compared.
 
     `client` has the positions of the client's frames; `calls` has the answered server requests by call id.
 
-    `closed` is the position of the first frame after the client closed the server's stdin, or None if the client never did this.
+    `closed` is the position of the first frame after the client closed the server's stdin, or None if the client never
+    closed it.
     """
 
     said: tuple[Entry, ...]
@@ -78,12 +79,11 @@ class Form:
     calls: dict[str, Answered] = field(repr=False, default_factory=dict)
 
     def end_for(self, other: Form) -> int | None:
-        """Return the position up to which a run can be compared with another run that ended early.
+        """Return the position up to which a run can be compared with another run, if the other run ended early.
 
-        Return None if the other run is as long as this run.
+        Return None if the other run did not end early.
 
-        The position is that of the first step (a client frame, or the end of the client's frames) that the other run did not
-        reach.
+        The position is the first step (a client frame, or the end of the client's frames) that the other run did not reach.
         """
         ends = [self.client[len(other.client)]] if len(other.client) < len(self.client) else []
         if self.closed is not None and other.closed is None:
@@ -92,7 +92,7 @@ class Form:
 
 
 def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> Form:
-    """Return a conversation in the form for the comparison.
+    """Return a conversation in the form in which two versions are compared.
 
     `version` selects the table of values that change from run to run. `closed` is the time, in seconds as in the frames, when the
     client closed the server's stdin.
@@ -135,8 +135,8 @@ def form(frames: Iterable[Frame], version: str, closed: float | None = None) -> 
 
 
 def _label(label: str) -> str:
-    """Return a label for the comparison: results and errors both become replies, and only requests to the model keep their lane
-    (the thread that sent them).
+    """Return the label of a frame for the comparison: results and errors both become replies, and only requests to the model
+    keep their lane (their thread).
     """
     lane, _, rest = label.partition(" ")
     for sort in ("response to ", "error to "):

@@ -1,9 +1,10 @@
-"""Find the paths at which two normalised values differ. Equal changes get equal paths in all cases.
+"""Find the paths at which two normalised values differ. If a change occurs in several cases, its path is the same in all of them.
 
-List items are paired by their kind (type, role, name), and not by their index. A path names the kind of the item:
-`$.body.input[function_call_output].output` is the output that the model gets, at any index of the list. The package deepdiff
-compares by index, so one item inserted at the front would change all items. Placeholder names, which stand for ids, are compared
-as identities: a name in one run must always have the same partner in the other run, even if the numbers of the two names differ.
+List items are paired by their kind (type, role, name), and not by their index. A path contains the kind of a list item:
+`$.body.input[function_call_output].output` is the output that the model gets, at any index of the list. The package
+deepdiff is not used, because it compares by index: one item inserted at the front would change all items. Placeholder
+names, which stand for ids, are compared as identities: a name in one run must always correspond to the same name in the
+other run, even if the numbers of the two names differ.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Names:
     def same(self, one: str, other: str) -> bool:
         """Return True if two texts have the same meaning although the numbers in their placeholder names differ.
 
-        New names become partners.
+        Names that are new in both texts become partners.
         """
         good = True
         for left, right in zip(NAME.finditer(one), NAME.finditer(other), strict=True):
@@ -62,7 +63,7 @@ class Names:
 
 
 def differences(one: Any, other: Any, names: Names, path: str = "$") -> Iterator[At]:
-    """Yield each difference between two values."""
+    """Yield each difference between two normalised values."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in {**one, **other}:
             yield from _member(one.get(key, ABSENT), other.get(key, ABSENT), names, f"{path}{_step(key)}")

@@ -16,8 +16,8 @@ def _name_parts(name: str) -> set[str]:
 def answers(bundle: Bundle, direction: Direction) -> dict[str, str]:
     """Return the response type of each request: by the names in the bundle, otherwise by the words that the two names share.
 
-    For example, ``GetAccountTokenUsageResponse`` answers ``account/usage/read``: no other unused type has the words account and
-    usage.
+    For example, the answer to ``account/usage/read`` is ``GetAccountTokenUsageResponse``: no other unused type has the
+    words account and usage.
     """
     found = {method: name for method in bundle.methods(direction) if (name := bundle.result_type(direction, method))}
     missing = [method for method in bundle.methods(direction) if method not in found]
@@ -41,6 +41,6 @@ def _similarity(method: str, name: str) -> float:
 
 
 def answers_of(bundle: Bundle, direction: Direction, methods: list[str]) -> dict[str, str]:
-    """Return the response type of each method in `methods`. The other methods of the bundle are used only to guess a type."""
+    """Return the response type of each method in `methods`. The other methods of the bundle only help to guess a type."""
     found = {method: name for method in methods if (name := bundle.result_type(direction, method))}
     return found if len(found) == len(methods) else answers(bundle, direction)

@@ -1,12 +1,12 @@
 """Find the clients that notice a change: all clients, only clients with the capability experimentalApi, or only clients without
 it.
 
-Strategy: clients without the capability use the plain schema bundle; clients with the capability use the experimental bundle
-(`experimental`). All messages of the protocol are compared twice: once with the plain bundles, and once with the experimental
-bundles. If only one of these comparisons finds a change, the change concerns only the clients that use this bundle. If a part was
-removed only from the plain bundle, the part now requires the capability. If a part is new only in the plain bundle, clients with
-the capability already had this part. Changes inside experimental parts are found only in the experimental bundle. A change that
-concerns all clients at some places, and only some clients at other places, becomes two findings.
+Clients without the capability use the plain schema bundle; clients with the capability use the experimental bundle
+(`experimental`). All messages of the protocol are compared twice: once in the plain bundles, and once in the experimental
+bundles. If only one comparison finds a change, only the clients that use its bundle notice the change. If a part of the
+protocol was removed only from the plain bundle, the part now requires the capability. If a part is new only in the plain
+bundle, clients with the capability already had the part. Changes in experimental parts are found only in the experimental
+bundle. A change that concerns all clients at some places, and only some clients at other places, becomes two findings.
 """
 
 from __future__ import annotations
@@ -50,16 +50,18 @@ def _drift_finding(sender: Sender, change: Change, places: Iterable[Place], clie
 
 
 class _Other:
-    """The result of the comparison of the other bundles (plain or experimental).
+    """The result of comparing the bundles of the other kind: the plain bundles while the experimental bundles are compared, and
+    vice versa.
 
-    The method `has` returns True if that comparison found the change at the same place, in any definition.
+    The method `has` returns True if the comparison of the other bundles found the change at the same place, in any
+    definition.
     """
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
 
     def has(self, sender: Sender, change: Change, place: Place) -> bool:
-        """Return True if the comparison of the other bundles found this change.
+        """Return True if the comparison of the other bundles also found the change.
 
         A part that could not be compared, and a place beyond the maximum number of places, count as found.
         """
@@ -95,15 +97,15 @@ def _what(sender: Sender, change: Change) -> tuple[Any, ...]:
 
 
 def _meet(one: Path, other: Path) -> bool:
-    """Return True if two paths may lead to the same value."""
+    """Return True if two paths in a schema may lead to the same value."""
     (left, named), (right, called) = _parted(one), _parted(other)
     return left == right and all(named[at] <= called[at] or called[at] <= named[at] for at in named.keys() & called.keys())
 
 
 def _parted(path: Path) -> tuple[Path, dict[int, frozenset[tuple[str, str]]]]:
-    """Return the steps of a path without its variants.
+    """Return the steps of a path in a schema without the variants of unions.
 
-    Also return the constants of each variant, by the number of steps before the variant.
+    Also return the constants that identify each variant, by the number of steps before the variant.
     """
     steps: list[Step] = []
     variants: dict[int, frozenset[tuple[str, str]]] = {}

@@ -1,12 +1,12 @@
 """Find the drift: the changes of the protocol between two schema bundles, each judged by a rule.
 
-Strategy: the module `walk` visits all types of messages, and notes each change with its places. The module `rules` judges each
-change; the judgement depends on the sender of the message. A change in a type that many methods share is one finding with many
-places.
+The module `walk` visits all types of messages, and notes each change with its places. The module `rules` judges each
+change; the judgement depends on the sender of the message. A change in a type that many methods share is one finding with
+many places.
 
-A Codex version may keep a part of its protocol for clients that declare a capability (module `experimental`). For clients with
-this capability, the Codex version has a second, experimental bundle. The experimental bundles of both versions are also compared,
-and the module `clients` determines which clients notice each change.
+A Codex version may keep a part of its protocol for clients that declare a capability (module `experimental`). For clients
+with the capability, the Codex version has a second, experimental bundle. The experimental bundles of both versions are also
+compared, and the module `clients` determines which clients notice each change.
 
 The module `shapes.compare` compares two types, and `shapes.read` finds the values that a schema accepts. The module `findings`
 has the result, `report` converts it to JSON, and `users` finds the recordings that a change affects.

@@ -1,10 +1,11 @@
 """Detect the capability that gives a client the experimental part of the protocol.
 
-From version 0.95 on, the Codex binary generates two schema bundles. The plain bundle leaves out the experimental parts; with the
-option ``--experimental``, Codex generates the other bundle, which includes them. A client without
-``capabilities.experimentalApi`` gets an error (-32600) for messages and members that only the experimental bundle has, such as
-"thread/start.dynamicTools requires experimentalApi capability". There is no error if the value of the member is null, false or an
-empty list. A version has an experimental bundle if its plain bundle lets `initialize` declare the capability.
+From version 0.95 on, the Codex binary generates two schema bundles. The plain bundle leaves out the experimental parts;
+with the option ``--experimental``, Codex generates the other bundle, which includes them. A client without
+``capabilities.experimentalApi`` gets an error (-32600) for messages and members that only the experimental bundle has, such
+as "thread/start.dynamicTools requires experimentalApi capability". The server does not refuse an experimental member whose
+value is null, false or an empty list. A version has an experimental bundle if its plain bundle lets `initialize` declare
+the capability.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SAID = f"capabilities.{CAPABILITY}"
 
 
 def declares(bundle: Bundle) -> bool:
-    """Return True if `initialize` can declare the capability in this bundle: then the version also has an experimental bundle."""
+    """Return True if a bundle lets `initialize` declare the capability: then the version also has an experimental bundle."""
     params = bundle.params("client-request", "initialize")
     if params is None:
         return False
@@ -40,5 +41,5 @@ def asks(message: Any) -> bool:
 
 
 def refused(value: Any) -> bool:
-    """Return True if the server refuses an experimental member with this value from a client without the capability."""
+    """Return True if the server refuses an experimental member with the given value from a client without the capability."""
     return not (value is None or value is False or value == [])

@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The path in readable form."""
+        """The path of the change, in readable form."""
         return show(self.path)
 
 
@@ -50,7 +50,7 @@ class DriftFinding(NamedTuple):
 
     @property
     def hits(self) -> str:
-        """Return which clients the change affects: "senders", "readers" or "nobody".
+        """Return which clients a change affects: "senders", "readers" or "nobody".
 
         Only clients count, because the server itself changes with the protocol.
         """
@@ -69,7 +69,7 @@ class DriftFinding(NamedTuple):
         return BEHIND[self.rule.sender] if self.behind else self.rule.sentence
 
     def rank(self) -> tuple[Any, ...]:
-        """Return a sort key.
+        """Return the sort key of a finding.
 
         Breaking findings come first, then findings for all clients, then whole methods before their parts; the rest is sorted by
         name.

@@ -26,7 +26,7 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
-    """Return the drift without the ignored findings.
+    """Return the drift without the findings that the user ignores.
 
     A finding is ignored if a pattern matches its rule, or if patterns match all of its methods.
 
@@ -45,10 +45,10 @@ def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
 
 
 def only_used(drift: Drift, sender: str, used: Sequence[str]) -> Drift:
-    """Return the drift without changes in messages of `sender` ("client" or "server") that the client does not use.
+    """Return the drift without the changes in messages of `sender` ("client" or "server") that the client does not use.
 
-    The client uses its own messages by sending them, and those of the server by reading them. All changes in messages of the
-    other side stay in the drift.
+    The client uses its own messages by sending them, and the server's messages by reading them. All changes in the messages
+    of the other side are kept.
 
     A line of `used` is a method, or a method and paths of the fields that the client uses ("thread/start $.result.thread.id").
     A change matches a path if it concerns the field, a part of the field, or an object that contains the field.
@@ -66,7 +66,7 @@ def only_used(drift: Drift, sender: str, used: Sequence[str]) -> Drift:
 
 
 def _steps(path: str) -> list[str]:
-    """Return the steps of a readable path, without the names of union variants, because users leave these out."""
+    """Return the steps of a readable path, without the names of union variants, because users omit these names."""
     return re.findall(r"\[\*\]|[^.\[\]]+", re.sub(r"\([^()]*\)", "", path))
 
 
@@ -102,7 +102,7 @@ def _collect(node: Any, names: set[str]) -> None:
 
 
 def methods_of(bundles: Iterable[Bundle]) -> set[str]:
-    """Return all methods of the bundles, both of clients and of servers, and the v1 events as `codex/event/NAME`."""
+    """Return all methods in the bundles, of clients and of servers, and the v1 events as `codex/event/NAME`."""
     found: set[str] = set()
     for bundle in bundles:
         found.update(*(bundle.methods(direction) for direction in COUNTED), (V1_EVENTS + name for name in bundle.events()))
@@ -118,8 +118,8 @@ def near_misses(used: Iterable[str], methods: set[str]) -> list[tuple[str, str]]
 def used_in(messages: Iterable[tuple[str, Any]]) -> set[str]:
     """Return the methods that the client of a recording uses; the frames are given as (sender, message).
 
-    The client sends its requests and reads the replies; it reads all messages of the server and replies to the requests among
-    them. Events of v1 count only if the client requested them.
+    The client uses the requests that it sends and their replies, all messages of the server, and its own replies to the
+    server's requests. Events of v1 count as used only if the client requested them.
     """
     sent: set[str] = set()
     got: set[str] = set()

@@ -1,6 +1,6 @@
 """Convert a drift to the JSON of `codex-replay drift --json`; all other forms of the report are made from this JSON.
 
-``{"drift":1, "from", "to", "counts", "findings":[...], "uncompared":[...], "cassettes": null | {...}}``. The page docs/drift.md
+``{"drift":1, "from", "to", "counts", "findings":[...], "uncompared":[...], "cassettes": null | {...}}``. docs/drift.md
 explains each key.
 """
 
@@ -20,7 +20,8 @@ FORMAT = 1
 def as_json(drift: Drift, used: Mapping[str, Sequence[int]] | None = None, where: str = "") -> dict[str, Any]:
     """Return `drift` as JSON.
 
-    `used` has the cases that were compared (from the folder `where`), each with the numbers of the findings that affect the case.
+    `used` has the cases in the folder `where` that were compared, each with the numbers of the findings that affect the
+    case.
     """
     cases: dict[int, list[str]] = {}
     for case, numbers in (used or {}).items():
@@ -77,7 +78,7 @@ def _drift_finding(finding: DriftFinding) -> dict[str, Any]:
 
 
 def encode(value: dict[str, Any]) -> str:
-    """Return JSON text with one finding per line, so that `diff` shows changed findings. Equal values give equal texts."""
+    """Return JSON text with one finding per line, so that `diff` shows changed findings. Equal reports give equal texts."""
     lines = []
     for key, each in value.items():
         if isinstance(each, list) and each:

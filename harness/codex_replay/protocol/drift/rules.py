@@ -1,4 +1,4 @@
-"""The rules of drift: for each kind of change in the protocol, they decide if it breaks programs that use the old protocol.
+"""The rules of drift: each rule decides whether one kind of change breaks the programs that use the old protocol.
 
 Messages of the *client*: the server must still accept them, so a type that allows fewer values breaks the clients that send them.
 Messages of the *server*: clients rely on them, so a type that loses a member, or allows more values, breaks the clients that read
@@ -16,9 +16,9 @@ Class = Literal["breaking", "additive"]
 
 
 class Rule(NamedTuple):
-    """One rule: the change `id` in messages of `sender` belongs to the class `cls`.
+    """One rule: a change with the rule's `id` in messages of `sender` belongs to the class `cls` (breaking or additive).
 
-    `sentence` describes the effect on the client.
+    `sentence` describes the effect of the change on the client.
     """
 
     id: str

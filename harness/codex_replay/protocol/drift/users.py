@@ -1,9 +1,9 @@
 """Find out which recorded conversations each breaking change affects.
 
-Strategy: each finding names the method and the sender of its frames, and a path in these frames. A case is affected if one of its
-frames is no longer valid: the frame has a removed property or a value that is no longer accepted, or it lacks a new required
-part. If the server may now send null or another type at a place, all clients that read this place are affected. If only clients
-with (or without) a capability notice a change, the change affects only the conversations of such clients.
+Each finding names the method and the sender of its frames, and a path in these frames. A case is affected if one of its
+frames is no longer valid: the frame has a removed property or a value that is no longer accepted, or it lacks a new
+required part. If the server may now send null or another type at a path, all clients that read the path are affected. If
+only clients with (or without) a capability notice a change, only the conversations of such clients are affected.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _frames_of(finding: DriftFinding, place: Place) -> tuple[Sender, str, str]:
 
 
 def _keys(sender: Sender, value: Any, asked: dict[tuple[Sender, str], str]) -> list[tuple[Sender, str, str]]:
-    """Return the keys (sender, kind of frame, method) of a message, to find its findings.
+    """Return the keys (sender, kind of frame, method) under which the findings about a message are stored.
 
     `asked` has the open requests, by sender and id.
     """

@@ -1,9 +1,9 @@
 """Compare all types of messages in two schema bundles, root by root.
 
-Strategy: a root is the params of a method, the result of a request, a ``codex/event/*``, or the JSON-RPC envelope. Only one side,
-the client or the server, sends the values of a root. Methods are compared by their names, because the messages contain the names.
-The types inside a root are compared by their structure (see the package `shapes`), so a renamed or moved definition causes no
-finding.
+A root is the params of a method, the result of a request, a ``codex/event/*``, or the JSON-RPC envelope. Only one side, the
+client or the server, sends the values of a root. Methods are compared by their names, because the messages contain the
+names. The types inside a root are compared by their structure (see the package `shapes`), so a renamed or moved definition
+causes no finding.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Root = tuple[Sender, Kind, str, Path]
 class Walk:
     """The comparison of two bundles. `places` has, for each sender and each change, the places of the change.
 
-    `like` is an earlier comparison of similar bundles; a root that is equal in both comparisons is not compared again.
+    `like` is an earlier comparison of similar bundles: a root that is the same in both comparisons is not compared again.
     """
 
     def __init__(self, old: Bundle, new: Bundle, like: Walk | None = None) -> None:
@@ -72,7 +72,7 @@ class Walk:
             self.note(sender, change, Place(kind, method, (*under, *path)))
 
     def _known(self, root: Root, old: Schema, new: Schema) -> list[Placed] | None:
-        """Return the changes that the earlier comparison found at this root, if the two schemas are the same."""
+        """Return the changes that the earlier comparison found at a root, if both comparisons have the same schemas there."""
         if self._like is None or root not in self._like._found:
             return None
         one, other, found = self._like._found[root]
@@ -185,7 +185,7 @@ def _events(walk: Walk) -> None:
 
 
 def _envelope(walk: Walk) -> None:
-    """Compare the JSON-RPC envelope, which both the client and the server write."""
+    """Compare the JSON-RPC envelope (the members around params and result), which both the client and the server write."""
     for name in _ENVELOPE:
         one, other = walk.old.type(name), walk.new.type(name)
         if one is not None and other is not None:

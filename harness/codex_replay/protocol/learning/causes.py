@@ -1,16 +1,17 @@
 """Learn the table `causality` of a Codex version from recordings: which requests open or interrupt a turn, and which frames end a
 turn.
 
-Strategy: a turn is followed from `turn/started` to the frame that reports its status. The request whose result names a turn opens
-the turn. If no result names the turn, the last request before the turn in its thread opens the turn. A notification that names a
-thread but no turn normally counts as an effect of requests. A notification does not count as an effect of requests if no request
-had named its thread after the thread was opened. Threads that the server opens for itself are ignored. A notification that names
-no thread counts as an effect of requests if it always came while a request was unanswered. A request that names no thread may
-have effects in all threads. A request is assumed to have effects in all threads if, during each such request, an idle thread
-repeated messages that it had also sent without a request. A request whose result names the running turn steers this turn. If only
-one request came during an interrupted turn, this request interrupted the turn. The effects of the interrupt are the notifications
-that came between this request and the end of the turn, in each interrupted turn. A conclusion counts only if no recording
-contradicts it. A row for which no recording has evidence is left out of the table, and reported as missing.
+A turn is followed from `turn/started` to the frame that reports its status. The request whose result names a turn opens the
+turn. If no result names the turn, the last request before the turn in its thread opens the turn. A notification that names
+a thread but no turn normally counts as an effect of requests. A notification does not count as an effect of requests if no
+request had named its thread after the thread was opened. Threads that the server opens for itself are ignored. A
+notification that names no thread counts as an effect of requests if it always came while a request was unanswered. A
+request that names no thread may have effects in all threads. A request is assumed to have effects in all threads if, during
+each such request, an idle thread repeated messages that it had also sent without a request. If the result of a request
+names the running turn, the request steers the turn. If only one request came during an interrupted turn, the request
+interrupted the turn. The effects of an interrupt are the notifications that came, in each interrupted turn, between the
+interrupting request and the end of the turn. A rule is learnt only if no recording contradicts it. A row of the table for
+which no recording has evidence is omitted, and reported as missing.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from codex_replay.core.normalise.normaliser import is_headers
 
 
 class Leaf(NamedTuple):
-    """One difference.
+    """One difference between two normalised values.
 
-    `path` has names and indexes; `left` and `right` are the two values at this path. `kind` is "value" for two leaves, "order"
-    for objects with the same members in another order, and "shape" for anything else, such as a missing member. In a list of HTTP
-    headers, the path contains "headers" and the header's name.
+    `path` has names and indexes; `left` and `right` are the two values at the path. `kind` is "value" for two leaves,
+    "order" for objects with the same members in another order, and "shape" for any other difference, such as a missing
+    member. For an HTTP header, the path contains "headers" and the header's name.
     """
 
     path: tuple[str | int, ...]

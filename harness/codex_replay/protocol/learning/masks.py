@@ -41,7 +41,7 @@ BEFORE, LETTERS = 32, 3
 def by_key(leaf: Leaf) -> str | None:
     """Return the reason why the value of `leaf` changes from run to run, such as "time", for a mask by key.
 
-    Returns None if the key must not be masked.
+    Return None if the key must not be masked.
     """
     left, right = leaf.left, leaf.right
     if type(left) in (int, float):
@@ -74,7 +74,7 @@ def _is_time(value: float) -> bool:
 
 
 def by_text(left: str, right: str) -> list[dict[str, Any]]:
-    """Return rows for the part "strings" of the table, which mask the differences of two texts.
+    """Return the rows of the table "strings" that mask the differences of two texts.
 
     Return [] if the texts differ in more than digits.
     """

@@ -1,10 +1,10 @@
 """Learn the table `normalise` of a Codex version, which lists the allowed differences between two runs of one scenario.
 
-Strategy: first find the keys with paths. All runs use the same home folder, so no difference shows these keys; they are the keys
-whose texts are mostly paths in this home folder. The two runs of each pair are compared with the rules that were learnt so far.
-Each differing leaf suggests a mask (see `masks`), and each pair of server frames in reversed order suggests a race. A rule is
-accepted if the comparison needs it. The pair is compared again until no new rule is suggested. Differences that remain are
-reported, and not masked.
+The first step finds the keys whose values are paths. All runs use the same home folder, so the runs do not differ there:
+the keys are those whose texts are mostly paths in the home folder. The second step compares the two runs of each pair with
+the rules that were learnt so far. Each differing leaf suggests a mask (see `masks`), and each pair of server frames in
+reversed order suggests a race. A suggested rule is accepted if the comparison needs it. Each pair of runs is compared again
+until no new rule is suggested. Differences that remain are reported, and not masked.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Pair:
 
 @dataclass(slots=True)
 class Row:
-    """One learnt rule.
+    """One rule that was learnt from recordings.
 
-    `part` is the part of the table, `rule` is the text of the rule, and `seen` has the scenarios that needed the rule.
+    `part` is the part of the table, `rule` is the text of the rule, and `seen` has the scenarios that need the rule.
     """
 
     part: str
@@ -71,7 +71,7 @@ class Learnt:
 def learn(pairs: Iterable[Pair], base: dict[str, Any], about: str, home: str) -> Learnt:
     """Return the table with which the two runs of as many pairs as possible are equal; learning starts from the table `base`.
 
-    `home` is the home folder whose name replaces the real folder in all recordings.
+    `home` is the name that replaces the real home folder in all recordings.
     """
     learner = _Learner(copy.deepcopy(base) | {"about": about})
     pairs = list(pairs)
@@ -181,9 +181,10 @@ class _Learner:
         return new
 
     def _races(self, pair: Pair, left: list[NormalEvent], right: list[NormalEvent]) -> bool:
-        """If two runs have the same frames in different orders, add these orders as races, if this makes the runs more similar.
+        """If two runs have the same frames in different orders, learn these orders as races, if the runs then become more
+        similar.
 
-        Return True if a race was added.
+        Return True if a race was learnt.
         """
         before = _distance(left, right)
         added = [(one, other) for one, other in inversions(left, right) if not self._declared(one, other)]
@@ -232,9 +233,9 @@ def inversions(left: Sequence[NormalEvent], right: Sequence[NormalEvent]) -> Ite
 
 
 def _places(line: Sequence[NormalEvent]) -> dict[tuple[str, int], int]:
-    """Return the position of each server frame.
+    """Return the position of each server frame in a run.
 
-    The key of each frame is its label, and its number among the frames with this label.
+    The key of each frame is its label, and its number among the frames with the same label.
     """
     counts: dict[str, int] = {}
     found = {}

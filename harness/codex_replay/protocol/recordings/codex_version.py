@@ -13,7 +13,7 @@ _AGENT = re.compile(r"(?P<name>[^/]{1,200})/(?P<version>\d+\.\d+\.\d+[-.\w]*) \(
 
 
 def codex_version(frame: Frame) -> str | None:
-    """Return the Codex version that the frame contains, or None.
+    """Return the Codex version that a recorded frame contains, or None.
 
     In JSON-RPC frames, the version is in the `userAgent` of the reply to `initialize`. In HTTP frames, the version is in the
     header `user-agent` of a request. The header `originator` must name the same program, because clients other than Codex send no

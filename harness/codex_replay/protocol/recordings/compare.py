@@ -1,11 +1,11 @@
-"""Compare two recordings.
+"""Compare two recordings (two runs of one scenario).
 
-Compare two runs of one scenario: ignore the allowed differences, and list all others, the smallest first.
+Ignore the allowed differences between two runs of one scenario, and list all other differences, the smallest first.
 
-Strategy: output chunks are joined, so that the frames of each run become events. The events are sorted into a canonical order,
-and normalised in this order, so that ids get the same placeholder names in both runs. Two runs are equal if their lists of events
-are equal. If the lists differ, events with the same label are paired. The package deepdiff compares the two events of a pair;
-events without a partner are missing or extra.
+The frames of each run become events, which are sorted into a canonical order and normalised, so that ids get the same
+placeholder names in both runs. Two runs are equal if their lists of events are equal. If the lists differ, events with the
+same label are paired. The package deepdiff compares the two events of a pair; an event without a partner is missing or
+extra.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ class NormalEvent:
 
     @property
     def value(self) -> Any:
-        """The normalised value; it is decoded on demand, because few events are needed in this form."""
+        """The normalised value of the event; it is decoded on demand, because few events are needed in this form."""
         return json.loads(self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference: `kind` is "changed", "missing" (only in a) or "extra" (only in b).
+    """One difference between two recordings a and b: `kind` is "changed", "missing" (only in a) or "extra" (only in b).
 
-    `a` and `b` are the frame numbers (None if missing). `path` is the JSON path inside the frame ("$" for the whole frame).
-    `left` and `right` are the normalised values at this path (None if missing). `only` is "a" or "b" if only one of the two
-    frames has a value at that path. A member with the value null differs from a missing member.
+    `a` and `b` are the numbers of the frames (None if missing). `path` is the JSON path inside the frame ("$" for the whole
+    frame). `left` and `right` are the normalised values at `path` (None if missing). `only` is "a" or "b" if only one of
+    the two frames has a value at the path. A member with the value null differs from a missing member.
     """
 
     kind: str
@@ -97,7 +97,7 @@ class Difference:
 class Comparison:
     """The result of a comparison of two runs: the number of events in each run, and the differences, smallest first.
 
-    `note` is a sentence to print if one of the runs was not normalised with the table of its own version.
+    `note` is a sentence for the user if one of the runs was not normalised with the table of its own version.
     """
 
     a: int
@@ -132,8 +132,8 @@ def normal_form_by(frames: Iterable[Frame], table: Any, replies_first: bool = Fa
 def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
     """After the first close frame of a WebSocket, replace all further closing events by one: the server ends the connection.
 
-    After a close frame, both sides close the connection. Timing decides which side closes first, if the close frame of the other
-    side still arrives, and if a side resets the connection.
+    After a close frame, both sides close the connection. Timing decides which side closes first, whether the other side's
+    close frame still arrives, and whether a side resets the connection.
     """
     closed = set()
     for frame in frames:
@@ -147,7 +147,7 @@ def _ended_by_the_server(frames: Iterable[Frame]) -> Iterator[Frame]:
 
 
 def _once(line: Sequence[NormalEvent], repeats: Iterable[dict[str, Any]]) -> Iterator[NormalEvent]:
-    """Leave out each event that is equal to the event before it, if the table lists such events as repeated by chance."""
+    """Omit each event that equals the event before it, if the table lists the event as repeated by chance."""
     labels = {rule["label"]: rule["has"].encode() for rule in repeats}
     for index, event in enumerate(line):
         again = index > 0 and event.label in labels and event.key == line[index - 1].key and labels[event.label] in event.key
@@ -179,10 +179,11 @@ def _key(value: Any) -> bytes:
 
 
 def ruler(version: str, other: str) -> tuple[Any, str]:
-    """Return the table for comparing runs of two versions, and a sentence if this table is not the table of both versions.
+    """Return the table for comparing two runs, and a sentence for the user if the runs are of two versions and the table is of
+    only one.
 
-    Normalise both runs with the same table: the table of the first version, or the table of the other version if the first has no
-    table.
+    Both runs are normalised with one table: the table of the first version, or the table of the other version if the first
+    has none.
     """
     if version == other:
         table, note = data_tables.choose("normalise", version)
@@ -207,7 +208,7 @@ def compare(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFA
 def equal_after_normalisation(a: Iterable[Frame], b: Iterable[Frame], version: str = versions.DEFAULT) -> bool:
     """Return True if two runs are equal except for times and ids.
 
-    If the new run equals the recorded run, the recorder leaves the existing file unchanged.
+    If the two runs are equal, the recorder leaves the existing cassette unchanged.
     """
     left, right = normal_form(a, version), normal_form(b, version)
     return [one.key for one in left] == [one.key for one in right]
@@ -283,11 +284,11 @@ def _inside(one: NormalEvent, other: NormalEvent) -> Iterator[Difference]:
 def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any, Any] | None]:
     """Return two events with their values under the same key.
 
-    If one of the events also has its exact text, also return the path and the two texts.
+    If one event also has its exact text, also return the path and the two texts.
 
-    A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes. If encoding the value gives other
-    bytes, the payload is stored as text, with the value as `view`. A direct comparison of a value with a text would find no
-    common parts.
+    A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes. If encoding the value gives
+    other bytes, the payload is stored as text, with the value as `view`. A direct comparison of a value with a text would
+    find no common parts.
     """
     for kind, name in _VALUES:
         sides = one.get(kind), other.get(kind)
@@ -299,7 +300,7 @@ def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any,
 
 
 def _by_name(one: Any, other: Any) -> tuple[Any, Any]:
-    """If the headers of two events do not have the same names in the same order, return the events with their headers as objects.
+    """If the headers of two events have different names or another order, return the events with their headers as objects.
 
     In a comparison by position, one additional header would make all later headers differ (`"etag" and "date"`).
     """
@@ -322,9 +323,9 @@ def _joined(headers: list[list[str]]) -> dict[str, str]:
 
 
 def _written(side: Any, name: str) -> tuple[str | None] | None:
-    """If a payload has a value, return a tuple with its exact text, or with None if no text is stored.
+    """If a payload has a value, return a tuple with its exact text, or with None if no exact text is stored.
 
-    Returns None if the payload has no value.
+    Return None if the payload has no value.
     """
     if type(side) is dict and "view" in side and type(side.get("text")) is str:
         return (side["text"],)

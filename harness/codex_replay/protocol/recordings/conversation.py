@@ -47,7 +47,7 @@ class Conversation(Sequence[Frame]):
 
 
 def rpc_conversation(lines: Iterable[tuple[str, bytes]], codex: str = versions.DEFAULT) -> Conversation:
-    """Return the conversation with these JSON-RPC lines.
+    """Return a conversation that consists of the given JSON-RPC lines.
 
     Each line is given as a pair: the sender, "client" or "server", and the line with its line feed.
     """
@@ -55,8 +55,8 @@ def rpc_conversation(lines: Iterable[tuple[str, bytes]], codex: str = versions.D
 
 
 def http_conversation(exchanges: Iterable[tuple[Mapping[str, Any], int | None]], codex: str = versions.DEFAULT) -> Conversation:
-    """Return the conversation with these HTTP requests (method, path, headers, body) and the statuses of their answers (None if
-    not yet answered).
+    """Return a conversation of HTTP requests (method, path, headers, body) and the statuses of their answers (None if not yet
+    answered).
     """
     frames: list[Frame] = []
     for conn, (request, status) in enumerate(exchanges, 1):
@@ -76,9 +76,9 @@ def text(
 ) -> str:
     """Return a conversation as redacted and normalised text. Each event is one line, followed by its content as JSON.
 
-    `codex` is the Codex version whose tables are used (default: the version in the `Conversation`). A version without tables
-    causes a warning. `literals` and `paths` are arguments for `Redactor`, which raises `ValueError` for an entry that it cannot
-    replace.
+    `codex` is the Codex version whose tables are used (default: the version in the `Conversation`). If the version has no
+    tables, there is a warning. `literals` and `paths` are arguments of `Redactor`, which raises `ValueError` for an entry
+    that it cannot replace.
     """
     version = codex or (frames.codex if isinstance(frames, Conversation) else versions.DEFAULT)
     if note := data_tables.choose("normalise", version)[1]:
@@ -113,7 +113,7 @@ def _json(value: Any) -> Iterator[str]:
 
 
 def _pretty(key: str, value: Any, comma: str, indent: int) -> str:
-    """Return a value as JSON on one line if it fits, otherwise with one line for each member."""
+    """Return a JSON value on one line if it fits, otherwise with one line for each member."""
     short = key + json.dumps(value, ensure_ascii=False) + comma
     if indent + len(short) <= WIDTH or type(value) not in (dict, list) or not value:
         return short

@@ -1,9 +1,9 @@
-"""List the effects that replaying a recording against a real server can have on this machine: commands, patches, programs.
+"""List the effects that a replay against a real server can have on this computer: commands, patches, programs.
 
-A cassette may come from somebody else. In a recording, the model requests commands, and the client sends its approval policy, its
-sandbox and its "accept". A real server runs the commands of a recording, with the recorded policy and sandbox. A user should read
-a cassette before replaying it against a real server. Tools that are known to have no effect are left out; unknown tools count,
-because each version of Codex has different tools.
+A cassette may come from somebody else. In a recording, the model requests commands, and the client sends its approval
+policy, its sandbox and its "accept". A real server would run the commands of the recording, with the recorded policy and
+sandbox. A user should read a cassette before replaying it against a real server. Tools that are known to have no effect are
+left out; unknown tools count, because each version of Codex has different tools.
 
 Source: docs/contract/real-0.92.md, sections 2 to 4 (the tools of 0.92.0, `command/exec`, the configuration that a client may
 send).
@@ -37,7 +37,7 @@ SHOWN = 100
 
 @dataclass(frozen=True)
 class Effect:
-    """One effect that a real server would have.
+    """One effect on this computer that a real server would have in a replay.
 
     `where` is the place in the cassette; `what` is a short, printable description of the request.
     """
@@ -47,11 +47,12 @@ class Effect:
 
 
 def effects(frames: Iterable[Frame], script: Any = None, config: Any = None) -> list[Effect]:
-    """Return the effects that a real server would have after these frames; each effect once, in order.
+    """Return the effects on this computer that a real server would have when it replays the given frames, each effect once, in
+    order.
 
-    All HTTP frames count as answers of the model, so pass only HTTP frames that the model will send. `script` is the script that
-    answers instead of the recording, and `config` is the configuration of the server. `script` and `config` come from the header
-    of the cassette, and may be None.
+    All HTTP frames are taken as answers of the model: pass only HTTP frames that the model will send. `script` is the
+    script that answers instead of the recording, and `config` is the configuration of the server. `script` and `config`
+    come from the header of the cassette, and may be None.
     """
     found = [*_programs(config, "the header"), *_calls(script, "the script in the header")]
     bodies: dict[int | None, _Body] = {}

@@ -1,7 +1,8 @@
 """List what a recording needs but an empty home folder lacks: MCP servers, skills, files, a login, a repository.
 
-`codex-replay replay` prints the needs of a recording at its start, so that the user understands differences that a missing part
-causes. The list lacks needs that a recording does not show, such as files that a command reads, and enabled features.
+`codex-replay replay` first prints the needs of a recording, so that the user understands the differences that a missing
+part causes. The list cannot contain needs that a recording does not show, such as files that a command reads, and enabled
+features.
 
 Source: docs/contract/real-0.92.md, section 4 (skills, MCP servers, accounts), section 2 (patches and images).
 """
@@ -26,7 +27,7 @@ SHOWN = 3
 
 
 def needs(frames: Iterable[Frame], config: Any = None) -> list[str]:
-    """Return the needs that these frames show, each in a few words such as "the MCP server tiny".
+    """Return the needs that the frames of a recording show, each in a few words such as "the MCP server tiny".
 
     `config` is the configuration of the server from the cassette's header, or None.
     """
@@ -73,7 +74,7 @@ class _Needs:
         self._result(self._asked.get(repr(message.get("id"))), _table(message.get("result")))
 
     def upstream(self, request: dict[str, Any]) -> None:
-        """Read a request of the server to its model. With a ChatGPT login, the request names the account."""
+        """Read a request of the real server to its model. If the user logged in with ChatGPT, the request names the account."""
         login = request["path"].endswith("/oauth/token") or header(request["headers"], "chatgpt-account-id") is not None
         if self._login is not None:
             self._login |= login
@@ -120,7 +121,7 @@ def _command(server: dict[str, Any]) -> str:
 
 
 def _texts(tables: list[Any], key: str) -> Iterator[str]:
-    """Yield the texts of a key in these objects."""
+    """Yield the texts under one key in the given objects."""
     for table in tables:
         text = _table(table).get(key)
         if type(text) is str:

@@ -1,8 +1,8 @@
 """Group differences with one cause: an id that differs in one frame also differs in every other frame that contains it.
 
-For example, if one of two recordings has an additional turn, the ids of all later turns differ, in all frames of these turns. A
-list of all these differences would hide the cause behind dozens of lines such as `"2" and "3"`. Of the differences of each id,
-only the first is listed, and the others are counted.
+For example, if one of two recordings has an additional turn, the ids of all later turns differ, in all frames of these
+turns. A list of all differences in ids would hide the cause behind dozens of lines such as `"2" and "3"`. For each id, only
+the first difference is listed, and the others are counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def gathered(differences: Iterable[Difference]) -> list[tuple[Difference, int]]:
 
 
 def following(count: int) -> str:
-    """Return the note with the number of further differences of an id; empty if there are none."""
+    """Return a note with the number of further differences of one id; return "" if there are none."""
     return f" (and in {count} more place{'s' if count > 1 else ''} with this id)" if count else ""
 
 

@@ -1,1 +1,1 @@
-"""Build the event stream of a Responses backend from items, and check such a stream."""
+"""Build the event stream of a Responses backend from items, and check the events of a stream."""

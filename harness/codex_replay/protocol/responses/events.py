@@ -1,9 +1,8 @@
 """Check one event of a Responses stream against the types of the `openai` package and the additions of the Codex backend.
 
-The schema is data in this package, generated from the types of the `openai` package (tests/tools/gen_openai_events.py). A second
-table, the overlay of the Codex version, adds the members and events that only Codex's own backend sends. An unknown key in an
-object is a fault, because the real service never sends unknown keys. This module shares no code with the module that builds
-events.
+The schema is data in this package, generated from the types of the `openai` package (tests/tools/gen_openai_events.py). A
+second table, the overlay of the Codex version, adds the members and events that only Codex's own backend sends. An unknown
+key in an object is a fault, because the real service never sends unknown keys.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def _sentence(kind: str, error: ValidationError) -> str:
 def _closed(definitions: dict[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
     """Forbid unknown members in every object, add the fields of `overlay`, and select the member of a union by its `type`.
 
-    The message about a fault then names the exact place.
+    Because of the selection by `type`, the message about a fault names the exact place.
     """
     for name, definition in definitions.items():
         if "properties" in definition:

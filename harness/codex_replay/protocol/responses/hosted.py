@@ -24,12 +24,12 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwG
 
 
 class Kind(Value):
-    """One kind of item: the prefix of its id, the default value of each key, and the progress events.
+    """One kind of output item: the prefix of its id, the default value of each key, and its progress events.
 
-    `begun` has values that some keys have only until the item is complete. `progress` has the progress events in order. In
-    `progress`, `"X"` is the event `response.KIND.X`. A pair (event name without its ending, key) is a streamed text. A function
-    makes its own events. `call` is True if the item has a `call_id`. `statuses` are the final values that its `status` may have;
-    the first one is the default.
+    `begun` has the values of keys that change when the item is complete. `progress` has the progress events in order. In
+    `progress`, `"X"` stands for the event `response.KIND.X`. In `progress`, a pair (event name without its ending, key)
+    stands for a streamed text. In `progress`, a function makes its own events. `call` is True if the item has a `call_id`.
+    `statuses` are the values that the item's `status` may have at the end; the first one is the default.
     """
 
     prefix: str
@@ -151,11 +151,11 @@ def begun(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def progress(item: Mapping[str, Any], given: Mapping[str, Any], split: Split) -> Iterator[Event]:
-    """Yield the events between the start and the end of an item.
+    """Yield the events between the start and the end of an output item.
 
-    `given` is the item in the script, `split` cuts a text into deltas.
+    `given` is the item in the script, and `split` cuts a text into deltas.
 
-    A failed item has no event `completed`; it has the event `failed` if its kind has such an event.
+    A failed item has the event `failed` (if there is such an event for its kind), and no event `completed`.
     """
     kind = KINDS[item["type"]]
     failed = given.get("status") == "failed" or (not kind.statuses and item.get("error") is not None)
@@ -179,8 +179,10 @@ def _streamed(event: str, key: str, whole: str, pieces: Iterable[str]) -> Iterat
 
 
 def audio(item: Mapping[str, Any], split: Split) -> Iterator[Event]:
-    """Yield the events of an audio: its data (base64), then its transcript. The events of an audio belong to no item
-    (see the types of the package)."""
+    """Yield the events of an audio: its data (base64), then its transcript.
+
+    The events of an audio belong to no item (see the types of the package openai).
+    """
     if data := item.get("data", ""):
         yield "response.audio.delta", {"delta": data}
     yield "response.audio.done", {}

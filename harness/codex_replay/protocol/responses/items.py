@@ -1,9 +1,10 @@
 """Turn the items of a scripted model into the event stream of a Responses backend.
 
-`reply` is pure: it takes a turn of a script and the request's body, and returns a list of steps. A step is an event to send, raw
-bytes, or a reason to wait; the caller sends the bytes and waits. The events have the order of the Responses API (LITE-48 to
-LITE-62). The form of each event is that of the type in the openai package (copied to data/openai-*). All ids are derived from the
-label and the place of an item, so that two runs of one script send the same bytes.
+The function `reply` is pure: it takes a turn of a script and the request's body, and returns a list of steps. A step is an
+event to send, raw bytes, or a reason to wait; the caller sends the bytes and waits. The events of the reply have the order
+of the Responses API (LITE-48 to LITE-62). Each event has the form of its type in the openai package (copied to
+data/openai-*). All ids are derived from the label and the place of an item, so that two runs of one script send the same
+bytes.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ CREATED_AT = 1735689600
 
 
 def reply(turn: Turn, body: Mapping[str, Any], label: str, whole: bool = False) -> list[Step]:
-    """Build all steps of the reply in a turn, from `response.created` to the event that ends the reply.
+    """Build all steps of one reply, from `response.created` to the event that ends the reply.
 
-    `label` distinguishes this reply from the others of its session and is part of every id; `body` is the request's body. With
-    `whole`, the reply follows the API reference: it repeats the settings of the request, and obeys the request's limits. Without
-    `whole`, the reply repeats no settings, as in recordings of Codex, which does not read settings.
+    `label` is part of every id, and distinguishes the reply from the others of its session; `body` is the request's body.
+    With `whole`, the reply follows the API reference: it repeats the settings of the request, and obeys the request's
+    limits. Without `whole`, the reply repeats no settings, as in recordings of Codex, which does not read settings.
     """
     return list(steps_of(turn, body, label, whole))
 
@@ -40,7 +41,7 @@ def steps_of(turn: Turn, body: Mapping[str, Any], label: str, whole: bool = Fals
 
 
 class _Reply:
-    """A reply in progress. A `_Reply` numbers the events, collects the finished items, and counts the tokens."""
+    """A reply whose events are being built. The object numbers the events, collects the finished items, and counts the tokens."""
 
     waits = False  # the response is queued before it begins
 
@@ -140,7 +141,7 @@ class _Reply:
         return self.send("response.output_item.done", output_index=index, item=item)
 
     def chunks(self, item: Mapping[str, Any], text: str) -> list[str]:
-        """Split a text into deltas: the item of the script may set their lengths, otherwise each has `delta` characters.
+        """Split a text into deltas: a script item may set the lengths of its deltas, otherwise each delta has `delta` characters.
 
         An empty text has no deltas.
         """

@@ -1,9 +1,10 @@
 """Find the settings of a request that the response repeats, and apply their effects to the reply: limits and omitted parts.
 
-A response of the Responses API repeats the settings of the request. A setting that the request omits gets its documented default.
-The defaults are from the type `Response` of the openai package (copied to data/openai-*), and from the API reference, "Create a
-model response". Clients need the settings in a response: langchain-openai, for example, parses a streamed text by the response's
-`text.format`. Codex reads no settings, and the recordings of Codex contain none.
+A response of the Responses API repeats the settings of the request. A setting that the request omits gets its documented
+default. The defaults are from the type `Response` of the openai package (copied to data/openai-*), and from the API
+reference, "Create a model response". Clients need the settings in a response: langchain-openai, for example, parses a
+streamed text by the response's `text.format`. Codex ignores the settings in a response, and the recordings of Codex contain
+none.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ def settings(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """Return the value if it is an object, otherwise an empty object.
+    """Return `value` if it is an object, otherwise an empty object.
 
-    A script can switch the type checks off, so that a value of another type can come.
+    A setting may have a wrong type, because a script can switch off the type checks.
     """
     return value if isinstance(value, dict) else {}
 
@@ -81,16 +82,16 @@ def _tool(tool: Any) -> Any:
 
 
 def read_key(body: Mapping[str, Any], names: Iterable[str] = READ) -> bytes:
-    """Return bytes that are equal for two bodies only if both have the same values under the keys `names`.
+    """Return bytes that are equal for two bodies only if both bodies have the same values under the keys `names`.
 
-    The bytes are computed with `marshal` for each request, because JSON would take ten times as long. In version 0 of the marshal
-    format, equal values give equal bytes.
+    The bytes are computed with `marshal`, because JSON would take ten times as long. In version 0 of the marshal format,
+    equal values give equal bytes.
     """
     return marshal.dumps([body.get(name) for name in names], 0)
 
 
 def shows_reasoning(body: Mapping[str, Any]) -> bool:
-    """Return True if the request asks for encrypted reasoning (API reference, `include`).
+    """Return True if a request asks for encrypted reasoning (API reference, `include`).
 
     A response contains encrypted reasoning only if the request asks for it.
     """
@@ -106,7 +107,7 @@ def left_out(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def within(items: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Cut the items of a turn after the `max_output_tokens` of the request; a reply that was cut gets the status incomplete.
+    """Cut the items of a turn after the `max_output_tokens` of the request; a shortened reply gets the status incomplete.
 
     Tokens of reasoning also count; a reasoning item is kept or removed as a whole.
     """

@@ -37,13 +37,13 @@ class Raw(Value):
 
 
 class Wait(Value):
-    """Pause for this many milliseconds."""
+    """A pause of some milliseconds in a reply."""
 
     ms: float
 
 
 class Gate(Value):
-    """Pause until the gate with this name is released."""
+    """A pause in a reply until the gate with this name is released."""
 
     name: str
 

@@ -1,9 +1,9 @@
 """Check that a whole stream of Responses events is consistent.
 
-A stream can be wrong even if each of its events is valid. For example, a delta comes before its item was added, a text differs
-from its joined deltas, or an event follows the end. `StreamChecker` takes the events in order, and returns each problem as a
-sentence with the number of the event. Sources: LITE-48 to LITE-56; the `sequence_number` of the openai package's types. This
-module shares no code with the module that builds streams.
+A stream can be wrong although each of its events is valid. For example, a delta comes before its item was added, a text
+differs from its joined deltas, or an event follows the end of the stream. `StreamChecker` takes the events in order, and
+returns each problem as a sentence with the number of the event. Sources: LITE-48 to LITE-56; the `sequence_number` of the
+openai package's types. This module shares no code with the module that builds streams.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class StreamChecker:
         self._searches: dict[Any, list[str]] = {}
 
     def feed(self, event: Mapping[str, Any]) -> list[str]:
-        """Take the next event; return a sentence for each error at this place in the stream."""
+        """Take the next event of the stream; return a sentence for each error that it shows."""
         kind = str(event.get("type"))
         problems = self._place(event, kind)
         if kind in ("response.output_item.added", "response.output_item.done"):
@@ -105,7 +105,7 @@ class StreamChecker:
         return problems
 
     def _joined(self, item: Mapping[str, Any]) -> list[str]:
-        """Compare a finished item with the deltas that were sent for this item."""
+        """Compare a finished item with the deltas that were sent for it."""
         wholes: list[str] = []
         if item.get("type") == "message":
             wholes = [str(part.get("text", part.get("refusal", ""))) for part in item.get("content") or []]

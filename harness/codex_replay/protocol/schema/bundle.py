@@ -1,14 +1,14 @@
 """The JSON-schema bundle of a Codex version: the methods, and the payload type of each method.
 
-Strategy: Codex writes its schemas in two forms: one primary file with all definitions, and one self-contained file for each type.
-The files for single types are preferred, because the primary file of Codex 0.92.0 is wrong where two types have the same name. In
-the primary file, seven references of ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``, ...).
-The Codex binary sends the snake_case types, as in the files for single types. A user may give only a primary file; its wrong
-references are then corrected.
+Codex writes its schemas in two forms: one primary file with all definitions, and one self-contained file for each type. The
+files for single types are preferred, because the primary file of Codex 0.92.0 is wrong where two types have the same name.
+In the primary file, seven references of ``EventMsg`` lead to camelCase v2 types (``CodexErrorInfo``, ``RateLimitSnapshot``,
+...). The Codex binary sends the snake_case types, as in the files for single types. If a user gives only a primary file,
+its wrong references are corrected.
 
-A schema file is parsed only when a payload of its type is first needed. The name of a result type is derived from the name of the
-method's params type (``ThreadStartParams`` -> ``ThreadStartResponse``). For irregular names, ``data/any/results.json`` lists the
-result type of the method.
+A schema file is parsed only when a payload of its type is first needed. The name of a result type is derived from the name
+of the method's params type (``ThreadStartParams`` -> ``ThreadStartResponse``). For irregular names,
+``data/any/results.json`` lists the result type of the method.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ def lookup(document: Mapping[str, Any], reference: str) -> Any:
 
 
 def branches(node: Any) -> list[Any]:
-    """Return the members of the union `node` (``oneOf`` or ``anyOf``), otherwise an empty list."""
+    """Return the members of a union (``oneOf`` or ``anyOf``); return an empty list if `node` is not a union."""
     if not isinstance(node, dict):
         return []
     return list(node.get("oneOf") or node.get("anyOf") or [])
 
 
 def constant(node: Any) -> str | None:
-    """If `node` allows only one string (by ``enum`` or ``const``), return this string, otherwise None."""
+    """Return the string if `node` allows only one string (by ``enum`` or ``const``), otherwise None."""
     if not isinstance(node, dict):
         return None
     values = node.get("enum", [node["const"]] if "const" in node else [])
@@ -103,8 +103,8 @@ def _turn(node: Any, references: Mapping[str, str]) -> Any:
 class Bundle:
     """All schemas of one Codex version.
 
-    `version` is the Codex version, or the name of a user's file. `files` are the generated files by relative name, which are read
-    when they are needed. A bundle may consist of the primary file only.
+    `version` is the Codex version, or the name of a user's file. `files` are the generated schema files by relative name;
+    they are read when they are needed. A bundle may consist of the primary file only.
     """
 
     def __init__(self, version: str, files: Mapping[str, bytes]) -> None:
@@ -115,7 +115,7 @@ class Bundle:
 
     @cached_property
     def sha256(self) -> str:
-        """``sha256:<hex>`` of the primary file's bytes; the header of a cassette contains this identity of the bundle."""
+        """The identity of the bundle, ``sha256:<hex>`` of its primary file; the header of a cassette contains it."""
         return "sha256:" + hashlib.sha256(self.files[data_tables.PRIMARY]).hexdigest()
 
     @cached_property
@@ -131,7 +131,7 @@ class Bundle:
 
     @cached_property
     def _corrected(self) -> dict[str, Any]:
-        """Return the definitions of a primary file without other files.
+        """Return the definitions of a bundle that consists of the primary file only.
 
         A reference from outside v2 that wrongly leads to a v2 type of the same name is corrected.
         """
@@ -149,7 +149,10 @@ class Bundle:
         return {name.rsplit("/", 1)[-1][: -len(".json")]: name for name in every if ".schemas." not in name}
 
     def type_names(self) -> list[str]:
-        """Return the names of the types that have their own file; without such files, the names of all definitions."""
+        """Return the names of the types that have their own file.
+
+        If the bundle has no files for single types, return the names of all definitions.
+        """
         return sorted(self._single) or sorted({*self.primary["definitions"], *self.primary["definitions"].get("v2", {})})
 
     def type(self, name: str) -> Schema | None:
@@ -196,17 +199,18 @@ class Bundle:
     def unlisted(self, method: str) -> Schema | None:
         """Return the schema of the params of a server notification that the bundle does not list as a method.
 
-        The name of this notification's type is derived from the method.
+        The name of the type is derived from the method.
 
-        Codex may send a notification that it calls internal, such as ``rawResponse/completed`` (clients request it with
-        ``experimentalRawEvents``). The bundle then has the type ``RawResponseCompletedNotification``, but not the method.
+        Codex may send notifications that it calls internal, such as ``rawResponse/completed`` (clients request it with
+        ``experimentalRawEvents``). The bundle has the type of an internal notification
+        (``RawResponseCompletedNotification``), but does not list its method.
         """
         name = "".join(part[:1].upper() + part[1:] for part in method.split("/")) + "Notification"
         return self.type(name) if "/" in method else None
 
     def envelope(self, direction: Direction) -> dict[str, Schema]:
-        """Return the keys that every frame in this direction may have in addition to method and params, such as ``emittedAtMs``,
-        each with its schema.
+        """Return the keys that every frame from the side `direction` may have in addition to method and params, such as
+        ``emittedAtMs``, each with its schema.
         """
         document = self._document(_UNION[direction]) or {}
         return {key: Schema(node, document) for key, node in document.get("properties", {}).items()}
@@ -258,7 +262,7 @@ class Bundle:
 def load(version: str = DEFAULT) -> Bundle:
     """Return the packaged bundle of `version`; each call returns the same object.
 
-    Raises `BundleError` if no bundle of this version is packaged.
+    Raises `BundleError` if codex-replay does not contain a bundle of the version.
     """
     try:
         return Bundle(version, data_tables.schema(version))

@@ -1,10 +1,11 @@
 """Explain why a value does not match a schema: list each fault with its path and kind.
 
-Strategy: after the fast check has failed, this slower check goes through the schema and the value together. In a union, the check
-first chooses the member that the value belongs to. The choice depends on the JSON type, on an internal tag (a property with
-another fixed string in each member), or on an external tag (each member is an object with one required key). If the union has no
-tag, the check chooses the member with the fewest faults. Values that the schema does not restrict are not checked. Each member of
-a union also allows the keys of the schema around the union (`codex_replay.protocol.schema.union_keys`).
+The explanation is slower than the validator and runs only after the validator has failed; it goes through the schema and the
+value together. In a union, the check first chooses the member that the value belongs to. The choice depends on the JSON
+type, on an internal tag (a property with another fixed string in each member), or on an external tag (each member is an
+object with one required key). If the union has no tag, the check chooses the member with the fewest faults. Values that the
+schema does not restrict are not checked. Each member of a union also allows the keys of the schema around the union
+(`codex_replay.protocol.schema.union_keys`).
 """
 
 from __future__ import annotations
@@ -191,9 +192,9 @@ class Explainer:
         return self._least(objects, value, path, around)
 
     def _internal_tag(self, objects: list[Any]) -> tuple[str | None, dict[str, Any]]:
-        """Return the property that each of `objects` requires and fixes to another string.
+        """Return the property that each of `objects` requires and fixes to a different string.
 
-        Also return the `objects`, keyed by this string.
+        Also return the `objects`, by the string that each requires.
         """
         for name in objects[0].get("required", ()):
             values = [
@@ -205,7 +206,7 @@ class Explainer:
         return None, {}
 
     def _least(self, candidates: list[Any], value: Any, path: str, around: Keys) -> list[Fault]:
-        """For a union without a tag, return the faults of `value` in the most similar member.
+        """For a union without a tag, return the faults of `value` in the member that fits best.
 
         A key is known if any member of the union that matches the value has the key.
         """
@@ -222,7 +223,9 @@ class Explainer:
 
 
 def _weight(fault: Fault, path: str) -> int:
-    """Return a weight for a fault: how strongly it shows that a value does not belong to this member of a union without a tag."""
+    """Return the weight of a fault in a union without a tag: how strongly the fault shows that the value does not belong to a
+    member.
+    """
     if fault.path == path:
         return 100
     return {"unknown-key": 1, "missing-required": 3}.get(fault.kind, 2)
@@ -239,9 +242,10 @@ def _among(value: Any, allowed: list[Any]) -> bool:
 
 
 def _external_tags(objects: list[Any]) -> dict[str, Any]:
-    """Return `objects` by their only required key; the result is empty if they have no external tag.
+    """Return `objects` by their only required key; return an empty result if the union has no external tag.
 
-    Only objects that forbid other keys count as externally tagged. Two open objects with one key each are a union without a tag.
+    Only objects that forbid other keys count as externally tagged. Two open objects with one key each are therefore a union
+    without a tag.
     """
     found = {}
     for each in objects:

@@ -1,12 +1,12 @@
 """Find unknown keys: list the keys that a schema bundle has, and suggest the most similar name for an unknown key.
 
-Strategy: the schemas of a bundle allow additional keys (no ``additionalProperties: false``), so plain validation never reports an
-unknown key. The function `extract` returns a copy of a schema in which objects forbid additional keys, unless they explicitly
-allow them. A value that matches the copy from `extract` is valid *and* known, so one check is enough for a correct frame. Maps
-stay open: objects whose ``additionalProperties`` is true or a schema, and schemas that are ``true``. In the copy from `extract`,
-a oneOf or anyOf can be too strict if a value matches two open members at the same time; then
-`codex_replay.protocol.schema.explain` decides. Each member of a union also allows the keys of the schema around the union
-(`codex_replay.protocol.schema.union_keys`).
+The schemas of a bundle allow additional keys (no ``additionalProperties: false``), so plain validation never reports an
+unknown key. The function `extract` returns a copy of a schema in which objects forbid additional keys, unless they
+explicitly allow them. A value that matches the copy from `extract` is valid *and* known, so one check is enough for a
+correct frame. Maps stay open: objects whose ``additionalProperties`` is true or a schema, and schemas that are ``true``. If
+a value matches two open members of a union at the same time, the copy can be too strict;
+`codex_replay.protocol.schema.explain` then decides. Each member of a union also allows the keys of the schema around the
+union (`codex_replay.protocol.schema.union_keys`).
 
 To keep validators small, `extract` copies only a type and the types that it refers to. `extract` also applies corrections: at a
 few places, the real binary differs from the schemas that it generates.
@@ -56,7 +56,7 @@ def closed(node: Any, find: Find, around: Keys = NO_KEYS, above: tuple[str, ...]
     """Return a copy of the schema `node` without titles and descriptions, in which objects forbid additional keys unless they
     explicitly allow them.
 
-    If `node` is a member of a union, `around` has the keys that the member gets from the schema around the union. `above` has the
+    For a member of a union, `around` has the keys that the member gets from the schema around the union. `above` has the
     references that lead from the union to `node`.
     """
     if not isinstance(node, dict):
@@ -87,7 +87,7 @@ def takes_objects(node: Mapping[str, Any]) -> bool:
 def extract(node: Any, document: Mapping[str, Any], version: str, *, close: bool) -> dict[str, Any]:
     """Return `node` as an independent schema, with only the definitions of `document` that `node` refers to.
 
-    Titles and descriptions are removed, and the corrections of `version` are applied. With `close`, objects forbid additional
+    With `close`, objects forbid additional keys unless they explicitly allow them. With `close`, objects forbid additional
     keys unless they explicitly allow them.
     """
 
@@ -123,10 +123,7 @@ def _place(result: dict[str, Any], reference: str, node: Any) -> None:
 
 @cache
 def corrections(version: str) -> tuple[dict[str, Any], ...]:
-    """Return the corrections of `version` (``data/<version>/corrections.json``).
-
-    A version without the file `corrections.json` has no corrections.
-    """
+    """Return the corrections of a Codex version (``data/<version>/corrections.json``); a version without the file has none."""
     try:
         return tuple(data_tables.load("corrections", version)["corrections"])
     except data_tables.MissingTable:

@@ -1,11 +1,10 @@
-"""A readable reference of a bundle.
+"""Write a readable reference of the protocol from a schema bundle.
 
-Write the protocol reference: one page for each method and event, with its fields, their types, the required fields and the
-sender.
+The reference has one page for each method and event, with its fields, their types, the required fields and the sender.
 
-Strategy: pages are plain text, made only from the schemas in the bundle's order, so that the pages change only if the bundle
-changes. Each page describes the types that it uses. A type that several pages use has its own page under ``types/``, and these
-pages link to it.
+Pages are plain text, made only from the schemas in the bundle's order, so that they change only if the bundle changes. Each
+page describes the types that it uses. A type that several pages use has its own page under ``types/``, and the pages link
+to it.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ class _Page:
         self._lines: list[str] = []
 
     def method(self, direction: Direction, method: str) -> str:
-        """Return the page of `method`."""
+        """Return the reference page of `method`."""
         self._head(method, _WHO[direction], self._bundle.describe(direction, method))
         self._part("params", self._bundle.params(direction, method))
         if direction.endswith("request"):
@@ -249,7 +248,7 @@ class _Page:
 
 
 def _shape(schema: Schema) -> str:
-    """Return the type without the names of other types, so that two types with the same name can be compared."""
+    """Return a type without the names of other types, so that two types with the same name can be compared."""
 
     def strip(node: Any) -> Any:
         if isinstance(node, dict):

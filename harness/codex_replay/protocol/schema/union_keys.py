@@ -1,11 +1,10 @@
 """Handle keys next to a union: each member of ``oneOf``, ``anyOf`` and ``allOf`` also allows the keys of the schema around the
 union.
 
-Strategy: a schema may list some keys in ``properties``, and other keys in the members of a union next to ``properties``. For
-example, the ThreadItem of later Codex versions lists keys in ``properties`` and in the members of a union. An object may then
-have keys from ``properties`` and keys from one member of the union. Each member of a union is checked together with all keys
-around the union (`UnionKeys`). The keys of the schema around the union are checked only together with a member.
-`codex_replay.protocol.schema.known` and `codex_replay.protocol.schema.explain` use this module.
+A schema may list some keys in ``properties``, and other keys in the members of a union next to ``properties``. For example,
+the ThreadItem of later Codex versions lists keys in ``properties`` and in the members of a union. An object may have keys
+from ``properties`` and keys from one member of the union. Each member of a union is checked together with all keys around
+the union (`UnionKeys`). The keys of the schema around the union are checked only together with a member.
 """
 
 from __future__ import annotations

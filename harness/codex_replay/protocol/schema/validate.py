@@ -1,11 +1,11 @@
 """Check every frame against the schema bundle: is it *valid* (the JSON Schema matches) and *known* (the bundle lists all its
 keys)?
 
-Strategy: there is one frame schema for each method and direction. A frame schema is built from the JSON-RPC envelope and the
-method's params or result; unknown keys are forbidden. The package jsonschema-rs compiles a frame schema when the first frame of
-its method comes. A frame that matches its frame schema is valid and known, and needs no further check. Any other frame goes to
-`codex_replay.protocol.schema.explain`, which names each fault with its path and the failed check. If jsonschema-rs finds a fault
-but `explain` finds none, the result of jsonschema-rs is reported.
+There is one frame schema for each method and direction. A frame schema is built from the JSON-RPC envelope and the method's
+params or result; unknown keys are forbidden. The package jsonschema-rs compiles a frame schema when the first frame of its
+method comes. A frame that matches its frame schema is valid and known, and needs no further check. Any other frame goes to
+`codex_replay.protocol.schema.explain`, which names each fault with its path and the failed check. If jsonschema-rs finds a
+fault but `explain` finds none, the result of jsonschema-rs is reported.
 
 Each path begins with the method, such as ``sendUserTurn.params.choiceCount`` and ``thread/start.result.thread.id``.
 """
@@ -53,8 +53,8 @@ class Violation:
 class FrameSchema:
     """The schema of one kind of frame.
 
-    `name` is the beginning of all paths in messages. The function `build(close)` builds the schema; with `close`, it forbids
-    unknown keys.
+    The function `build(close)` builds the schema; with `close`, the schema forbids unknown keys. The function
+    `build(close)` builds the schema; with `close`, it forbids unknown keys.
     """
 
     def __init__(self, name: str, build: Callable[[bool], dict[str, Any]]) -> None:
@@ -104,7 +104,7 @@ class FrameSchema:
 
 
 class Validator:
-    """The frame schemas of one bundle, which are built when they are needed. All connections can share the frame schemas."""
+    """The frame schemas of one bundle; each is built when it is needed. All connections share the frame schemas."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
@@ -211,7 +211,7 @@ class Validator:
         return Fault("unknown-method", "valid", show(method), text)
 
     def elsewhere(self, fault: Fault, sender: Sender, method: str) -> Fault:
-        """If `fault` is about an unknown key of the params, return it with a note about the methods that have this key."""
+        """If `fault` is about an unknown key of the params, return it with a note about the methods that know the key."""
         prefix = f"{method}.params."
         key = fault.path.removeprefix(prefix)
         if fault.kind != "unknown-key" or not fault.path.startswith(prefix) or "." in key or "Did you" in fault.message:
@@ -220,7 +220,7 @@ class Validator:
         if not places:
             return fault
         listed = ", ".join(places[:4])
-        return Fault(fault.kind, fault.verdict, fault.path, f"{fault.message} It is known on {listed}.")
+        return Fault(fault.kind, fault.verdict, fault.path, f"{fault.message} The key is known on {listed}.")
 
     def _keys(self, sender: Sender, method: str) -> Mapping[str, Any]:
         params = self.bundle.params(_REQUEST[sender], method)
@@ -231,7 +231,7 @@ class Validator:
 def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
     """Add the definitions `more` to `into`, folder by folder.
 
-    Both `more` and `into` come from one bundle, so definitions with the same name are equal.
+    Definitions with the same name are equal, because both come from one bundle.
     """
     for key, value in more.items():
         if key in into and isinstance(into[key], dict) and "type" not in into[key] and key == "v2":
@@ -243,11 +243,11 @@ def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
 class RpcChecker:
     """A checker for one JSON-RPC connection.
 
-    The checker remembers the requests of the client and of the server, and checks each reply against the method of its request.
+    The checker remembers the requests of client and server, and checks each reply against the method of its request.
 
-    The client and the server may use equal request ids independently. If an id is used twice before it is answered, a reply may
-    answer either request. The frames of client and server have separate validators, because one side may need the plain bundle
-    and the other side the experimental bundle.
+    The client and the server may use equal request ids independently. If an id is used twice before it is answered, the
+    next reply may answer either request. Client and server have separate validators, because one side may need the plain
+    bundle and the other side the experimental bundle.
     """
 
     def __init__(self, bundle: Bundle, validator: Validator | None = None, of_server: Validator | None = None) -> None:
@@ -262,7 +262,7 @@ class RpcChecker:
     def check(self, sender: Sender, value: Any) -> list[Violation]:
         """Return the faults of one decoded frame from `sender`.
 
-        An empty list means that the frame is valid and all its keys are known.
+        If the list is empty, the frame is valid, and all its keys are known.
         """
         if type(value) is dict:
             method = value.get("method")

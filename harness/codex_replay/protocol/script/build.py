@@ -1,7 +1,6 @@
 """Write scripts in Python: a builder has a method for each item and key of a turn.
 
-The page docs/scripts.md describes each item and key. The builder does not check its arguments, because the reader of scripts
-checks the whole script and reports errors.
+The builder does not check its arguments: the reader of scripts checks the whole script and reports errors.
 
 Example:
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TurnBuilder:
-    """One turn of a script. Each method adds an item or sets a key, and returns the same turn."""
+    """One turn of a script. Each method adds an item or sets a key, and returns the same turn, so that calls can be chained."""
 
     def __init__(self, **keys: Any) -> None:
         self._keys = keys
@@ -117,7 +116,7 @@ class TurnBuilder:
         server_label: str | None = None,
         status: Literal["completed", "failed", "incomplete"] | None = None,
     ) -> Self:
-        """Add a call of an MCP server's tool with its output, or its error (then `status` is "failed")."""
+        """Add a call of an MCP server's tool, with its output or its error (with an error, `status` is "failed")."""
         made = {"name": name, "arguments": arguments, "output": output, "error": error}
         return self._add(
             "mcp_call", **made, server_label=server_label, status=status or ("failed" if error is not None else None)
@@ -158,7 +157,7 @@ class TurnBuilder:
         return self._add("audio", data=data, transcript=transcript)
 
     def queued(self) -> Self:
-        """Start the response with the status `queued`. This item must be the first one of the turn."""
+        """Start the response with the status `queued`; the item must be the first one of the turn."""
         return self._add("queued")
 
     def item(self, item: Mapping[str, Any]) -> Self:
@@ -166,11 +165,11 @@ class TurnBuilder:
         return self._add("item", item=dict(item))
 
     def event(self, event: Mapping[str, Any]) -> Self:
-        """Send this event between the other events of the reply."""
+        """Send an additional event between the events of the reply."""
         return self._add("event", event=dict(event))
 
     def raw(self, data: str) -> Self:
-        """Send these bytes unchanged between the events of the reply."""
+        """Send additional bytes, unchanged, between the events of the reply."""
         return self._add("raw", data=data)
 
     def comment(self, text: str = "") -> Self:
@@ -182,7 +181,7 @@ class TurnBuilder:
         return self._add("wait", ms=ms)
 
     def gate(self, name: str) -> Self:
-        """Wait here until the test releases the gate."""
+        """Stop the reply at the gate `name` until the test releases the gate."""
         return self._add("gate", name=name)
 
     def failed(self, code: str, message: str | None = None) -> Self:
@@ -210,16 +209,16 @@ class TurnBuilder:
         turn: int | None = None,
         **more: Any,
     ) -> Self:
-        """Use this turn only for a request that matches these keys (the keys of `match` in docs/scripts.md)."""
+        """Use the turn only for a request that matches the given keys (the keys of `match` in docs/scripts.md)."""
         given = {"user": user, "pattern": pattern, "tool": tool, "instructions": instructions, "turn": turn, **more}
         return self._set(match=_given(prompt=_text_or_list(prompt), **given))
 
     def expect(self, **wanted: Any) -> Self:
-        """Refuse a request that does not match these keys (the same keys as in `when`)."""
+        """Refuse a request that does not match the given keys (the same keys as in `when`)."""
         return self._set(expect=wanted)
 
     def fault(self, name: str, **parameters: Any) -> Self:
-        """Cause this fault in the answer (docs/scripts.md lists the faults)."""
+        """Make a mistake in the answer on purpose (docs/scripts.md lists the faults)."""
         return self._set(fault={"name": name, **parameters})
 
     def status(
@@ -229,11 +228,11 @@ class TurnBuilder:
         return self._set(status=status, error=error, body=body, headers=headers)
 
     def times(self, times: int | Literal["always"]) -> Self:
-        """Answer this number of requests with this turn."""
+        """Use the turn for the given number of requests."""
         return self._set(times=times)
 
     def usage(self, **counts: int) -> Self:
-        """Report these token counts: input_tokens, cached_tokens, output_tokens, reasoning_tokens."""
+        """Report the given token counts: input_tokens, cached_tokens, output_tokens, reasoning_tokens."""
         return self._set(usage=counts)
 
     def set(self, **keys: Any) -> Self:

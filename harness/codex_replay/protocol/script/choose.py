@@ -1,14 +1,14 @@
 """Choose the turn of a script that answers a request, and count the uses of each turn.
 
-The fake backend and the fake Codex both use this module.
+Both the fake backend and the fake Codex use this module.
 
 A turn with a matching `match` is preferred to a turn without `match`. Among several equally good turns, the first unused turn is
 chosen (docs/scripts.md).
 
-A script may have turns for a thousand cases, each with its own marker (a unique word in the prompt). To be fast, each text of a
-request is searched once for all markers, and not once for each turn. The markers found in a text are cached, because most texts
-of a request (instructions, permissions) are repeated in the next request. This module is pure: it uses no files, sockets or
-clocks.
+A script may have turns for a thousand cases, each with its own marker (a unique word in the prompt). To be fast, each text
+of a request is searched once for all markers, and not once for each turn. The markers found in a text are cached, because
+most texts of a request (instructions, permissions) are repeated in the next request. The code here is pure: it uses no
+files, sockets or clocks.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Choice:
         headers: Sequence[tuple[str, str]] | None,
         earlier: Sequence[Mapping[str, Any]] = (),
     ) -> tuple[int, Turn, str] | str:
-        """Choose the turn for a request and count its use.
+        """Choose the turn that answers a request, and count its use.
 
         Return the index of the turn, the turn, and the label for its ids. If no turn matches, return a sentence with the reason.
 
-        `headers` is None if the request comes from the same process and has no headers. `earlier` has the earlier items of the
-        conversation that the request does not repeat.
+        `headers` is None if the request has no headers, because it comes from the same process. `earlier` has the earlier
+        items of the conversation, if the request does not repeat them.
         """
         texts = list(input_texts(body))
         there = self._markers_in(texts)
@@ -72,7 +72,7 @@ class Choice:
         return "No turn of the script matches this request. " + " ".join(refusals)
 
     def _markers_in(self, texts: Sequence[str]) -> set[str]:
-        """Return the markers of the script that at least one of these texts contains."""
+        """Return the markers of the script that occur in at least one of the given texts."""
         there: set[str] = set()
         for text in texts:
             found = self._found.get(text)

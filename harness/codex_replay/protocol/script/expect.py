@@ -1,6 +1,8 @@
-"""Compare a request to the model with expectations. The same keys choose a turn (`match`) and check a request (`expect`).
+"""Compare a request to the model with expectations.
 
-This module is pure: it takes plain values and returns a sentence.
+A script has the same keys for choosing a turn (`match`) and for checking a request (`expect`).
+
+The code here is pure: it takes plain values and returns a sentence.
 
 The keys of an expectation:
 
@@ -34,7 +36,7 @@ def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
     """Return a sentence about a fault in the expectation itself, or None if the expectation is valid."""
     for key in wanted:
         if key not in KEYS:
-            return f'"{key}" is not a key of an expectation{near(key, KEYS)}. Its keys are {", ".join(KEYS)}.'
+            return f'"{key}" is not a key of an expectation{near(key, KEYS)}. The allowed keys are {", ".join(KEYS)}.'
     for key, kind, meaning in (
         ("prompt", (str, list), "a string or a list of strings"),
         ("model", (str,), "a string"),
@@ -69,9 +71,9 @@ def mismatch(
 ) -> str | None:
     """Compare a request with an expectation. Return None if the request matches, otherwise a sentence about the difference.
 
-    If `headers` is None, expectations about headers are skipped. `texts` is `list(input_texts(body))`; a caller that compares one
-    request with many expectations computes it only once. `earlier` has the earlier items of the conversation if the request names
-    it only by an id. Expectations about the conversation also apply to the items in `earlier`.
+    If `headers` is None, expectations about headers are skipped. `texts` is `list(input_texts(body))`; a caller that
+    compares one request with many expectations computes it only once. `earlier` has the earlier items of the conversation,
+    if the request names them only by an id. Expectations about the conversation also apply to the items in `earlier`.
     """
     for marker in markers_of(wanted):
         texts = list(input_texts(body)) if texts is None else texts
@@ -123,7 +125,7 @@ def instructions(body: Mapping[str, Any]) -> list[str]:
 def captured(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, str] | None:
     """Search the pattern in the last message of the user.
 
-    Return the groups of the match by name and by number, or None if the pattern does not match.
+    Return the groups of the pattern by name and by number, or None if the pattern does not match.
     """
     import re  # only for a pattern: it would cost every start of a script
 
@@ -239,9 +241,9 @@ def input_texts(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def difference(wanted: object, seen: object, where: str = "body") -> str | None:
-    """Check that the value contains the expected part; return a sentence about the difference.
+    """Check that a value of the request contains the expected part; return a sentence about the difference.
 
-    An object must have the keys of the expected object, a list must have the same length and the same items, and other values
+    An object must have the keys of the expected object, a list must have the same length and equal items, and other values
     must be equal.
     """
     if isinstance(wanted, dict) and isinstance(seen, dict):

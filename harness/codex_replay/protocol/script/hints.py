@@ -24,7 +24,7 @@ _OURS = {
 
 
 def ours(word: str, words: Container[str]) -> str:
-    """Return a question that suggests the key of scripts for this key of the API; "" if `words` has no such key."""
+    """Return a question that suggests the script key for a key of the API; return "" if `words` has no such key."""
     return f' (did you mean "{_OURS[word]}"?)' if word in _OURS and _OURS[word] in words else ""
 
 
@@ -60,7 +60,7 @@ def named(value: object) -> str:
 
 
 def rewritten(value: object, test: Callable[[Any], bool]) -> str:
-    """If `test` refuses a value, return a sentence with the form that `test` would accept; empty if no such form is found."""
+    """If `test` refuses a value, return a sentence with the form that `test` would accept; return "" if no such form is found."""
     if isinstance(value, str):
         return " Remove the quotes." if any(test(each) for each in _unquoted(value)) else ""
     if isinstance(value, dict | list):

@@ -1,7 +1,6 @@
 """Define the keys of a script, its turns and its items: names, types, and the error for an invalid key.
 
-The tables in this module define the whole format (docs/scripts.md). `codex_replay.protocol.script.script` reads scripts with the
-tables of this module.
+The tables here define the whole format of scripts (docs/scripts.md).
 """
 
 from __future__ import annotations
@@ -201,7 +200,7 @@ def _is_answers(value: object) -> bool:
 
 
 def _is_headers(value: object) -> bool:
-    """Return True if HTTP can send these headers: no name has a space or a colon, and no value has several lines."""
+    """Return True if HTTP can send the headers in `value`: no name has a space or a colon, and no value has several lines."""
     pairs = list(value.items()) if isinstance(value, dict) else value
     if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
         return False
@@ -255,11 +254,11 @@ CHECKS: dict[str, tuple[str, Any]] = {
 def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], where: str, what: str) -> str | None:
     """Return the error for an unknown, invalid or missing key of an object, or None.
 
-    `where` is the place of the object, `what` describes it.
+    `where` is the place of the object in the script, and `what` describes the object.
     """
     for key, given in value.items():
         if key not in table:
-            return f'{where}: "{key}" is not a key of {what}{_meant(key, table)}. Its keys are {listed(table)}.'
+            return f'{where}: "{key}" is not a key of {what}{_meant(key, table)}. The allowed keys are {listed(table)}.'
         wanted = table[key][0]
         if isinstance(wanted, tuple):
             if given not in wanted:
@@ -275,7 +274,10 @@ def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], w
 
 
 def _meant(key: str, table: Mapping[str, Any]) -> str:
-    """Return a question that suggests the most similar key of this or another kind of object; "" if no key is similar."""
+    """Return a question that suggests the most similar key of the same or another kind of object.
+
+    Return "" if no key is similar.
+    """
     others = {"a script": SCRIPT_KEYS, "a turn": TURN_KEYS, **{f"the item {kind}": keys for kind, keys in ITEM_KEYS.items()}}
     there = next((f' (did you mean "{key}", a key of {what}?)' for what, keys in others.items() if key in keys), "")
     found = ours(key, table) or near(key, table, 0.8) or there or near(key, table)

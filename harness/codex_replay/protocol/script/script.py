@@ -1,9 +1,9 @@
 """The script of a fake model: it decides which reply each request gets.
 
-A script is JSON: `{"turns": [{"items": ["Hello"]}]}`. Each turn answers one request. The order of the turns, or a marker in the
-prompt, selects the turn. The page docs/scripts.md explains scripts; the tables in the module `keys` define the whole format. This
-module opens no files. The function `parse` converts a decoded value to a `Script`, or raises `BadScript`. The text of `BadScript`
-names the place of the error and the next step. The kinds of items are the kinds that a model sends (LITE-48 to LITE-62, and the
+A script is JSON: `{"turns": [{"items": ["Hello"]}]}`. Each turn answers one request. The order of the turns, or a marker in
+the prompt, selects the turn. The page docs/scripts.md explains scripts; the tables in the module `keys` define the whole
+format. The function `parse` converts a decoded JSON value to a `Script`, or raises `BadScript`. The message of `BadScript`
+names the place of the error and the next step. The kinds of items are those that a model sends (LITE-48 to LITE-62, and the
 types of the openai package).
 """
 
@@ -38,9 +38,8 @@ class Turn(Value):
 
     Times are in milliseconds, sizes in characters or bytes.
 
-    The module `codex_replay.protocol.script.expect` describes the keys of `match` and `expect`. If `usage` is None, the reply has
-    no usage; if it is an empty mapping, the fake counts the tokens itself. `write` determines how the reply is cut into HTTP
-    chunks: "event", "whole" or a number of bytes.
+    If `usage` is None, the reply has no usage; if it is an empty mapping, the fake counts the tokens itself. `write`
+    determines how the reply is cut into HTTP chunks: "event", "whole" or a number of bytes.
     """
 
     items: tuple[Mapping[str, Any], ...] = ()
@@ -83,7 +82,7 @@ class Script(Value):
 def parse(value: object) -> Script:
     """Read a decoded script; raises `BadScript` with a sentence if it is invalid.
 
-    A list means the list of turns, and a string instead of an item means a text item.
+    A list stands for the list of turns, and a string in place of an item stands for a text item.
     """
     if isinstance(value, list):
         value = {"turns": value}
@@ -114,7 +113,7 @@ def parse(value: object) -> Script:
 def _websocket(given: str | Mapping[str, Any], defaults: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the settings of WebSockets as an object.
 
-    `prewarm_turn` is the turn that answers a prewarm (a request without output).
+    `prewarm_turn` is the turn that answers a prewarm (a request that asks for no output).
     """
     if isinstance(given, str):
         return {"mode": given}
@@ -171,7 +170,7 @@ def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
 
 
 def _check_groups(pattern: str, items: tuple[Mapping[str, Any], ...], where: str) -> None:
-    """Raise `BadScript` if an item uses a group that the pattern lacks, such as `${2}` or a mistyped name."""
+    """Raise `BadScript` if an item uses a group (such as `${2}`) that the pattern does not define."""
     import re  # only for a pattern: it would cost every start of a script
 
     compiled = re.compile(pattern)
@@ -231,7 +230,7 @@ def _headers(value: Mapping[str, str] | list[list[str]]) -> tuple[tuple[str, str
 
 
 def _object_or_text(value: object, where: str) -> dict[str, Any]:
-    """Return a turn or an item if it is an object, otherwise raise `BadScript`; the caller has already handled text items."""
+    """Return a turn or an item if it is an object, otherwise raise `BadScript`; the caller has already handled texts."""
     if not isinstance(value, dict):
         quoted = rewritten(value, lambda each: isinstance(each, str))
         raise BadScript(f"{where} must be a string or an object, not {named(value)}.{quoted}")

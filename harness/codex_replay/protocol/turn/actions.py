@@ -1,8 +1,8 @@
 """Find the actions that Codex shows next to a shell command: files that the command reads, lists or searches, or "unknown".
 
-The rules in this module come from about two hundred commands that the real Codex was given. Only scripts of plain words, joined
-by && || ; |, are analysed; any other script has the single action "unknown". Commands that only format the output of other
-commands are left out.
+The rules here were derived from about two hundred commands that the real Codex was given. Only scripts of plain words,
+joined by && || ; |, are analysed; any other script has the single action "unknown". Commands that only format the output of
+other commands are omitted.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def changes_of(patch: str, cwd: str, result: Mapping[str, Any]) -> dict[str, dic
 
 
 def _joined(cwd: str, path: str) -> str:
-    """Return a path from a patch as an absolute path; parts such as `..` are kept."""
+    """Return the path in a patch as an absolute path; parts such as `..` are kept."""
     return path if path.startswith("/") else f"{cwd.rstrip('/')}/{path}"
 
 
@@ -70,8 +70,8 @@ class TurnDiff:
     def begin(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         """Store the files that a patch will change, before it is applied.
 
-        The real binary looks for a moved file only at its new place. Therefore, if a patch that moves a file is refused, the diff
-        shows the deletion of this file, as in recordings.
+        The real binary looks for a moved file only at its new path. Therefore, if the user refuses a patch that moves a
+        file, the diff of the turn shows the file as deleted, as in recordings.
         """
         for path, change in changes.items():
             if path not in self._files:

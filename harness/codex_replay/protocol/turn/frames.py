@@ -1,8 +1,7 @@
-"""Convert the events of a turn to the frames of one Codex version, with a table of this version.
+"""Convert the events of a turn to the frames of one Codex version, by the rules in `data/<version>/turn.json`.
 
-The rules for this conversion are in `data/<version>/turn.json`. This module finds the rows for an event, omits rows for other
-kinds of clients, and inserts the values. The program fake-codex loads this module at start-up, so this module imports only the
-core.
+The code finds the rows of the table for an event, omits the rows for other kinds of clients, and inserts the values. The
+program fake-codex loads this module at start-up, so this module imports only the core.
 
     "$name"       the value of that name, whatever its type       {"reason?": "$reason"}   a key that is left out when null
     "${name}"     the value as text within a longer text          {"each": "texts", "as": "one", ...} one frame for each entry
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def load_table(version: str = DEFAULT) -> dict[str, Any]:
-    """Return a new copy of the table turn.json of a version; raises `MissingTable` for a version without this table."""
+    """Return a new copy of the table turn.json of a version; raises `MissingTable` if the version has no such table."""
     loaded: dict[str, Any] = loads(read("turn.json", version))
     return loaded
 
@@ -61,8 +60,8 @@ def _text(template: str, values: Mapping[str, Any]) -> str:
 def frames(rows: list[dict[str, Any]], api: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the frames of one event for a client that uses `api` ("v1" or "v2").
 
-    A request of the server has the `id` None in the result, and the caller sets the id. The real server uses the integers from 0
-    (REAL-36). `values` must have the keys "thread" and "turn".
+    In the result, a request of the server has the `id` None; the caller sets the id. The real server uses the integers from
+    0 (REAL-36). `values` must have the keys "thread" and "turn".
     """
     made: list[dict[str, Any]] = []
     for row in rows:
@@ -110,10 +109,10 @@ def usage_values(
     told: Mapping[str, Any] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the values for the event "usage": the token counts and rate limits, in the forms of v1 and v2.
+    """Return the values for the event "usage": the token counts and the rate limits, in the forms of v1 and v2.
 
-    `told` has the rate limits from the model's answers so far, and may be empty; it is None before the first answer. `names` has
-    the members of v2's token counts, each with its source, for a version with other members than 0.92.
+    `told` has the rate limits of the model's answers so far, or is None before the first answer. `names` is for versions
+    with other token counts than 0.92: the members of v2's token counts, each with its source.
     """
     info = tokens = None
     if total is not None and last is not None:
@@ -158,8 +157,8 @@ def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, An
 
     The effects have the keys message, info, retry (a list of "request" and "stream"), streamStatus and full.
 
-    `cause` has one of these keys: "status" (with reason, body, url), "code" (with text), "break" (with url, reason), or "plan"
-    (with again). The table "errors" and REAL-98 describe the keys of `cause`.
+    `cause` has one of these keys: "status" (with reason, body, url), "code" (with text), "break" (with url, reason), or
+    "plan" (with again). The table "errors" and REAL-98 describe the keys of `cause`.
     """
     if "plan" in cause:
         row = {"message": errors["plans"].get(cause["plan"]) or errors["plans"]["*"], **errors["codes"]["usage_limit_reached"]}
@@ -177,9 +176,9 @@ def failure(errors: Mapping[str, Any], cause: Mapping[str, Any]) -> dict[str, An
 
 
 def _message_in(body: str) -> str:
-    """Return the message in the body of an error, otherwise the body itself, without spaces at both ends.
+    """Return the message in the body of an error; if there is none, return the body without spaces at both ends.
 
-    A body of spaces means an unknown error.
+    A body that has only spaces means an unknown error.
     """
     try:
         message = loads(body.encode("utf-8", "surrogatepass"))["error"]["message"]

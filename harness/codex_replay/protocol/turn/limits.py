@@ -1,8 +1,8 @@
 """Read the rate limits from the headers of the backend's answers, like Codex 0.92.0.
 
-The rules come from the real Codex. Numbers in headers are parsed as in Rust, without underscores. A rate limit window that
-contains only zeros counts as missing. The rate limit windows of an answer replace those of the previous answer, but credits stay
-until new credits come.
+The rules here were derived from the behaviour of the real Codex. Numbers in headers are parsed as in Rust, which allows no
+underscores. A rate limit window that contains only zeros counts as missing. The rate limit windows of an answer replace
+those of the previous answer, but credits stay until new credits come.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _I64 = 1 << 63
 
 
 def limits_of(headers: Mapping[str, str]) -> dict[str, Any]:
-    """Return the limits in the headers of an answer: `primary` and `secondary` (minutes, and seconds since the epoch), and
+    """Return the rate limits in the headers of an answer: `primary` and `secondary` (minutes, and seconds since the epoch), and
     `credits`.
 
-    The names in `headers` are in lower case; the result has only the limits that are present. A header with an invalid value
-    counts as absent.
+    The names in `headers` must be in lower case; the result has only the limits that the headers contain. A header with an
+    invalid value counts as absent.
     """
     found: dict[str, Any] = {}
     for name in ("primary", "secondary"):
@@ -52,9 +52,9 @@ def _flag(text: str) -> bool | None:
 
 
 def joined(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the limits after an answer: the windows of the answer, and its credits.
+    """Return the rate limits after a new answer: the windows and the credits in the answer.
 
-    If the answer has no credits, the earlier credits stay.
+    If the new answer has no credits, the earlier credits stay valid.
     """
     kept = now.get("credits") or (before or {}).get("credits")
     return {**now, "credits": kept} if kept else dict(now)

@@ -1,6 +1,6 @@
 """Cut the output of a command like Codex 0.92.0: into chunks of at most 8 KiB for the client, and truncated for the model.
 
-The rules in this module were observed with the real Codex. The program fake-codex loads this module at start-up.
+The rules here were observed with the real Codex. The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHARS: Budget = (10_000, "chars")
 def chunks(text: str) -> Iterator[tuple[bytes, str]]:
     """Yield the chunks of an output; each chunk is given as bytes and as text.
 
-    If the bytes of a character are in two chunks, the character becomes U+FFFD in their texts.
+    If the bytes of a character are split between two chunks, the character becomes U+FFFD in their texts.
     """
     data = text.encode("utf-8", "surrogatepass")
     for start in range(0, len(data), _PIECE):
@@ -32,7 +32,7 @@ def chunks(text: str) -> Iterator[tuple[bytes, str]]:
 def kept(text: str, budget: Budget = TOKENS) -> str:
     """Return the output of a call, truncated for the history of the conversation.
 
-    The limit for the history is a fifth higher than the limit for the output of a command.
+    The history may have a fifth more text than the output of a command.
     """
     most, unit = budget
     return truncated(text, (most * 6 // 5, unit))

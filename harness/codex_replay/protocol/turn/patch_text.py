@@ -26,7 +26,7 @@ class BadPatch(ValueError):
 class Hunk:
     """The change of a patch to one file.
 
-    `kind` is add, delete or update; `body` has the lines of the change (for add, without the `+`).
+    `kind` is "add", "delete" or "update"; `body` has the lines of the change (for "add", without the `+`).
     """
 
     __slots__ = ("body", "kind", "move", "path")
@@ -129,7 +129,7 @@ def _chunk(lines: Sequence[str], at: int, first: bool) -> int:
 def parse_patch(text: str) -> dict[str, dict[str, Any]]:
     """Return the changes of a patch, by path; raises `BadPatch`.
 
-    Values that the patch does not contain stay empty: the content of a deleted file, and the line numbers of an updated file.
+    Values that a patch does not contain stay empty: the content of a deleted file, and the line numbers of an updated file.
     """
     return {hunk.path: hunk.change() for hunk in hunks_of(text)}
 
@@ -157,7 +157,7 @@ def patch_in(argv: Sequence[str]) -> tuple[str, str | None] | None:
 
     Return None for a command without a patch.
 
-    Raises `BadPatch` if a command is a patch without a call of apply_patch.
+    Raises `BadPatch` for a command that is only a patch, without a call of apply_patch.
     """
     if len(argv) == 2 and argv[0] in _PROGRAMS:
         return argv[1], None

@@ -1,8 +1,8 @@
 """Read JSON into a type like Rust's serde_json, with the same error messages and positions.
 
-The real server reads the arguments of tool calls with serde_json, and sends its error messages to the model. Strategy: one pass
-over the bytes, like serde_json, so that the first error of syntax or type is reported with the same line and column (in bytes) as
-by serde_json. The expected type is given by a name, the form: string, boolean, u64, or a `struct` or `enum` of the table
+The real server reads the arguments of tool calls with serde_json, and sends serde_json's error messages to the model. One
+pass over the bytes reads the text, as in serde_json, so that the first error of syntax or type has the same line and column
+(in bytes). The expected type is given by a name, the form: string, boolean, u64, or a `struct` or `enum` of the table
 forms.json. In a form, `?` marks a value that may be null or absent, and `[form]` marks a list.
 """
 
@@ -32,7 +32,7 @@ class _Unplaced(ValueError):
 
 
 def read(text: str, form: str, table: Mapping[str, Any]) -> Any:
-    """Return the value of a JSON text that must have this form; raises `Mismatch`."""
+    """Return the value of a JSON text that must have the given form; raises `Mismatch`."""
     return _Reader(text.encode("utf-8", "surrogatepass"), table).whole(form)
 
 
@@ -250,9 +250,9 @@ class _Reader:
             self.fail("trailing characters", 1)
 
     def past(self, wrong: _Unplaced, close: int) -> NoReturn:
-        """Raise the type error `wrong`, which has no position yet.
+        """Raise the type error `wrong`, whose position is not known yet.
 
-        If the object ends directly after the wrong value, the position is after the object.
+        If the object ends directly after the wrong value, serde_json reports the position after the object.
         """
         if self.peek() == close:
             self.at += 1

@@ -1,10 +1,11 @@
 """Read one reply of the model like Codex: take the events of the Responses stream, and return the events of the turn.
 
-The class `Sampling` is a state machine over decoded events. A `Sampling` knows the open item, and collects the items for the
-history, the tool calls and the usage. At the end, a `Sampling` reports how the reply ended. The part "model" of turn.json maps
-the events. The rules in this module come from the real Codex. A delta that comes while no item is open is dropped. If an item was
-not announced, it is announced when it is complete. An item of an unknown form is ignored (recordings; REAL-110). The program
-fake-codex loads this module at start-up.
+The class `Sampling` is a state machine over the decoded events of one reply. A `Sampling` knows the open item, and collects
+the items for the history, the tool calls and the usage. At the end of the reply, a `Sampling` knows how the reply ended:
+completed, failed or cut off. The part "model" of turn.json maps the events of the model to events of the turn. The rules
+here were derived from the behaviour of the real Codex. A delta that comes while no item is open is dropped. If an item was
+not announced, it is announced when it is complete. An item of an unknown form is ignored (recordings; REAL-110). The
+program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _KINDS = {"message": "agent-message", "reasoning": "reasoning", "web_search_call
 
 
 class Sampling:
-    """One reply of the model.
+    """One reply of the model that is being read.
 
     Pass the events of the reply to `receive`, then read `calls`, `history`, `usage`, `last_message` and `end`.
 
@@ -28,7 +29,7 @@ class Sampling:
     def __init__(self, rows: list[dict[str, Any]], searches: Mapping[str, list[str]] | None = None) -> None:
         """`searches` has the actions of web searches that the Codex version knows, with their members.
 
-        If `searches` is None, the Codex version passes every action on unchanged.
+        If `searches` is None, the Codex version passes on every action unchanged.
         """
         self._rows = rows
         self._searches = searches
@@ -56,9 +57,9 @@ class Sampling:
         return []
 
     def _note(self, sort: str, item: Mapping[str, Any]) -> None:
-        """Keep an item that causes no events for the client.
+        """Store an item that causes no events for the client in the history.
 
-        In the history, an item "compaction" keeps its content, and any other such item becomes an item of type "other".
+        In the history, an item "compaction" keeps its content, and any other item becomes an item of type "other".
         """
         if sort != "compaction":
             self.history.append({"type": "other"})
@@ -121,9 +122,9 @@ class Sampling:
             self.usage = usage_of(response.get("usage"))
 
     def close(self, how: str = "closed") -> None:
-        """End the stream.
+        """End the stream of the model's events.
 
-        If no event has ended the reply, the stream was cut off, and `how` names the reason, a key of "breaks" in the table.
+        If no event has ended the reply, the stream was cut off: `how` is the reason, a key of "breaks" in the table.
         """
         if self.end is None:
             self.end = {"break": how}
@@ -181,9 +182,9 @@ def well_formed(item: Mapping[str, Any]) -> bool:
 
 
 def item_values(item: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the values for the events of an item.
+    """Return the values that the events of an item of the model need.
 
-    Return None if the item causes no events, because it is malformed or no assistant message.
+    Return None if the item causes no events, because it is malformed or is not a message of the assistant.
     """
     sort = item["type"]
     if sort == "message":

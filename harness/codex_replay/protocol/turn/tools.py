@@ -1,8 +1,8 @@
-"""Parse a tool call of the model like Codex: the arguments, the shell command, and if the command needs an approval.
+"""Parse a tool call of the model like Codex: its arguments, its shell command, and whether the command needs an approval.
 
-No command is executed: the output of a call comes from the `result` in the script. This module computes the other values in the
-frames: the argv, its one-line form, if the policy demands an approval, and the rule that is proposed (recordings of the real
-Codex; REAL-65 to REAL-67). The program fake-codex loads this module at start-up.
+No command is executed: the output of a call comes from the `result` in the script. Other values in the frames are computed
+from the call: the argv, its one-line form, the need of an approval, and the proposed rule (recordings of the real Codex;
+REAL-65 to REAL-67). The program fake-codex loads this module at start-up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _IN_DOUBLE = '$`"\\'
 class BadArguments(ValueError):
     """The arguments of a tool call are invalid.
 
-    The text of the exception is the part after "failed to parse ...: " in the real Codex's output to the model.
+    The message of the exception is the text after "failed to parse ...: " in the real Codex's output to the model.
     """
 
 
@@ -161,9 +161,9 @@ def plain_commands(line: str) -> list[list[str]] | None:
 
 
 def _word(line: str, i: int) -> tuple[str, int] | None:
-    """Read one word that begins at `i`: bare characters, and quoted strings without shell expansions.
+    """Read one word of a shell script that begins at `i`: bare characters, and quoted strings without shell expansions.
 
-    Return None for anything else.
+    Return None if the word contains anything else.
 
     An escape sequence keeps its backslash, as in the real Codex.
     """
@@ -205,7 +205,7 @@ def _closing(line: str, i: int) -> int | None:
 
 
 def known_safe(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
-    """Return True if the real Codex runs this command without an approval, even with the policy `untrusted`."""
+    """Return True if the real Codex runs a command without an approval, even with the policy `untrusted`."""
     program = argv[0].rpartition("/")[2] if argv else ""
     if program in settings["knownSafe"]:
         return True
@@ -232,7 +232,7 @@ def _in_shell(argv: Sequence[str]) -> list[list[str]]:
 
 
 def dangerous(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
-    """Return True if the real Codex considers this command dangerous, and asks the user first unless its policy forbids
+    """Return True if the real Codex considers a command dangerous, and asks the user first unless its policy forbids
     questions.
     """
     if any(dangerous(inner, settings) for inner in _in_shell(argv)):
@@ -265,7 +265,7 @@ class ShellCall:
         self.line = join(self.command)
 
     def asks(self, policy: str, sandbox: str, settings: Mapping[str, Any], allowed: Sequence[Sequence[str]] = ()) -> bool:
-        """Return True if the policy requires an approval before the command runs.
+        """Return True if the approval policy requires an approval before a command runs.
 
         `allowed` has the command prefixes that the user has approved so far.
         """

@@ -1,6 +1,6 @@
 """Run the editor client: `python -m codex_replay.reference.editor_client CODEX`.
 
-The page docs/editor-client.md describes the client's input and output.
+docs/editor-client.md describes the input and output of the client.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Start and stop the server process, encode and decode JSON-RPC, and pass the server's messages to the session.
 
-Strategy: only `write` and `stop` block; the loop in `__main__` calls `receive` when the server's stdout is readable. Only b"\\n"
-ends a line, and a line is decoded only when it is complete. As a result, neither a chunk border nor an unusual character in a
+Only `write` and `stop` block; the loop in `__main__` calls `receive` when the server's stdout is readable. Only b"\\n" ends
+a line, and a line is decoded only when it is complete. Therefore neither a chunk border nor an unusual character in a
 string splits a line.
 """
 
@@ -27,13 +27,14 @@ GRACE = 5.0
 
 
 class Disconnected(Exception):
-    """The server has exited, or could not be started. The error message has the reason."""
+    """The server has exited, or could not be started. The message of the exception has the reason."""
 
 
 class Connection:
-    """A connection to one process of the server.
+    """A connection to one process of the app-server.
 
-    `on_message` gets the notifications and requests of the server. Raises `Disconnected` if the server cannot be started.
+    `on_message` is the function that gets the notifications and requests of the server. Raises `Disconnected` if the server
+    cannot be started.
     """
 
     def __init__(self, command: Sequence[str], on_message: Callable[[Message], None]) -> None:
@@ -53,7 +54,7 @@ class Connection:
     # -- out -------------------------------------------------------------------------------------------------------------
 
     def request(self, method: str, params: Any, then: Then, failed: Failed) -> None:
-        """Send a request.
+        """Send a request to the server.
 
         When the reply comes, `then` is called with the result, or `failed` with the error message. Raises `Disconnected`.
         """
@@ -67,7 +68,7 @@ class Connection:
         self.write({"method": method})
 
     def answer(self, request: Message, result: Any) -> None:
-        """Answer a request of the server. Raises `Disconnected`."""
+        """Answer a request of the server with `result`. Raises `Disconnected`."""
         self.write({"id": request["id"], "result": result})
 
     def refuse(self, request: Message) -> None:
@@ -76,7 +77,7 @@ class Connection:
         self.write({"id": request["id"], "error": error})
 
     def write(self, message: Message) -> None:
-        """Write one message as one line. Raises `Disconnected`."""
+        """Write one JSON-RPC message to the server, as one line. Raises `Disconnected`."""
         view = memoryview(self.encode(message))
         try:
             while view:
@@ -85,7 +86,7 @@ class Connection:
             raise Disconnected(self._epitaph()) from None
 
     def encode(self, message: Message) -> bytes:
-        """Return the line of a message."""
+        """Return the line for a JSON-RPC message."""
         return dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
     # -- in --------------------------------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ class Connection:
             self._line(line)
 
     def lines(self, data: bytes) -> list[bytes]:
-        """Return the lines that `data` completes."""
+        """Return the lines of the server that `data` completes; keep the rest."""
         self._pieces.append(data)
         if b"\n" not in data:
             return []
@@ -120,7 +121,7 @@ class Connection:
             self.answered(message)
 
     def decode(self, line: bytes) -> Message | None:
-        """Return the message in a line, or None for an invalid line. The client ignores invalid lines."""
+        """Return the JSON-RPC message in a line, or None for an invalid line, which the client ignores."""
         try:
             message = loads(line)
         except ValueError:
@@ -128,7 +129,7 @@ class Connection:
         return message if isinstance(message, dict) else None
 
     def answered(self, reply: Message) -> None:
-        """Call the function that waits for this reply."""
+        """Call the function that waits for a reply of the server."""
         asked = reply["id"]
         if isinstance(asked, bool) or not isinstance(asked, int) or asked not in self._waiting:
             return
@@ -150,8 +151,8 @@ class Connection:
     def stop(self, *, patient: bool) -> None:
         """End the server: close its stdin and, if that is not enough, terminate the server.
 
-        No child process is left. A server that waits for an approval does not end when its stdin is closed, and is therefore
-        terminated, whatever the value of `patient`.
+        After a call of `stop`, no child process is left. A server that waits for an approval does not end when its stdin is
+        closed: it is always terminated.
         """
         self._process.close()
         for end in (None, self._process.terminate, self._process.kill)[not patient :]:

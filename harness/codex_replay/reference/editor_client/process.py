@@ -21,9 +21,9 @@ PAUSE = 0.002
 
 
 class Process:
-    """A started program.
+    """A started program, with pipes to its stdin and stdout.
 
-    `stdin` and `stdout` are the client's ends of the program's pipes. Raises OSError if it cannot be started.
+    `stdin` and `stdout` are the client's ends of the pipes. Raises OSError if the program cannot be started.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -47,7 +47,7 @@ class Process:
         os.close(self.stdout)
 
     def wait(self, seconds: float) -> int | None:
-        """Return the exit status, or None if the program still runs after this many seconds.
+        """Return the exit status, or None if the program still runs after the given number of seconds.
 
         A negative status is the number of the signal that killed the program.
         """

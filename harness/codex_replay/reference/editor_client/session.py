@@ -1,9 +1,9 @@
-"""One thread and its turns: prompts in, text out, and approvals during the turn.
+"""One thread of the reference editor client and its turns: send prompts, report texts, and answer approvals.
 
-Strategy: prompts wait in a queue. `_advance` takes the next possible step: start the server, initialize the connection, start the
-thread, start the turn. If the server exits, the session forgets all steps, and the next prompt starts a new server. The fields of
-messages are read in two spellings: the document uses `thread_id`, the real server uses `threadId`. The codex/event/*
-notifications are ignored, because item/* and turn/* have the same content.
+Prompts wait in a queue. `_advance` does the next step that is possible: start the server, initialize the connection, start
+the thread, start the turn. If the server exits, all steps are undone, and the next prompt starts a new server. The names of
+fields are read in two spellings: the documentation has `thread_id`, the real server sends `threadId`. The notifications
+codex/event/* are ignored, because item/* and turn/* have the same content.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
 def field(value: Any, name: str) -> Any:
     """Return the field of an object that has the camelCase name `name`, or the same name in snake_case.
 
-    Returns None if the field is missing.
+    Return None if the field is missing.
     """
     if not isinstance(value, dict):
         return None
@@ -38,7 +38,10 @@ def field(value: Any, name: str) -> Any:
 
 
 class Session:
-    """The state of the editor client. The function `report(kind, **fields)` shows a report to the user."""
+    """The conversation of the reference editor client with its server.
+
+    The function `report(kind, **fields)` shows a report to the user.
+    """
 
     def __init__(self, codex: str, report: Report) -> None:
         self.connection: Connection | None = None
@@ -65,7 +68,7 @@ class Session:
     # -- what the user does ------------------------------------------------------------------------------------------------
 
     def prompt(self, text: str) -> None:
-        """Send a prompt. If a turn is running, send the prompt after the turn."""
+        """Send a prompt to the server. If a turn is running, send the prompt after the turn."""
         self._prompts.append(text)
         self._guarded(self._advance)
 
@@ -79,7 +82,7 @@ class Session:
         self._guarded(lambda: connection.answer(request, {"decision": DECISIONS[decision]}))
 
     def interrupt(self) -> None:
-        """Interrupt the running turn, if any."""
+        """Interrupt the running turn, if there is one."""
         if self._running or self._prompts:
             self._interrupting = True
             self._guarded(self._interrupt)
@@ -104,7 +107,7 @@ class Session:
             self._guarded(self.connection.receive)
 
     def disconnected(self, why: str) -> None:
-        """Report that the server has exited, and end the open turn. The next prompt starts the server again."""
+        """Note that the server has exited, and report the end of the open turn. The next prompt starts a new server."""
         self.close()
         waiting = len(self._prompts) + self._running
         self._prompts.clear()
@@ -132,11 +135,11 @@ class Session:
             self.connection.request("turn/start", params, self._turn_started, self._turn_refused)
 
     def thread_params(self) -> Message:
-        """The parameters of thread/start."""
+        """Return the parameters of the request thread/start."""
         return {"cwd": self.cwd, "sandbox": None}
 
     def turn_params(self, prompt: str) -> Message:
-        """The parameters of turn/start."""
+        """Return the parameters of the request turn/start for a prompt."""
         return {"threadId": self._thread, "input": [{"type": "text", "text": prompt}], "cwd": self.cwd}
 
     def _initialized(self, result: Any) -> None:
@@ -227,7 +230,7 @@ class Session:
         self.show(str(field(params, "itemId")), str(params.get("delta", "")))
 
     def show(self, item: str, text: str) -> None:
-        """Append a text to the displayed answer. Each message of a turn is a separate paragraph."""
+        """Append a text to the displayed answer of the model. Each message of a turn is a separate paragraph."""
         if item not in self._shown and self._spoke:
             self._report("text", text="\n\n")
         self._shown.add(item)
@@ -271,7 +274,10 @@ class Session:
         self._report("error", message=self._complaint)
 
     def on_turn_completed(self, params: Message) -> None:
-        """End the turn. Ignore the repeated end of an earlier turn, which may come while the next turn starts."""
+        """Note the end of the turn, and report it.
+
+        Ignore a second notification about the end of an earlier turn, which may come while the next turn starts.
+        """
         turn = field(params, "turn")
         name = field(turn, "id")
         if isinstance(name, str) and name in self._ended:

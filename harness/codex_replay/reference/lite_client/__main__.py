@@ -1,4 +1,4 @@
-"""Run the client with the prompt in argv.
+"""Run the reference lite client with the prompt in argv.
 
 Print the model's last text on stdout. After an error, print the error message on stderr and exit with status 1.
 """

@@ -30,7 +30,7 @@ class Auth:
 
     @property
     def tokens(self) -> dict[str, Any]:
-        """Return the tokens of the ChatGPT login; empty if there are none."""
+        """Return the tokens of the ChatGPT login; return an empty dictionary if there are none."""
         found = self.document.get("tokens")
         return found if isinstance(found, dict) else {}
 
@@ -57,9 +57,9 @@ class Auth:
         return found
 
     def store(self, answer: dict[str, Any]) -> None:
-        """Store the tokens of a refresh, and write them to the file.
+        """Store the tokens that a refresh returned, and write them to auth.json.
 
-        All other members of the file stay unchanged. Raises `Problem`.
+        All other members of auth.json stay unchanged. Raises `Problem`.
         """
         tokens = {**self.tokens, "access_token": answer["access_token"]}
         if answer.get("refresh_token"):
@@ -73,8 +73,8 @@ class Auth:
 def uses_chatgpt(document: dict[str, Any]) -> bool:
     """Return True if auth.json has a ChatGPT login.
 
-    `auth_mode` names the kind of login. Codex 0.92 writes files without `auth_mode`; in such a file, an API key has priority over
-    a ChatGPT login.
+    `auth_mode` in auth.json names the kind of login. If auth.json of Codex 0.92 has no `auth_mode`, an API key has priority
+    over a ChatGPT login.
     """
     mode = document.get("auth_mode")
     if mode in ("chatgpt", "api_key"):

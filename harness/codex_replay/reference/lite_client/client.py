@@ -29,7 +29,7 @@ MOST_REQUESTS = 100
 
 
 class FallBack(Exception):
-    """The backend does not support WebSockets. The client must use HTTP."""
+    """The backend does not support WebSockets, so the client must use HTTP."""
 
 
 class Client:
@@ -66,7 +66,7 @@ class Client:
         return [*input_, *message, *self.tools.outputs(answer.calls)]
 
     def ask(self, input_: list[Item]) -> Reply:
-        """Send one request. After a 401, refresh the tokens once and send the request again."""
+        """Send one request to the backend. After a 401, refresh the tokens once and send the request again."""
         body = self.body(input_)
         try:
             return self.send(body)
@@ -101,9 +101,9 @@ class Client:
             answer.close()
 
     def send_message(self, body: Item) -> Reply:
-        """Send one request on the WebSocket; raises `FallBack` if the backend has none.
+        """Send one request on the WebSocket; raises `FallBack` if the backend has no WebSockets.
 
-        After any error, the WebSocket is closed.
+        After any error, close the WebSocket.
         """
         from codex_replay.reference.lite_client import websocket  # late: most backends of today are asked over HTTP
 
@@ -127,7 +127,7 @@ class Client:
             self.socket = None
 
     def events(self, answer: transport.Answer) -> Iterator[tuple[str, str]]:
-        """Yield the events of an answer. A subclass may override this method to observe the events."""
+        """Yield the events of an answer. A subclass may override `events` to observe the events."""
         return sse.events(answer.chunks())
 
     def url(self) -> str:
@@ -167,21 +167,21 @@ class Client:
 
 
 def read_events(events: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the events that have a type. The client ignores all other events, as Codex does."""
+    """Yield the events of a stream that have a type. The client ignores all other events, as Codex does."""
     return (event for event in events if event[0] != "None")
 
 
 def new_id() -> str:
     """Return a random uuid (version 4) with 122 random bits.
 
-    This function does not use the module `uuid`, because its import is slow.
+    The module `uuid` is not used, because its import is slow.
     """
     digits = os.urandom(16).hex()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[int(digits[16], 16) % 4]}{digits[17:20]}-{digits[20:]}"
 
 
 def text_settings(schema: Any) -> Item:
-    """Return the settings for the form of the answer. `schema` is the JSON Schema of the answer, or None."""
+    """Return the settings for the form of the model's answer. `schema` is the JSON Schema of the answer, or None."""
     if schema is None:
         return {"verbosity": "medium"}
     return {"verbosity": "medium", "format": {"type": "json_schema", "strict": True, "schema": schema, "name": "output"}}
@@ -193,7 +193,7 @@ def user_message(prompt: str) -> Item:
 
 
 def sent_back(item: Item) -> Item | None:
-    """Return a finished item in the form for the next input.
+    """Return a finished item in the form in which the next request repeats it.
 
     The `id` is removed, because the backend stores no items and cannot resolve ids.
     """

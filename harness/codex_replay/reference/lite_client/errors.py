@@ -1,10 +1,10 @@
-"""The errors of the client. Every failure raises a `Problem`, whose message is shown to the user."""
+"""The errors of the reference lite client. Every failure raises a `Problem`, whose message the user sees."""
 
 from __future__ import annotations
 
 
 class Problem(Exception):
-    """The prompt cannot be answered. The message gives the cause and, if possible, the next step.
+    """The client cannot answer the prompt. The message of a `Problem` names the cause and, if possible, the next step.
 
     `status` is the status of the HTTP response, if there was a response.
     """

@@ -1,4 +1,4 @@
-"""Refresh the tokens of a ChatGPT login (LITE-10 to LITE-23).
+"""Refresh the tokens of a ChatGPT login at the token URL (LITE-10 to LITE-23).
 
 The error messages are those of the real Codex (REAL-17 to REAL-20).
 """
@@ -24,13 +24,13 @@ REASONS = {
 
 
 def request_body(refresh_token: str) -> bytes:
-    """Write the body of the request."""
+    """Return the body of the refresh request."""
     fields = {"client_id": CLIENT_ID, "grant_type": "refresh_token", "refresh_token": refresh_token, "scope": SCOPE}
     return dumps(fields).encode()
 
 
 def request_headers() -> dict[str, str]:
-    """Return the headers of the request."""
+    """Return the headers of the refresh request."""
     return {"Content-Type": "application/json", "Accept": "application/json"}
 
 

@@ -1,6 +1,6 @@
 """Read one streamed response: join its deltas, and detect whether the response is complete or was interrupted.
 
-Each delta contains the id of its item, so the deltas of two calls may be mixed.
+Each delta contains the id of its item, because the deltas of two calls may be mixed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Reply:
         return "".join(map(text_of, self.items))
 
     def feed(self, name: str, data: str) -> None:
-        """Process one event. Raises `Problem` if the event cannot be read or reports a failed response."""
+        """Process one event of the response. Raises `Problem` if the event cannot be read or reports a failed response."""
         event = decode(data)
         kind = event.get("type") or name
         if kind in DELTAS:
@@ -71,7 +71,7 @@ class Reply:
         self._pieces.setdefault(_key(event), []).append(str(event.get("delta", "")))
 
     def done(self, event: dict[str, Any]) -> None:
-        """Store a finished item. The joined deltas of the item must equal its text."""
+        """Store a finished item of the response. The joined deltas of the item must equal its text."""
         item = event.get("item")
         if not isinstance(item, dict):
             return
@@ -88,17 +88,17 @@ class Reply:
         return "".join(self._pieces[key]) if key in self._pieces else None
 
     def failed(self, event: dict[str, Any]) -> None:
-        """Raise the error of `response.failed`."""
+        """Raise a `Problem` with the error in the event `response.failed`."""
         raise Problem(f"The response failed: {error_text((event.get('response') or {}).get('error'))}.")
 
     def incomplete(self, event: dict[str, Any]) -> None:
-        """Raise the reason of `response.incomplete`."""
+        """Raise a `Problem` with the reason in the event `response.incomplete`."""
         details = (event.get("response") or {}).get("incomplete_details") or {}
         raise Problem(f"The response is incomplete: {details.get('reason', 'no reason is given')}.")
 
 
 def read(events: Iterable[tuple[str, str]]) -> Reply:
-    """Read one response to its end. Raises `Problem` if the response does not complete."""
+    """Read one streamed response to its end. Raises `Problem` if the response does not complete."""
     reply = Reply()
     for name, data in events:
         reply.feed(name, data)
@@ -113,9 +113,9 @@ def unfinished() -> Problem:
 
 
 def decode(data: str) -> dict[str, Any]:
-    """Decode the data of an event.
+    """Return the decoded data of an event.
 
-    Raises `Problem` for an unreadable event, because the event may contain a part of the answer.
+    Raises `Problem` for an event that is not JSON, because the event may contain a part of the answer.
     """
     try:
         event = loads(data)
@@ -125,19 +125,19 @@ def decode(data: str) -> dict[str, Any]:
 
 
 def content(item: dict[str, Any]) -> str:
-    """Return the complete text of an item. The joined deltas of the item must equal this text."""
+    """Return the complete text of an item. The joined deltas of the item must equal the complete text."""
     field = CALLS.get(str(item.get("type")))
     return str(item.get(field, "")) if field else message_text(item)
 
 
 def message_text(item: dict[str, Any]) -> str:
-    """Return the text of a message."""
+    """Return the text of a message of the model."""
     parts = item.get("content") or []
     return "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict) and part.get("type") == "output_text")
 
 
 def text_of(item: dict[str, Any]) -> str:
-    """Return the text of a message, including refusals. Return "" for any other item."""
+    """Return the text of a message of the model, including refusals. Return "" for an item that is not a message."""
     parts = item.get("content") or [] if item.get("type") == "message" else []
     return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts if isinstance(part, dict))
 

@@ -20,9 +20,9 @@ TIMEOUT = 300.0
 
 
 class Settings:
-    """The settings of the server, the login and the request.
+    """The settings of the reference lite client: the server, the login and the request.
 
-    `timeout` is the longest time in seconds without a received byte. `schema` is the JSON Schema of the answer.
+    `timeout` is the longest time, in seconds, without a received byte. `schema` is the JSON Schema of the answer.
 
     `transport` is "http" or "websocket".
     """

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield complete lines without their line end (LF or CRLF). Bytes after the last line end are dropped."""
+    """Yield the complete lines of a stream without their line end (LF or CRLF). Bytes after the last line end are dropped."""
     pieces: list[bytes] = []
     for chunk in chunks:
         head, *rest = chunk.split(b"\n")
@@ -19,7 +19,7 @@ def lines(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str]]:
-    """Yield (name, data) of each event. Comments and all other fields are ignored."""
+    """Yield (name, data) for each server-sent event. Comments and all other fields of an event are ignored."""
     name = ""
     data: list[str] = []
     for line in lines(chunks):

@@ -1,6 +1,6 @@
-"""Read the tools that a prompt may use from a file: their declarations, and the result of each call.
+"""Read a file with the tools that a prompt may use: their declarations, and the result of each call.
 
-The page docs/lite-client.md describes the whole format. An example of the file:
+docs/lite-client.md describes the format of the file. An example of the file:
 
     {"tools": [...],
      "results": [{"name": "add", "arguments": {"a": 2, "b": 3}, "output": "5"}, {"name": "mul", "error": "mul failed"}]}
@@ -35,7 +35,7 @@ class Tools:
         self.results: list[Item] = document.get("results", [])
 
     def outputs(self, calls: list[Item]) -> list[Item]:
-        """Run the calls in parallel. Return an output item for each call, in the order in which the calls finish."""
+        """Run the model's tool calls in parallel. Return an output item for each call, in the order in which the calls finish."""
         if len(calls) == 1:
             return [output_item(calls[0], self.call(calls[0]))]
         from concurrent.futures import ThreadPoolExecutor, as_completed  # late: most prompts need no threads
@@ -45,7 +45,7 @@ class Tools:
             return [output_item(running[done], done.result()) for done in as_completed(running)]
 
     def call(self, call: Item) -> str:
-        """Return the output of a call as plain text. If the call failed, the text begins with `err: `."""
+        """Return the output of a tool call as plain text. If the call failed, the text begins with `err: `."""
         given: Any = call.get("input")
         if call.get("type") == "function_call":
             try:
@@ -59,9 +59,9 @@ class Tools:
         return failure(str(result["error"])) if "error" in result else str(result.get("output", ""))
 
     def find(self, name: str, given: object) -> Item | None:
-        """Return the first prepared result that has this tool name and the arguments (or input) of the call.
+        """Return the first prepared result for the tool `name` and the arguments (or input) of the call.
 
-        A result without arguments matches every call of the tool.
+        A prepared result without arguments matches every call of the tool.
         """
         for result in self.results:
             if result.get("name") == name and result.get("arguments", given) == given and result.get("input", given) == given:

@@ -1,7 +1,7 @@
 """Send one HTTP/1.1 POST on a new connection, and read the status and the body (in chunks) of the response.
 
-The client uses a bare socket, because loading an HTTP library would take most of the time of a client that runs for one prompt.
-Loading `urllib.parse` and `socket` also takes time. Without TLS, the client therefore uses only the C module `_socket`.
+A bare socket is used, because loading an HTTP library would take most of the time of a client that runs for one prompt.
+Loading `urllib.parse` and `socket` also takes time. Without TLS, only the C module `_socket` is therefore loaded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ LONGEST_LINE = 1 << 16
 
 
 class Broken(Exception):
-    """The response is not HTTP, or ends too early. The error message is the end of a sentence."""
+    """The response is not HTTP, or ends too early.
+
+    The message of the exception is the end of a sentence, which the caller begins.
+    """
 
 
 class Address:
@@ -51,7 +54,7 @@ class Reader:
         self._rest = b""
 
     def some(self, most: int = PIECE) -> bytes:
-        """Wait for data and return at most `most` bytes. Return b"" at the end of the connection."""
+        """Wait for data of the server and return at most `most` bytes. Return b"" at the end of the connection."""
         found = self._rest or self._connection.recv(PIECE)
         self._rest = found[most:]
         return found[:most]
@@ -67,7 +70,10 @@ class Reader:
         return found.removesuffix(b"\r")
 
     def exactly(self, length: int) -> Iterator[bytes]:
-        """Yield the next `length` bytes, in pieces as they arrive. Raises `Broken` if the connection ends first."""
+        """Yield the next `length` bytes of the response, in pieces as they arrive.
+
+        Raises `Broken` if the connection ends before.
+        """
         while length:
             piece = self.some(length)
             if not piece:
@@ -92,7 +98,7 @@ class Reader:
 class Answer:
     """The response to a POST.
 
-    Only one call of `chunks` or `read` is allowed, and it returns the body. The caller must close the response.
+    Call either `chunks` or `read`, and only once, to get the body. The caller must close the response.
     """
 
     def __init__(self, url: str, connection: socket.socket) -> None:
@@ -127,7 +133,7 @@ class Answer:
         return self._reader.until_the_end()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the parts of the body as they arrive.
+        """Yield the parts of the response body as they arrive.
 
         Raises `Problem` if the body ends too early, or if no byte arrives for too long.
         """
@@ -146,7 +152,9 @@ class Answer:
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer:
-    """Send a POST and wait for the head of the response. `timeout` is the longest time in seconds without a received byte.
+    """Send a POST and wait for the status and headers of the response.
+
+    `timeout` is the longest time, in seconds, without a received byte.
 
     Raises `Problem`.
     """
@@ -177,7 +185,7 @@ def request_head(address: Address, headers: Mapping[str, str], length: int) -> b
 
 
 def connect(address: Address, timeout: float) -> socket.socket:
-    """Open a connection. For https, the connection is encrypted."""
+    """Open a connection to the server in a URL. For https, the connection is encrypted."""
     if address.scheme == "https":
         return encrypted(address, timeout)
     failed: OSError | None = None
@@ -222,7 +230,7 @@ def cause(error: Exception) -> str:
 
 
 def _number(text: bytes, base: int) -> int:
-    """Parse a length or a status. Raises `Broken` if the text is not a number."""
+    """Parse a number (a length or a status) in the head of a response. Raises `Broken` if the text is not a number."""
     text = text.strip()
     if not text.isalnum() or len(text) > 16:
         raise Broken("it is not HTTP")

@@ -26,7 +26,7 @@ NOT_SENT = ("Content-Type", "Accept", "User-Agent")
 class Refused(Exception):
     """The backend refused the WebSocket, or answered a message with an error.
 
-    The exception has the status, reason and body of the answer.
+    `Refused` has the status, reason and body of the answer.
     """
 
     def __init__(self, status: int, reason: str, body: bytes) -> None:
@@ -37,7 +37,10 @@ class Refused(Exception):
 
 
 class Socket:
-    """A WebSocket connection to the backend. The constructor raises `Refused`, or `Problem` if there is no answer."""
+    """A WebSocket connection to the backend.
+
+    Opening the WebSocket raises `Refused` if the backend refuses it, or `Problem` if the backend does not answer.
+    """
 
     def __init__(self, url: str, headers: Mapping[str, str], timeout: float) -> None:
         from websockets.exceptions import InvalidStatus, WebSocketException
@@ -89,7 +92,10 @@ class Socket:
 
 
 def event_of(message: str) -> dict[str, Any]:
-    """Return the event in a message. For an unreadable message, return an event without a type, which the client ignores."""
+    """Return the event in a WebSocket message.
+
+    For an unreadable message, return an event without a type, which the client ignores.
+    """
     try:
         found = loads(message)
     except ValueError:

@@ -16,7 +16,7 @@ from codex_replay.reference.proxy.wire.pool import Pool
 
 
 async def serve(settings: Settings) -> int:
-    """Serve until a signal arrives, and then end all child processes."""
+    """Serve requests until a signal arrives, and then end all child processes."""
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end.set)

@@ -43,7 +43,7 @@ class App:
         self._routes |= {("GET", path): self._health for path in HEALTH}
 
     async def handle(self, request: Request, answer: Answer) -> None:
-        """Answer one request. Every error is answered with an error object of the API."""
+        """Answer one request of a client. Every error gets an error object of the API as its answer."""
         try:
             if request.fault:
                 raise ProxyError(
@@ -76,7 +76,7 @@ class App:
     def _authorise(self, request: Request) -> None:
         """Check the bearer token of a request.
 
-        The token must be present and, if the proxy has keys, must be one of these keys. Raises `ProxyError` (401).
+        The token must be present; if the proxy has keys, it must be one of them. Raises `ProxyError` (401).
         """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         token = token.strip()
@@ -125,7 +125,7 @@ class App:
 async def _carry(source: AsyncIterator[Piece], asked: Asked, shape: ChatAnswer | ResponsesAnswer, answer: Answer) -> None:
     """Send the parts of an answer to the client.
 
-    A stream starts only when the first part is there, so an earlier failure can still set the HTTP status.
+    A stream starts only when the first part is there, so that an earlier failure can still set the HTTP status.
     """
     async with aclosing(source) as found:  # type: ignore[type-var]
         if not asked.stream:
@@ -164,7 +164,10 @@ def _body(request: Request) -> dict[str, Any]:
 
 
 def _mode(request: Request, usual: str) -> str:
-    """Return the output mode in the request's header. Without this header, return the default from the environment."""
+    """Return the output mode that a header of the request selects.
+
+    Without the header, return the default mode from the environment.
+    """
     mode = request.headers.get("x-proxy-output-mode", "").strip().lower() or usual
     if mode not in MODES:
         raise bad_request(f"x-proxy-output-mode is {mode!r}; it must be {' or '.join(MODES)}.", "x-proxy-output-mode")

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ProxyError(Exception):
-    """A request cannot be answered. `status` is the HTTP status of the answer; `body` is the error object in the answer."""
+    """The proxy cannot answer a request. `status` is the HTTP status of the answer; `body` is the error object in the answer."""
 
     def __init__(self, status: int, message: str, *, kind: str = "", code: str | None = None, param: str | None = None) -> None:
         super().__init__(message)
@@ -53,9 +53,10 @@ RATE_LIMIT = re.compile(r"rate.?limit", re.I)
 
 
 def from_codex(message: str, info: Any) -> ProxyError:
-    """Return the HTTP error for a failed turn.
+    """Return the HTTP error that answers a request whose turn failed.
 
-    `message` and `info` come from the turn's error; `info` is its `codexErrorInfo` (camelCase in v2, snake_case in v1).
+    `message` and `info` come from the error of the turn; `info` is its `codexErrorInfo` (camelCase in v2, snake_case in
+    v1).
     """
     name, status = _info(info)
     if name in KNOWN:
@@ -89,9 +90,11 @@ def _flat(name: str) -> str:
 
 
 def _upstream_words(message: str) -> str | None:
-    """Return the message of an error object that is the raw body of an HTTP 400, or None for any other body.
+    """Return the message of the backend's error object, if the message of a failed turn is the raw body of an HTTP 400.
 
-    Codex passes on such a body as text.
+    Otherwise return None.
+
+    Codex passes the body of an HTTP 400 on as text.
     """
     try:
         found = json.loads(message)["error"]["message"]

@@ -1,11 +1,11 @@
-"""One client request: a conversation with the app-server, from its opening to the end of the turn.
+"""Handle one client request: a conversation with the app-server, from its opening to the end of the turn.
 
 The proxy opens a conversation, sends the prompt, and reads all messages until the turn ends. The proxy ends every turn that it
 has started.
 
 In the profile `as-specified`, the proxy sends newConversation and addConversationListener, and then sendUserTurn and
-sendUserMessage together. The last two calls contain the same items, so the server may make one or two model calls. The proxy
-passes on the text of all model calls.
+sendUserMessage together. sendUserTurn and sendUserMessage contain the same items, so the server may make one or two calls
+of the model. The proxy passes on the text of all calls of the model.
 
 In the profile `works-on-0.92`, the proxy sends thread/start and turn/start. If the model calls the client's tools, the proxy ends
 the turn: the client runs the tools and sends a new request. The proxy reads the calls from raw items, because the server asks for
@@ -38,7 +38,7 @@ NOT_RUN = "The client runs this tool itself."
 class Exchange:
     """The conversation with the app-server for one client request.
 
-    `events` yields the events until the turn ends. A caller must always `aclose` this generator.
+    `events` yields the events until the turn ends. A caller must always call `aclose` of the generator.
     """
 
     def __init__(self, asked: Asked, settings: Settings, pool: Pool) -> None:
@@ -109,9 +109,10 @@ class Exchange:
             yield call
 
     def _take(self, event: Native, calls: dict[str, Native]) -> bool:
-        """Note the model's call of a client tool.
+        """Note that the model has called a client tool.
 
-        Return True if the call is new. Ignore a call with invalid arguments, because Codex reports that error to the model.
+        Return True if the tool call is new. Ignore a tool call with invalid arguments, because Codex itself reports the
+        error to the model.
         """
         if event.request is not None:
             self._open.append(event.request)
@@ -146,9 +147,9 @@ class Exchange:
         return self._asked.endpoint == "responses" and self._settings.skip_turn
 
     def _opened(self, thread: Any) -> None:
-        """Open the inbox of the thread.
+        """Open the inbox for the messages of a thread.
 
-        This function must be called before the next line of the server is read, so that no notification is lost.
+        `_opened` must be called before the next line of the server is read, so that no notification is lost.
         """
         assert self._server is not None
         self._thread = str(thread)
@@ -201,7 +202,7 @@ class Exchange:
     # -- the end ---------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End the conversation. Interrupt a running turn, and answer the open requests of the server."""
+        """End the conversation for one client request. Interrupt a running turn, and answer the open requests of the server."""
         if self._server is not None:
             self._pool.in_background(self._leave(self._server))
 

@@ -14,11 +14,11 @@ SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 
 
 class BadSetting(ValueError):
-    """An environment variable has an invalid value. The message contains the name of the variable and its valid values."""
+    """An environment variable has an invalid value. The message names the variable and its valid values."""
 
 
 class Settings(NamedTuple):
-    """The settings from the environment.
+    """The settings of the reference proxy, from the environment.
 
     Times are in seconds. `idle` is the longest time within a turn in which the app-server may send nothing.
     """

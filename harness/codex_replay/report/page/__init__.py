@@ -1,1 +1,1 @@
-"""The report as one HTML page."""
+"""Write a report as one HTML page."""

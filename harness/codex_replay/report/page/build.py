@@ -1,16 +1,18 @@
-"""Write one HTML file that shows a whole report or one cassette. The page needs no network, no framework and no build step.
+"""Write one HTML file that shows a whole report or one cassette. The HTML file needs no network, no framework and no build step.
 
-Strategy. The page consists of a skeleton (`page/page.html`), a style sheet and a script. `SCRIPTS` lists the files of the script.
-The page has its data as inactive text: one JSON text for the lists, and compressed chunks (JSON, deflate, base64), each with
-`BLOCK` cases or one trace. The script decodes a chunk only when the user opens it, so a page with thousands of cases loads
-immediately. The page has the traces of all failed, known and skipped cases, but only `PASSED` traces of passed cases.
+The HTML file consists of a skeleton (`page/page.html`), a style sheet and a script. `SCRIPTS` lists the files that are
+joined to the script. The data are text in the HTML file that the browser does not run: one JSON text with the lists, and
+many compressed chunks (JSON, deflate, base64), each with `BLOCK` cases or one trace. The script decodes a chunk only when
+the user opens it, so a page with thousands of cases loads immediately. The page has the traces of all failed, known and
+skipped cases, and the traces of `PASSED` passed cases.
 
-All texts in frames and messages are untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can close its
-HTML element. The script shows data only as text nodes, never as markup. The content security policy of the page allows only this
-script and this style sheet (by their hashes). The content security policy forbids connections, and markup that is made from
-strings (trusted types).
+All texts in frames and messages are untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can close
+its HTML element. The script shows data only as text nodes, never as markup. The content security policy of the page allows
+only its own script and style sheet (by their hashes). The content security policy forbids connections, and markup that is
+made from strings (trusted types).
 
-Equal data give a page with equal bytes."""
+If the data are equal, the bytes of the page are equal.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +56,12 @@ LEVEL = 3
 
 
 def write_html(report: Report, traces: Iterable[Trace | TraceText], path: Path | str, *, full: bool = False) -> Path:
-    """Write the page for a whole report; a trace is left out if its case is not in the report.
+    """Write the page for a whole report; the trace of a case that is not in the report is omitted.
 
     Raises OSError if the page cannot be written.
 
-    `traces` may come in any order and are processed one at a time; if two traces have the same key, the first counts. With
-    `full`, the page has the traces of all passed cases.
+    `traces` may come in any order, and are processed one at a time; if two traces have the same key, the first one counts.
+    With `full`, the page has the traces of all passed cases.
     """
     cases = report["cases"]
     passed = len(cases) if full else PASSED
@@ -108,14 +110,14 @@ def drift_html(found: Mapping[str, Any]) -> str:
 
 
 def _glance(drift: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data for the summary line of a drift. The long lists of the drift are in a separate chunk."""
+    """Return the data for the one-line summary of a drift report. The long lists of the drift report are in a separate chunk."""
     return {key: drift[key] for key in ("drift", "behaviour", "from", "to", "counts", "totals") if key in drift}
 
 
 def _with_traces(cases: Iterable[Case], passed: int) -> list[str]:
     """Return the keys of the traces that the page contains, each once; cases that did not pass come first.
 
-    At most `passed` passed cases have a trace in the page: the first case of each module, then other cases in order.
+    At most `passed` passed cases have a trace in the page: the first case of each module, and then other cases in order.
     """
     others: dict[str, None] = {}
     firsts: dict[tuple[str, str], str] = {}
@@ -149,7 +151,7 @@ def _light(case: Case, places: Mapping[str, int], specs: dict[tuple[Any, ...], i
 
 
 def _chunks(cases: list[Case], traces: Iterable[Trace | TraceText], places: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Yield the id of the HTML element and the JSON, for every block of cases and then for every trace in the page."""
+    """Yield the id of an HTML element and its JSON, for every block of cases and then for every trace in the page."""
     for i in range(0, len(cases), BLOCK):
         yield f"c{i // BLOCK}", _dumps(cases[i : i + BLOCK]).encode("ascii")
     seen: set[str] = set()
@@ -207,7 +209,7 @@ def _fill(out: IO[str], data: Mapping[str, Any], chunks: Iterable[tuple[str, byt
 def _policy(style: str, script: str) -> str:
     """Return the content security policy of the page.
 
-    The policy allows only this script and this style sheet; connections, forms and markup from strings are forbidden.
+    The policy allows only the page's own script and style sheet; connections, forms and markup from strings are forbidden.
     """
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "

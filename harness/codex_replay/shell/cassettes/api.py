@@ -1,7 +1,7 @@
 """The functions on cassettes that `codex_replay` offers its users: open, lint, normalise, diff.
 
-Each function is short: the modules `file`, `lint` and `codex_replay.protocol.recordings.compare` do the work. A module that only
-one function needs is imported inside this function.
+The functions are short: the modules `file`, `lint` and `codex_replay.protocol.recordings.compare` do the work. A module
+that only one function needs is imported inside the function.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ _NO_RECORDING = "A recording is the path of a cassette, an open cassette, a Conv
 
 
 def open_cassette(path: str | os.PathLike[str]) -> CassetteReader:
-    """Open the cassette at `path`. The result is a context manager that yields the frames in order and reads one line at a time.
+    """Open the cassette at `path`.
 
-    `header` is set immediately. `footer` is set after the last frame. A recording that was cut short is readable up to its last
-    complete frame; then `truncated` is a sentence and `footer` stays None. Raises `CassetteError` for a file that cannot be read,
-    and for a damaged line before the last line.
+    The returned object is a context manager that yields the frames in order and reads one line at a time.
+
+    `header` is set immediately; `footer` is set after the last frame. A recording that was cut short is readable up to its
+    last complete frame; then `truncated` is a sentence, and `footer` stays None. Raises `CassetteError` for a file that
+    cannot be read, and for a damaged line before the last line.
     """
     return CassetteReader(_path(path))
 
@@ -42,10 +44,11 @@ def lint(
 ) -> Report:
     """Check one cassette like `codex-replay cassette lint`. Return a report with `ok`, `findings` and `unreadable`.
 
-    The frames of the side `judge` ("server", "client" or "both") must be valid in the schema bundle of `codex`: a version or a
-    path (default: the version in the header). Invalid frames of the other side are only notes in the report. Text that `redactor`
-    would replace counts as a secret (default: a fresh `Redactor`). An invalid file raises no error. Raises `CassetteError` for an
-    impossible path, `BundleError` for a `codex` without a bundle and `ValueError` for any other `judge`.
+    The frames of the side `judge` ("server", "client" or "both") must be valid in the schema bundle of `codex`: a version
+    or a path (default: the version in the header). Invalid frames of the other side are only notes in the report. A text
+    that `redactor` would replace counts as a secret (default: a new `Redactor`). For an invalid file, the report contains
+    the error, and no exception is raised. Raises `CassetteError` if there is no file at `path`, `BundleError` for a `codex`
+    without a bundle, and `ValueError` for any other `judge`.
     """
     from codex_replay.shell.cassettes import bundle_check
     from codex_replay.shell.cassettes.lint import lint as check
@@ -63,11 +66,11 @@ def normalise(recording: Recording, *, codex: str | None = None) -> list[NormalE
     Two runs of a scenario are equal if their lists of normalised events are equal.
 
     `recording` is a path, an open cassette, a `Conversation` or any iterable of frames. Normalisation replaces ids by names
-    (`<thread:1>`), masks times and durations, joins output chunks, and puts frames of declared races in one order. After each
-    request come the frames that the server sent because of this request. `codex` is the version whose tables are used. The
-    default for `codex` is the version of the recording, or the default version for an iterable of frames. If the version of the
-    recording has no tables, the function warns. If the version `codex` has no tables, the function raises `ValueError`. Raises
-    `CassetteError`.
+    (`<thread:1>`), masks times and durations, joins output chunks, and puts frames of declared races in one order. The
+    frames that the server sent because of a request follow the request. `codex` is the Codex version whose tables are used.
+    The default for `codex` is the version of the recording; for an iterable of frames, it is the default version. If the
+    version of the recording has no tables, a warning is issued. If the version `codex` has no tables, `ValueError` is
+    raised. Raises `CassetteError`.
     """
     from codex_replay.protocol.recordings.compare import normal_form
 
@@ -78,13 +81,15 @@ def normalise(recording: Recording, *, codex: str | None = None) -> list[NormalE
 
 
 def diff(a: Recording, b: Recording, *, codex: str | None = None) -> Comparison:
-    """Compare two recordings after normalisation. The result has `equal`, and `differences` with the smallest difference first.
+    """Compare two recordings after normalisation.
 
-    `a` and `b` are recordings of any type that `normalise` accepts. `codex` is the version whose tables are used (default: the
-    version of `a`, otherwise the version of `b`). If one of the two recordings has another version than these tables, the
-    function warns, and `note` is a sentence with the warning. Each difference has a `kind`, the frame numbers `a` and `b`, a JSON
-    `path`, the values `left` and `right`, and `sentence()`. Raises `CassetteError`, and `ValueError` for a `codex` without
-    tables.
+    The result has `equal` (True or False) and `differences`, the smallest difference first.
+
+    `a` and `b` are recordings of any type that `normalise` accepts. `codex` is the version whose tables are used (default:
+    the version of `a`, otherwise the version of `b`). If one of the recordings has another version than `codex`, a warning
+    is issued, and `note` is a sentence with the warning. Each difference has a `kind`, the frame numbers `a` and `b`, a
+    JSON `path`, the values `left` and `right`, and `sentence()`. Raises `CassetteError`, and `ValueError` for a `codex`
+    without tables.
     """
     from codex_replay.protocol.recordings.compare import compare
 
@@ -96,7 +101,7 @@ def diff(a: Recording, b: Recording, *, codex: str | None = None) -> Comparison:
 
 
 def _checked(codex: str | None) -> str | None:
-    """Return the version that the caller named. Raises `ValueError` if this version has no tables."""
+    """Return the Codex version that the caller named. Raises `ValueError` if the version has no tables."""
     if codex is not None and (why := data_tables.unavailable("normalise", codex)):
         raise ValueError(f"codex: {why}")
     return codex

@@ -1,11 +1,12 @@
 """Check the frames of a cassette with a Codex version's schema bundle, for `cassette lint`.
 
-The check reports whether a frame is valid, and whether the frame is known. A frame is known if the bundle lists all its keys.
-`blame` is the side that wrote the frame.
+The check reports whether a frame is valid, and whether the frame is known. A frame is known if the bundle lists all its
+keys; `blame` is the side that wrote the frame.
 
-The frames of servers are checked with the version's experimental bundle if it exists, because the real server writes experimental
-members to every client. The frames of a client are checked with the plain bundle until its initialize request declares the
-experimental capability. The message for an invalid frame says if the experimental bundle accepts this frame.
+The frames of servers are checked with the experimental bundle of the version, if there is one, because the real server
+writes experimental members to every client. The frames of a client are checked with the plain bundle until its initialize
+request declares the experimental capability. The message for an invalid frame says whether the experimental bundle accepts
+the frame.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _experimental(codex: str) -> Validator | None:
 
 
 class BundleCheck:
-    """Checks the rpc frames of one connection, and reports the faults of each frame.
+    """Check the rpc frames of one connection, and report the faults of each frame.
 
     A fault of the side that is not judged is only a note.
     """
@@ -145,7 +146,7 @@ class BundleCheck:
             yield Remark(level, violation.verdict, self._sentence(frame, violation) + self._behind(frame.value, violation))
 
     def _may_be_experimental(self, violation: Violation) -> bool:
-        """If the experimental bundle is missing, return True for a fault that this bundle might not report."""
+        """Return True for a fault that the experimental bundle might not report, if that bundle is missing."""
         if not self._unlisted or violation.kind not in _LISTED:
             return False
         return violation.blame == "server" or self._asked
@@ -155,7 +156,7 @@ class BundleCheck:
         return ()
 
     def _behind(self, value: Any, violation: Violation) -> str:
-        """If an invalid frame of a client would be valid with the experimental capability, return a note with this fact."""
+        """If an invalid frame of a client would be valid with the experimental capability, return a note that says so."""
         if violation.blame != "client" or self._asked or not isinstance(value, dict) or "method" not in value:
             return ""
         experimental = self._experimental
@@ -179,7 +180,8 @@ def bundle_checks(codex: str | None, judged: str) -> Callable[[Header], Sequence
     """Return a function that returns the checks of a cassette, for the version `codex` or for the version in the cassette's
     header.
 
-    If there is no bundle of the version in the header and `codex` is not given, a remark reports that no frame is validated.
+    If there is no bundle for the version in the header, and `codex` is not given, a remark reports that no frame is
+    validated.
     """
 
     def checks(header: Header) -> Sequence[Check]:
@@ -191,9 +193,9 @@ def bundle_checks(codex: str | None, judged: str) -> Callable[[Header], Sequence
 
 
 def _missing(codex: str) -> str:
-    """Return the reason why there is no bundle for the version in a header, or "" if there is a bundle.
+    """Return the reason why there is no bundle for the version in a cassette header, or "" if there is a bundle.
 
-    A header is not trusted: it may contain only a version number, never a path.
+    The header is not trusted: it may contain only a version number, never a path.
     """
     if not versions.is_version(codex):
         return f"{data_tables.no_version(codex)}, so no frame is validated. Name the version or your own bundle with `--codex V`."

@@ -12,11 +12,11 @@ BUSY = "another process records to this file; choose another file, or put {pid} 
 
 
 def claim(path: str, force: bool = False) -> str:
-    """Create an empty file for a recording, and return its path.
+    """Create an empty file for a new recording, and return its path.
 
-    The path is `path` with `{pid}` filled in. If a file with this path exists, the name gets a number (run.2.ndjson). With
-    `force`, an existing file is replaced, unless another process records to it. A device or a named pipe is used unchanged.
-    Raises OSError.
+    The path of the file is `path`, in which `{pid}` is replaced by the process id. If the file exists, the name gets a
+    number (run.2.ndjson). With `force`, an existing file is replaced, unless another process records to it. A device or a
+    named pipe is used unchanged. Raises OSError.
     """
     path = path.replace("{pid}", str(os.getpid()))
     stem, suffix = os.path.splitext(path)

@@ -1,6 +1,6 @@
 """Read and write cassette files as a stream, one line at a time, whatever their length.
 
-Every error is a `CassetteError`, whose message is a sentence with the file and the line. This module imports only the core,
+Every error is a `CassetteError`, whose message is a sentence with the file and the line. The module imports only the core,
 because fake-codex loads it at start-up.
 """
 
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 
 class CassetteError(Exception):
-    """A cassette cannot be read or written. The message has the file, the line, and the next step for the user."""
+    """A cassette cannot be read or written.
+
+    The message of a `CassetteError` names the file and the line, and says what the user can do next.
+    """
 
 
 def open_file(path: str) -> BinaryIO:
@@ -64,8 +67,8 @@ def is_device(file: BinaryIO) -> bool:
 def cassettes_in(folder: str) -> tuple[list[str], list[str]]:
     """Return the sorted cassettes (`*.ndjson`) in a folder and its subfolders, and a sentence for each skipped file.
 
-    The folder may be an archive. The traces of a report are skipped, because `--report` may have written them into the folder.
-    Raises `CassetteError` for a folder that cannot be read.
+    The folder may be inside an archive. Files with the traces of a report are skipped, because `--report` may have written
+    them into the folder. Raises `CassetteError` for a folder that cannot be read.
     """
     import os  # not needed for one cassette, and it costs a tenth of fake-codex's start-up
 
@@ -98,7 +101,7 @@ def _are_traces(path: str) -> bool:
 
 
 class CassetteReader:
-    """Read one cassette as a stream: the header immediately, the frames on demand.
+    """A reader of one cassette as a stream: it reads the header immediately, and the frames on demand.
 
     `footer` is set after the last frame. A recording that was cut short is readable up to its last complete frame; then
     `truncated` has a sentence. A file that is not a cassette, or a damaged line before the last line, raises `CassetteError`.
@@ -147,9 +150,9 @@ class CassetteReader:
             yield frame
 
     def read_line(self) -> bytes:
-        """Return the next line undecoded, or b"" at the end of the file.
+        """Return the next line of the cassette undecoded, or b"" at the end of the file.
 
-        A replay calls this method, because a replay does not decode every frame.
+        A replay reads undecoded lines, because it need not decode every frame.
         """
         try:
             line = self._file.readline()
@@ -166,9 +169,9 @@ class CassetteReader:
             return None
 
     def lines_at(self, place: int, end: int, most: int) -> list[bytes]:
-        """Return the lines from the offset `place` up to `end`, or until they have `most` bytes.
+        """Return the lines of the cassette from the offset `place` up to `end`, or until they have `most` bytes.
 
-        The reading position does not change.
+        The position for `read_line` does not change.
         """
         lines = []
         try:
@@ -243,11 +246,11 @@ class CassetteReader:
 
 
 class CassetteWriter:
-    """Writes one cassette.
+    """A writer of one cassette.
 
-    Before `write` returns, it passes the frame to the operating system. Secrets are replaced before a frame is written. The
-    writer numbers the frames from 1. The file counts as truncated until `close` has written the footer. `room` is the number of
-    bytes by which `change_header` may make the header longer.
+    When `write` returns, the operating system has the frame. Secrets in a frame are replaced before the frame is written.
+    The writer numbers the frames from 1. Until `close` has written the footer, the cassette counts as truncated. `room` is
+    the number of bytes that are reserved behind the header, because `change_header` may make the header longer.
     """
 
     def __init__(self, path: str | os.PathLike[str], header: Header, redactor: Redactor | None = None, *, room: int = 0) -> None:
@@ -288,9 +291,9 @@ class CassetteWriter:
         return cls(path, header, redactor)
 
     def _take_over(self) -> None:
-        """Lock the file for this writer and empty it.
+        """Lock the cassette file for the writer, and empty the file.
 
-        If another process writes to the file, raise CassetteError without changing the file.
+        If another process writes to the cassette file, raise CassetteError and do not change the file.
         """
         import fcntl
 
@@ -324,8 +327,9 @@ class CassetteWriter:
     def change_header(self, header: Header) -> bool:
         """Overwrite the header in the file.
 
-        Return False if the new header is too long, or if the file is not a regular file (a pipe, a device). The frames in the
-        file stay unchanged. If the writer is killed meanwhile, the file has the old header or the new header.
+        Return False if the new header is too long, or if the cassette is not a regular file (a pipe, a device). The frames
+        in the cassette stay unchanged. If the writer is killed meanwhile, the cassette has either the old or the new
+        header.
         """
         line = encode_header(header, self._header)
         if not self._is_file or len(line) != self._header:
@@ -336,9 +340,9 @@ class CassetteWriter:
             return False
 
     def write(self, frame: Frame, canonical: bool = False) -> None:
-        """Number, redact and append one frame.
+        """Number, redact and append one frame to the cassette.
 
-        `canonical` has the same meaning as in `encode_frame`, and is only for frames that the caller has redacted.
+        `canonical` has the same meaning as in `encode_frame`; use it only for frames that are already redacted.
         """
         self.frames += 1
         frame.n = self.frames

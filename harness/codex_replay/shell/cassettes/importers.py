@@ -1,8 +1,9 @@
-"""Convert recordings of other tools to cassettes: the log of a tee, and the proto-events of a proxy.
+"""Convert recordings of other tools to cassettes: the log of a tee (a program that records a pipe), and the proto-events of a
+proxy.
 
-Files of both tools are read line by line. Variants of the formats are accepted, because the programs that write them differ;
-docs/cassette-format.md lists the accepted forms. An import never invents missing data. A payload that the other tool had
-shortened is marked `"truncated": true`, and the header names the source of the frames (`"imported"`).
+Files of both tools are read line by line. Programs write these formats in different variants: docs/cassette-format.md lists
+the accepted variants. An import never invents missing data. A payload that the other tool had shortened is marked
+`"truncated": true`, and the header names the source of the frames (`"imported"`).
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _MILLISECONDS = 1e11  # as seconds that would be in the year 5138
 
 
 class ImportFailed(Exception):
-    """A line of the imported file is invalid. The message is a sentence with the line number."""
+    """A line of the imported file is invalid. The message of an `ImportFailed` is a sentence with the line number."""
 
 
 class Source:
-    """Counts the lines that an import omits. `skipped` maps each reason to the number of lines without traffic."""
+    """Count the lines that an import omits. `skipped` maps each reason to the number of omitted lines."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -46,7 +47,7 @@ Reader = Callable[[Iterable[bytes], Source], Iterator[Frame]]
 def tee(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
     """Yield the frames of a tee's log, whose lines are `{"t":seconds,"dir":"c2s"|"s2c","msg":...}`.
 
-    `msg` is the message. If `msg` is a string, it is the exact line of the traffic. Raises `ImportFailed`.
+    `msg` is the message; if `msg` is a string, it is the exact line of the traffic. Raises `ImportFailed`.
     """
     clock = _Clock()
     for number, entry in _objects(lines, source):
@@ -111,7 +112,10 @@ READERS: dict[str, Reader] = {"tee": tee, "proto-events": proto_events}
 
 
 def _kind_of(event: dict[str, Any], phase: str) -> tuple[str | None, str | None]:
-    """Return the sender of the message in an event, and the key of the message's payload. Return None for an unknown event."""
+    """Return the sender of the message in a proto-event, and the key of the message's payload.
+
+    Return None for an unknown event.
+    """
     if "kind" in event:
         return _SORTS.get(str(event["kind"]), (None, None))
     sender = _DIRECTIONS.get(str(_first(event, "direction", "dir")).lower())
@@ -147,7 +151,7 @@ def _message(event: dict[str, Any], key: str) -> dict[str, Any] | None:
 
 
 def _mark(message: Any, key: str | None = None) -> dict[str, Any]:
-    """Return the extra keys of a frame: the mark "truncated" if the logging program had shortened the payload.
+    """Return the extra keys of an imported frame: the mark "truncated" if the logging program had shortened the payload.
 
     A payload that is a string instead of an object was also shortened, because loggers write shortened values as strings.
     """
@@ -194,7 +198,7 @@ def _objects(lines: Iterable[bytes], source: Source) -> Iterator[tuple[int, dict
 
 
 class _Clock:
-    """Converts the times in a log (seconds, milliseconds since 1970, ISO text) to seconds since the first line.
+    """Convert the times in a log (seconds, milliseconds since 1970, ISO text) to seconds since the first line.
 
     The resulting times never decrease.
     """

@@ -1,8 +1,9 @@
 """Check a cassette for errors, and read it as a stream.
 
-Strategy: `lint` reads a file line by line and passes each frame to small checks. Each check stores only the facts that it needs.
-The result of a check is a `LintFinding`: an "error" (the user must not trust the file) or a "note" (harmless information). The
-argument `checks` adds more checks, such as the validation against a schema bundle.
+The function `lint` reads the file line by line and passes each frame to small checks. Each check stores only the facts that
+it needs, so that a long file needs little memory. The result of a check is a `LintFinding`: an "error" (the user must not
+trust the file) or a "note" (harmless information). The argument `checks` adds more checks, such as the validation against a
+schema bundle.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from codex_replay.shell.codex.origin import bundle_of
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """The result for one frame of a check that the caller of `lint` has passed.
+    """The result of one check for one frame, where the caller of `lint` has supplied the check.
 
     `level` and `check` have the same meaning as in `LintFinding`.
     """
@@ -44,8 +45,10 @@ Check = Callable[[Frame], Iterable[Remark]]
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """One finding about a cassette: `check` is a stable name, `line` counts from 1, `frame` is the frame's number if it has
-    one. `kind` is the kind of a secret."""
+    """One finding about a cassette: `check` is a stable name, `line` counts from 1, `frame` is the frame's number if it has one.
+
+    `kind` is the kind of the secret, if the finding is about a secret.
+    """
 
     level: str
     check: str
@@ -67,7 +70,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """True if there are no findings except notes."""
+        """True if the report has no findings except notes."""
         return self.unreadable is None and not any(finding.level == "error" for finding in self.findings)
 
 
@@ -86,11 +89,11 @@ def lint(
     step: Callable[[], None] = lambda: None,
     redactor: Redactor | None = None,
 ) -> Report:
-    """Check one cassette file.
+    """Check one cassette file for errors.
 
-    The function `step` is called after each frame. An invalid file raises no exception: the report contains the error. The
-    function `checks` gets the header of the file and returns further checks. Text that `redactor` would replace counts as a
-    secret.
+    The function `step` is called after each frame, to show the progress. If the file is invalid, no exception is raised:
+    the report contains the error. The function `checks` gets the header of the cassette and returns further checks. A text
+    that `redactor` would replace counts as a secret.
     """
     report = Report(path)
     if is_readable_once(path):
@@ -129,7 +132,7 @@ class _Linter:
         self._seen: set[str] = set()  # "rpc.client" and so on
 
     def run(self, reader: CassetteReader) -> None:
-        """Check every line of the file."""
+        """Check every line of the cassette."""
         header = encode_header(reader.header)
         self._line_checks(header, 1, None)
         with open_file(reader.path) as file:
@@ -185,7 +188,7 @@ class _Linter:
                 self._add(remark.level, remark.check, number, frame, remark.message)
 
     def _line_checks(self, line: bytes, number: int, frame: Frame | None) -> bool:
-        """Check one line as text. Return True if the line is JSON, because the other checks need JSON."""
+        """Check one line of the cassette as text. Return True if the line is JSON: only then can the other checks read it."""
         try:
             value = loads(line)
         except NotJson as reason:
@@ -298,16 +301,16 @@ class _Linter:
 def origin_of(header: Header, seam: str, sender: str) -> str | None:
     """Return the origin of one direction of a seam, "recorded" or "authored".
 
-    Return None if the header does not contain this origin.
+    Return None if the header does not name the origin.
     """
     origin: Any = header.origin
     return origin.get(f"{seam}.{sender}") or origin.get(seam) if type(origin) is dict else None
 
 
 def _foreign_bundle(header: Header) -> str | None:
-    """Return a sentence if the bundle in the header belongs to another Codex version than the version in the header.
+    """Return a sentence if the bundle in a cassette header belongs to another Codex version than the version in the header.
 
-    Return None if the two match, or if the bundle is unknown.
+    Return None if the bundle belongs to the version, or if the bundle is unknown.
     """
     known = {version: bundle_of(version) for version in data_tables.versions()}
     whose = next((version for version, identity in known.items() if identity == header.bundle), None)

@@ -1,4 +1,7 @@
-"""The log of a recorder. Both seams share one cassette and one clock. A write error stops the recording and not the traffic."""
+"""Write the traffic that a recorder sees to a cassette.
+
+Both seams share one cassette and one clock. A write error stops the recording, but not the traffic.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ class Writer(Protocol):
 
 
 class Log:
-    """Writes the traffic that passes through a recorder to a cassette.
+    """Write the traffic that passes through a recorder to a cassette.
 
-    If writing fails, the log reports the failure once and sets `on` to False. `write_out` is called with a sentence about the
-    failure. If a frame cannot be redacted or written, this frame and all later frames are left out, so that the cassette is
-    truncated but contains no wrong frame.
+    If writing fails, the failure is reported once, and `on` becomes False. The function `write_out` gets a sentence about
+    the failure. The failed frame and all later frames are omitted: the cassette is then truncated, but contains no wrong
+    frame.
     """
 
     def __init__(self, writer: Writer, write_out: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -49,7 +52,7 @@ class Log:
         return self._clock() - self._start
 
     def line(self, sender: str, raw: bytes) -> None:
-        """Log one line of the rpc seam. When this function returns, the operating system has the line."""
+        """Record one line of the rpc seam. When `line` returns, the operating system has the recorded line."""
         self.frame(Frame(0, 0.0, "rpc", sender, "msg", raw))
 
     def frame(self, frame: Frame) -> None:
@@ -57,7 +60,10 @@ class Log:
         self.built(lambda: frame)
 
     def built(self, build: Callable[[], Frame]) -> None:
-        """Log the frame that the function `build` returns. An error in `build` counts as a write error."""
+        """Record the frame that the function `build` returns.
+
+        An error in the function `build` ends the recording, like a write error.
+        """
         with self._lock:
             if not self.on:
                 return
@@ -71,11 +77,11 @@ class Log:
                 self._stop(f"{self._writer.path}: frame {self._writer.frames} could not be recorded ({error!r}).")
 
     def partial(self) -> None:
-        """Record that some traffic is not recorded. Recording continues, but the cassette gets no footer."""
+        """Note that some traffic could not be recorded. The recording continues, but the cassette gets no footer."""
         self._whole = False
 
     def give_up(self, why: str) -> None:
-        """Stop the recording. The cassette then has no footer."""
+        """Stop the recording, and leave the cassette without a footer."""
         with self._lock:
             self._stop(why)
 

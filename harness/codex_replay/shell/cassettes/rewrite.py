@@ -1,9 +1,10 @@
 """Write a cassette as a stream.
 
-When the file is complete, replace the secrets that arrived in chunks. Before `write` returns, a frame is redacted and on disk, so
-that no frame is lost if the writer is killed. A secret that no single frame shows is known only at the end of the recording. At
-the end, the frames with parts of such a secret are rewritten, in a copy that atomically replaces the file. The same redactor is
-used for single frames and for chunks, so that a secret has the same placeholder in the whole file.
+At the end, the secrets that were streamed in chunks are replaced. Before `write` returns, the frame is redacted and on
+disk, so that no frame is lost if the writer is killed. If a secret is spread over several frames, it is found only at the
+end of the recording. At the end, the frames with parts of a secret are rewritten, in a copy that atomically replaces the
+file. The same redactor is used for single frames and for chunks, so that a secret has the same placeholder in the whole
+file.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ def secrets_text(secrets: list[Secret]) -> str:
 
 
 class WholeWriter:
-    """Redacts each frame before a `CassetteWriter` writes it, and stores the chunks in the frame.
+    """Redact each frame before a `CassetteWriter` writes it, and remember the chunks in the frame.
 
-    `unnamed` is the written header if the header does not name the Codex version. The first frame that names the version then
-    changes the header (`codex_version`). The `CassetteWriter` must have a `room` of `HEADER_ROOM`, so that the header can become
-    longer.
+    `unnamed` is the header that was written without a Codex version, or None if the header names the version. The first
+    frame that names the Codex version changes the header (`codex_version`). `room` of the `CassetteWriter` must be
+    `HEADER_ROOM`, so that the header can become longer.
     """
 
     def __init__(self, writer: CassetteWriter, redactor: Redactor, unnamed: Header | None = None) -> None:
@@ -80,7 +81,7 @@ class WholeWriter:
     def write(self, frame: Frame) -> bool:
         """Write one frame with its secrets replaced.
 
-        Return True if the frame had secrets. A body that cannot be searched is left out.
+        Return True if the frame had secrets. A body that cannot be searched for secrets is omitted.
         """
         self.frames += 1
         if frame.seam == "rpc" and self._streams.carry_on(frame.raw, self.frames):
@@ -97,18 +98,19 @@ class WholeWriter:
         return clean is not frame
 
     def abandon(self) -> None:
-        """Close the file without a footer."""
+        """Close the cassette without a footer."""
         self._writer.abandon()
         self._let_go()
 
     def close(self) -> None:
-        """Close the file with a footer."""
+        """Close the cassette with a footer."""
         self._writer.close()
 
     def rewrite(self) -> Rewritten:
-        """Replace the secrets that were streamed in chunks in the complete file.
+        """Replace the secrets that were streamed in chunks, in the complete cassette.
 
-        A target that is not a regular file (a pipe, a device) cannot be rewritten and stays unchanged. Raises `NotRewritten`.
+        A cassette that is not a regular file (a pipe, a device) cannot be rewritten and stays unchanged. Raises
+        `NotRewritten`.
         """
         try:
             return self._rewrite()

@@ -17,9 +17,9 @@ Sort = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Stats:
-    """The counts of one cassette.
+    """The number of frames and bytes in one cassette.
 
-    `by` maps (seam, sender, kind) to the number of frames and bytes. `size` is in bytes, `duration` in seconds.
+    `by` maps (seam, sender, kind) to a number of frames and bytes. `size` is in bytes, `duration` in seconds.
     """
 
     path: str
@@ -72,7 +72,7 @@ def count(path: str, step: Callable[[], None] = lambda: None) -> Stats:
 
 
 def _what(frame: Frame, methods: dict[tuple[str, str], str]) -> str:
-    """Return the kind of a frame. The kind of a reply includes the method of its request."""
+    """Return the kind of a frame in a cassette. The kind of a reply includes the method of its request."""
     value = frame.value
     if frame.seam == "http":
         payload = value if type(value) is dict else {}

@@ -1,10 +1,11 @@
 """Store vcrpy's cassettes in the codex-replay format, for Python clients that run in the same process as their tests.
 
-If you need another persister, call `register_serializer("ndjson", codex_replay.shell.cassettes.vcr)`, because this module is also
-a serializer. The written file is redacted, and all codex-replay commands can read it. The file lacks the data that vcrpy does not
-see: the times, the chunk borders of a stream, cut or reset streams, and the original order and case of headers.
+To use another persister of vcrpy, call `register_serializer("ndjson", codex_replay.shell.cassettes.vcr)`, because this
+module is also a serializer. The written cassette is redacted, and all codex-replay commands can read it. The cassette lacks
+what vcrpy does not see: the times, the chunk borders of a stream, cut or reset streams, and the original order and case of
+headers.
 
-Call the persister like this:
+To use the persister of this module:
 
     import vcr
     from codex_replay import NdjsonPersister
@@ -45,7 +46,7 @@ class NdjsonPersister:
 
     @staticmethod
     def load_cassette(cassette_path: str | os.PathLike[str], serializer: object) -> tuple[list[Any], list[Any]]:
-        """Return the recorded requests and responses.
+        """Return the recorded requests and responses of a cassette.
 
         Raises vcrpy's own error for a missing or empty file, and `CassetteError` for a damaged file.
         """
@@ -85,7 +86,7 @@ class NdjsonPersister:
 def serialize(cassette_dict: Mapping[str, Any]) -> str:
     """Convert vcrpy's dictionary of a cassette to the text of a codex-replay cassette.
 
-    This function is half of a vcrpy serializer.
+    `serialize` and `deserialize` together are a serializer for vcrpy.
     """
     exchanges = (
         (found["request"]["method"], found["request"]["uri"], _pairs(found["request"]["headers"]),
@@ -98,7 +99,7 @@ def serialize(cassette_dict: Mapping[str, Any]) -> str:
 def deserialize(cassette_string: str) -> dict[str, Any]:
     """Convert the text of a codex-replay cassette to vcrpy's dictionary.
 
-    This function is half of a vcrpy serializer. Raises `CassetteError`.
+    `serialize` and `deserialize` together are a serializer for vcrpy. Raises `CassetteError`.
     """
     found = _interactions(cassette_string.encode(), "the cassette")
     return {"version": 1, "interactions": [{"request": request, "response": response} for request, response in found]}
@@ -142,9 +143,9 @@ def _frames(
 
 
 def _encoding(raw: bytes, named: str) -> str:
-    """Return the encoding of a body.
+    """Return the encoding of a recorded body.
 
-    If the client's library has decompressed the body, the encoding is "", whatever the header contains.
+    If the client's library has decompressed the body, return "", even if a header names an encoding.
     """
     if content_encoding.detect(raw) == named.removeprefix("x-"):
         return named
@@ -163,7 +164,7 @@ def _encoding(raw: bytes, named: str) -> str:
 def _interactions(data: bytes, name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield each exchange of a cassette as a request and a response of vcrpy.
 
-    Exchanges without a complete answer are left out.
+    Exchanges without a complete answer are omitted.
     """
     requests: dict[int | None, Frame] = {}
     responses: dict[int | None, Frame] = {}

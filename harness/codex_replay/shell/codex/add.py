@@ -1,8 +1,11 @@
 """Make the data of a Codex version from its binary: schema bundles, tables with their evidence, and recordings that replay
-identically. Strategy: all files are made in a draft folder next to their final place. One rename moves the draft folder to the
-final place, so the data of a version are complete or do not exist. The results of the long steps (the install, the bundles, the
-runs of the suite) are kept in the cache under separate keys. After an interrupt, the command continues with the first missing
-step. Before the draft folder is moved, the commands `cassette lint` and `replay` check each recording in it, as a user would.
+identically.
+
+All files are made in a draft folder next to their final folder. At the end, the draft folder is renamed to the final
+folder, so that the data of a version are complete or do not exist. The results of the long steps (the install, the bundles,
+the runs of the suite) are kept in the cache under separate keys. After an interrupt, `codex add` continues with the first
+missing step. Before the rename, the commands `cassette lint` and `replay` check each recording in the draft folder, as a
+user would.
 
     <data>/versions/<version>/schema  schema-experimental  schema.sha256      the bundles
                               methods.json  config-keys.json  normalise.json  causality.json
@@ -72,10 +75,13 @@ class Scenario:
 def add(
     version: str, suites: Path, listener: Listener, *, runs: int = 2, wait: float = 3.0, jobs: int = 2, chosen: str = ""
 ) -> Path:
-    """Add `version` and return its folder. If the version already has data, the data are replaced.
+    """Add a Codex version and return the folder with its data.
+
+    If codex-replay already has data of the version, the data are replaced.
 
     `runs` is the number of runs of the suite (at least 2). `wait` is the number of seconds that a case waits for one frame.
-    `chosen` is an expression for pytest's -k. Raises `CannotAdd`, `CodexInstallError` or `CannotRun`, each with a sentence.
+    `chosen` is an expression for pytest's option -k. Raises `CannotAdd`, `CodexInstallError` or `CannotRun`, each with a
+    sentence.
     """
     if version in version_data.packaged():
         raise CannotAdd(f"Codex {version} is packaged with codex-replay; there is nothing to add.")
@@ -116,7 +122,10 @@ def _unwritable(place: Path, error: OSError) -> CannotAdd:
 
 
 def remove(version: str) -> bool:
-    """Remove the data of an added version. Return False if the version has no data. The installed binary is not removed."""
+    """Remove the data of a Codex version that `codex add` made.
+
+    Return False if there are no data of the version. The installed binary of the version is not removed.
+    """
     place = Path(version_data.added_folder()) / version
     there = place.is_dir()
     shutil.rmtree(place, ignore_errors=True)
@@ -197,7 +206,7 @@ def _read(path: Path) -> tuple[Header, list[Frame]]:
 
 
 def learn_tables(version: str, found: Mapping[str, Scenario], draft: Path) -> dict[str, Any]:
-    """Write normalise.json and causality.json into `draft`. Return the rows of the tables with their evidence."""
+    """Write normalise.json and causality.json into `draft`. Return the rows of both tables with their evidence."""
     pairs = []
     for name, scenario in found.items():
         for later in scenario.runs[1:]:

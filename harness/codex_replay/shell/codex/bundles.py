@@ -1,12 +1,12 @@
 """Find a schema bundle: the bundle of a Codex version, which is generated at the first use, or the bundle in a user's file.
 
-Strategy: a schema bundle is small (a few megabytes), and the binary that generates the bundle is large (60 to 250 megabytes).
-Therefore only the bundle is kept, under ``<cache>/bundles/<version>/``. A binary that was installed only to generate a bundle is
-removed after it has written the bundle. As a result, the disk never contains more than one binary that was installed only for a
-bundle. One rename moves the folder of a bundle to its place, so the folder is complete or does not exist. Some versions also have
-an experimental bundle (`codex_replay.protocol.drift.experimental`), which is kept in the same way under
-``<cache>/bundles-experimental/<version>/``. The experimental bundle is written while the binary is installed for the plain
-bundle.
+A schema bundle is small (a few megabytes), but the binary that generates it is large (60 to 250 megabytes). Therefore only
+the bundle is kept, under ``<cache>/bundles/<version>/``. A binary that was installed only to generate a bundle is removed
+after it has written the bundle. The disk therefore never contains more than one binary that was installed only for a
+bundle. A bundle is generated in another folder, which is then renamed, so that the folder of a bundle is complete or does
+not exist. Some versions also have an experimental bundle (`codex_replay.protocol.drift.experimental`), which is kept in the
+same way under ``<cache>/bundles-experimental/<version>/``. The experimental bundle is written while the binary is installed
+for the plain bundle.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def bundles_folder(experimental: bool = False) -> Path:
 
 
 def cached(version: str, experimental: bool = False) -> Path | None:
-    """Return the folder of the generated bundle of `version`, in the cache or in the user's data folder.
+    """Return the folder with the generated bundle of `version`, in the cache or in the user's data folder.
 
-    Return None if there is no such folder.
+    Return None if there is no folder with the bundle.
     """
     places = (bundles_folder(experimental) / check_version(version), Path(version_data.schema_folder(version, experimental)))
     return next((place for place in places if is_file(str(place / data_tables.PRIMARY))), None)
@@ -57,8 +57,8 @@ def cached(version: str, experimental: bool = False) -> Path | None:
 def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
     """Return the bundle that `named` names: a Codex version, or the path of a user's bundle file or folder.
 
-    For a version, the packaged bundle is used, otherwise the bundle in the cache. If there is no packaged or cached bundle, the
-    binary generates the bundle now. A binary that is installed only to generate the bundle is removed afterwards. Raises
+    The bundle of a version is the packaged bundle, or else the bundle in the cache. If there is neither, the binary of the
+    version generates the bundle now. A binary that is installed only to generate the bundle is removed afterwards. Raises
     `BundleError` if the bundle is not available.
     """
     if named in data_tables.versions():
@@ -77,8 +77,8 @@ def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -
     """Return the experimental bundle that belongs to the `plain` bundle of the Codex version `named`, from the cache or newly
     generated.
 
-    Returns None for a version without an experimental bundle, and for a user's own bundle. If the experimental bundle should
-    exist but is not available, returns None and a sentence with the reason.
+    Return None for a version without an experimental bundle, and for a user's own bundle. If the experimental bundle should
+    exist but is not available, return None and a sentence with the reason.
     """
     if (os.path.exists(named) and named not in data_tables.versions()) or not declares(plain):
         return None, ""
@@ -91,8 +91,8 @@ def experimental_of(named: str, plain: Bundle, told: Told = lambda text: None) -
 def load_own(path: str) -> Bundle:
     """Return the bundle in a user's file or folder, after a check of every schema.
 
-    A user's file is checked because it may have been edited, or may not be a schema bundle. A generated bundle is trusted. Raises
-    `BundleError`.
+    A user's file is checked, because it may have been edited, or may not be a schema bundle; a generated bundle is trusted.
+    Raises `BundleError`.
     """
     # Loaded for such files alone: it takes longer than comparing two bundles.
     import jsonschema_rs
@@ -133,10 +133,10 @@ def _unlike(path: str) -> str | None:
 
 
 def _whole(bundle: Bundle) -> Bundle:
-    """Return the complete generated bundle of a version if `bundle` is only the primary file of this bundle.
+    """Return the complete bundle of a version if `bundle` is only its primary file; otherwise return `bundle`.
 
-    Otherwise return `bundle`. The complete bundle is needed for Codex 0.93 to 0.110: if two types have the same name, their
-    primary file contains only one of the two.
+    The complete bundle is needed for Codex 0.93 to 0.110, because their primary file omits a type if two types have the
+    same name.
     """
     if len(bundle.files) > 1:
         return bundle
@@ -168,8 +168,8 @@ def _documents(value: Any) -> list[dict[str, Any]]:
 def generate(version: str, told: Told = lambda text: None, *, experimental: bool = False) -> Path:
     """Generate the plain or the `experimental` bundle of `version` with the version's binary.
 
-    Store the bundle and return its folder. If the binary is not installed, install it now and remove it afterwards, even after an
-    error. Raises `BundleError` or `CodexInstallError`.
+    Store the generated bundle and return its folder. If the binary is not installed, install it now and remove it
+    afterwards, even after an error. Raises `BundleError` or `CodexInstallError`.
     """
     # The installer and the generator are only needed here, and not when every bundle is at hand.
     from codex_replay.shell.codex.install import Step, ensure

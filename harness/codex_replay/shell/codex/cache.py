@@ -1,8 +1,9 @@
 """The folder of the installed Codex binaries, and the checks that decide whether a version is installed.
 
-Strategy: each version and platform has a folder with a manifest of its files. One rename moves the folder to its place, so a
-folder is complete or does not exist. At each look-up, `find_installed` detects damage by the sizes of the files, which is fast.
-Before an install is skipped, `damage` compares the hashes of the files.
+Strategy: each version and platform has a folder with a manifest of its files. A version is installed in another folder,
+which is then renamed, so that the folder of a version is complete or does not exist. At each look-up, `find_installed`
+detects damage by the sizes of the files, which is fast. Before an install is skipped, `damage` compares the hashes of the
+files.
 
     <cache>/codex/<version>-<target triple>/manifest.json
     <cache>/codex/<version>-<target triple>/codex/codex        as the package has it, below vendor/<target triple>
@@ -64,7 +65,7 @@ class Manifest:
 
     @classmethod
     def decode(cls, data: bytes) -> Manifest:
-        """Read a manifest. Raises ValueError, KeyError or TypeError if the manifest is invalid."""
+        """Read the manifest of an installed version. Raises ValueError, KeyError or TypeError if the manifest is invalid."""
         value = json.loads(data)
         if value["manifest"] != MANIFEST_FORMAT:
             raise ValueError("another manifest format")
@@ -97,9 +98,9 @@ def cache_folder() -> Path:
 
 
 def this_platform() -> tuple[str, str]:
-    """Return the target triple and the package suffix of this machine.
+    """Return the target triple and the package suffix of this computer.
 
-    Raises CodexInstallError if Codex has no binary for this machine.
+    Raises CodexInstallError if Codex has no binary for this computer.
     """
     system, machine = platform.system(), platform.machine()
     machine = _SAME_MACHINE.get((system, machine), machine)
@@ -122,7 +123,7 @@ def check_version(version: str) -> str:
 
 
 def place_of(version: str) -> Path:
-    """Return the folder of `version` for this platform. The folder need not exist."""
+    """Return the folder in which the binary of `version` is or would be installed."""
     return cache_folder() / "codex" / f"{check_version(version)}-{this_platform()[0]}"
 
 
@@ -135,7 +136,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def find_installed(version: str) -> Path | None:
-    """Return the path of the installed binary of `version`, or None. Check only the names and sizes of the files.
+    """Return the path of the installed binary of `version`, or None. Only the names and sizes of the files are checked.
 
     Raises CodexInstallError for a text that is not a version, or on an unsupported platform.
     """
@@ -164,9 +165,9 @@ def list_installed() -> list[Installed]:
 
 
 def damage(folder: Path) -> str | None:
-    """Return a short reason if the installed folder is damaged.
+    """Return a short reason if an installed folder is damaged.
 
-    Return None if the hash of each file is the hash in the manifest.
+    Return None if each file has the hash in the manifest.
     """
     manifest = read_manifest(folder)
     if manifest is None:
@@ -188,10 +189,10 @@ def sha256_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def locked(place: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Lock the folder of one version.
+    """Lock the folder of one installed version.
 
-    If another install has the lock, call `waiting` once and wait. The operating system releases the lock when the process that
-    has it ends, even if that process was killed.
+    If another install has locked the folder, call `waiting` once, and wait. The operating system releases the lock when the
+    process ends, even if the process was killed.
     """
     path = place.parent / f".lock-{place.name}"
     report = False

@@ -14,7 +14,10 @@ _UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXI
 
 
 class CodexInstallError(Exception):
-    """The binary is missing and cannot be installed. The message contains what happened, where, and what to do next."""
+    """The Codex binary is missing and cannot be installed.
+
+    The message of the error names what happened, where, and what the user can do.
+    """
 
 
 class FlakyDownload(CodexInstallError):

@@ -1,8 +1,8 @@
 """A hermetic home for the real Codex: its config, its credentials, and its complete environment.
 
 In a hermetic home, the binary contacts only one upstream, which should be on loopback, and looks up no host name. The table
-``data/any/hermetic-config.json`` has the required configuration. Each row has the first version for which the row applies. The
-rows come from REAL-01 to REAL-11, and each row was checked with strace.
+``data/any/hermetic-config.json`` has the necessary configuration. Each row of the table has the first version for which it
+applies. The rows of the configuration come from REAL-01 to REAL-11, and each row was checked with strace.
 
     root/home   CODEX_HOME and HOME: config.toml, auth.json
     root/tmp    TMPDIR; not a parent of home, since Codex may let commands write there
@@ -58,11 +58,11 @@ class ApiKey:
 
 @dataclass(frozen=True)
 class ChatGpt:
-    """Log in with ChatGPT tokens.
+    """A ChatGPT login: auth.json gets ChatGPT tokens.
 
-    `last_refresh` is an RFC 3339 time. "" means now. With None for `last_refresh`, auth.json does not contain it, and every turn
-    fails. If `last_refresh` is older than eight days, Codex refreshes the tokens at its start. `id_token` must be a JWT. With ""
-    for `id_token`, a fake JWT for `account_id` is made.
+    `last_refresh` is the time of the last refresh of the tokens, in the form of RFC 3339; "" means now. If `last_refresh`
+    is None, auth.json lacks it, and every turn fails. If `last_refresh` is older than eight days, Codex refreshes the
+    tokens at its start. `id_token` must be a JWT. If `id_token` is "", a fake JWT for `account_id` is made.
     """
 
     access_token: str = "fake-access-token"
@@ -88,12 +88,12 @@ class ChatGpt:
 class HermeticHome:
     """A folder tree under `root`, and an environment in which the real Codex reaches only `upstream_url`.
 
-    `upstream_url` is a URL without a path ("http://127.0.0.1:1234"). Codex expects the Responses API under /v1, the ChatGPT API
-    under /backend-api/, and the token refresh at /oauth/token. `version` is the Codex version that will run in this home. A text
-    that is not a version number means the default version. The configuration contains the table rows of the version, then
-    `features`, then `extra_config` (nested tables as mappings). If several of these parts set the same key, the last value
-    counts. If `auth` is None, no auth.json is written. The constructor writes the files. Raises OSError if a file cannot be
-    written.
+    `upstream_url` is a URL without a path ("http://127.0.0.1:1234"). Codex expects the Responses API under /v1, the ChatGPT
+    API under /backend-api/, and the token refresh at /oauth/token. `version` is the Codex version that will run in the
+    home. A text that is not a version number means the default version. The configuration contains the table rows of the
+    version, then `features`, then `extra_config` (nested tables as mappings). If the table rows, `features` and
+    `extra_config` set the same key, the last value counts. If `auth` is None, no auth.json is written. The constructor of
+    `HermeticHome` writes the files; it raises OSError if a file cannot be written.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class HermeticHome:
     def write_auth(self, value: Mapping[str, object]) -> None:
         """Write `value` as auth.json, readable only by its owner.
 
-        The file is replaced in one step, because Codex may be running at the same time.
+        auth.json is replaced in one step, because Codex may be running at the same time.
         """
         draft = self.home / ".auth.json.new"
         draft.unlink(missing_ok=True)
@@ -171,7 +171,10 @@ def make_id_token(email: str = FAKE_EMAIL, plan: str = "pro", account_id: str = 
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables of `base` and `over` merged. If both `base` and `over` have a key, the value in `over` counts."""
+    """Return the merged tables of two configurations, `base` and `over`.
+
+    If both configurations have a key, the value in `over` counts.
+    """
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
@@ -181,7 +184,7 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def toml(config: Mapping[str, Any]) -> str:
-    """Return `config` as a TOML document. Raises ValueError for a value that TOML cannot contain, such as None."""
+    """Return a configuration as a TOML document. Raises ValueError for a value that TOML cannot express, such as None."""
     try:
         return tomli_w.dumps(config)
     except TypeError as error:

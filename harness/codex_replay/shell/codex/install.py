@@ -1,8 +1,8 @@
 """Install one Codex version: resolve, download, check, unpack, and move it into place.
 
-Strategy: the install works in a temporary folder next to the final folder, and locks the final folder. The last step of the
-install is one rename. If the install fails or is interrupted before the rename, it removes the temporary folder. If the process
-of the install is killed, the temporary folder stays, and the next install of the same version removes this folder.
+The install works in a temporary folder next to the final folder, and locks the final folder. The last step of the install
+is a rename of the temporary folder. If the install fails or is interrupted earlier, it removes the temporary folder. If the
+install is killed, the temporary folder stays, and the next install of the version removes it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ RETRY_DELAY = 1.0
 
 
 class Step(NamedTuple):
-    """One progress report: the stage, a line of text, the number of finished bytes, and the `total` number of bytes if it is
-    known.
+    """One progress report of an install: the stage, a line of text, the number of finished bytes, and the `total` number of bytes
+    if it is known.
 
-    Stages: wait, damaged, resolve, download, retry, check, unpack.
+    The stages are: wait, damaged, resolve, download, retry, check, unpack.
     """
 
     stage: str
@@ -50,8 +50,9 @@ class Step(NamedTuple):
 def ensure(version: str, progress: Callable[[Step], None] = lambda step: None) -> Path:
     """Return the path of the binary of Codex `version`. Install the binary if it is missing or damaged.
 
-    Only an install needs npm and a network. If the hashes of an installed binary are right, its path is returned without a lock
-    or a write. Raises CodexInstallError. A KeyboardInterrupt is raised again after the clean-up.
+    Only an install needs npm and a network. If the hashes of an installed binary are right, its path is returned without a
+    lock or a write. Raises CodexInstallError. After a KeyboardInterrupt, the temporary folder is removed, and the exception
+    is raised again.
     """
     place = place_of(version)
     try:
@@ -118,8 +119,8 @@ def _attempt(version: str, program: str, work: Path, place: Path, progress: Call
 def _package_for(npm: Npm, version: str, suffix: str) -> Package:
     """Return the npm package that contains the binary for this platform.
 
-    Up to version 0.98, the main package contains the binaries of all platforms. Later main packages have an optional dependency
-    for each platform, "@openai/codex-linux-x64": "npm:@openai/codex@0.141.0-linux-x64".
+    Up to version 0.98, the main package contains the binaries of all platforms. Later main packages have an optional
+    dependency for each platform, such as "@openai/codex-linux-x64": "npm:@openai/codex@0.141.0-linux-x64".
     """
     main = npm.view(f"{PACKAGE}@{version}")
     if not main.optional:
@@ -131,9 +132,9 @@ def _package_for(npm: Npm, version: str, suffix: str) -> Package:
 
 
 def _put_in_place(files: Path, place: Path, aside: Path) -> None:
-    """Move the folder to its place by one rename.
+    """Move the folder of an installed version to its final place by one rename.
 
-    A damaged folder at this place is first moved to another place, because programs in it may be running.
+    A damaged folder at the final place is first moved away, because programs in it may be running.
     """
     if place.exists():
         os.replace(place, aside)

@@ -1,8 +1,8 @@
 """The npm client: look up one package version, download its tarball, and describe errors.
 
-Strategy: npm runs in a separate process group, in a temporary folder that also contains npm's download cache. As a result, a
-broken download leaves nothing in the user's npm cache, the size of the temporary folder shows the progress, and one kill ends all
-processes of npm. The retries of npm itself are kept short. After a `FlakyDownload`, the caller tries again.
+npm runs in a separate process group, in a temporary folder that also contains npm's download cache. Therefore a broken
+download leaves nothing in the user's npm cache, the size of the temporary folder shows the progress, and one kill ends all
+processes of npm. npm itself retries only briefly, because the caller tries again after a `FlakyDownload`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ _CODE = re.compile(r"^npm (?:ERR!|error) code (\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Package:
-    """One version of the npm package, as the registry describes it. `integrity` is a subresource integrity string."""
+    """One version of the npm package, as the registry describes it.
+
+    `integrity` has the hashes of the tarball, in the form of the HTML attribute `integrity` ("sha512-BASE64").
+    """
 
     spec: str
     integrity: str
@@ -71,7 +74,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Npm:
-    """Runs the npm program in `folder`.
+    """A runner of the npm program in the folder `folder`.
 
     During a download, `grown` is called several times a second with the spec of the tarball and the number of bytes so far.
     """
@@ -94,7 +97,7 @@ class Npm:
         return Package(spec, value["dist.integrity"], {str(name): str(what) for name, what in pairs})
 
     def pack(self, spec: str) -> Path:
-        """Download the tarball of `spec`. Return the path of the tarball inside `folder`."""
+        """Download the tarball of the npm package `spec`. Return the path of the tarball inside `folder`."""
         for old in self.folder.glob("*.tgz"):
             old.unlink()
         self._run(("pack", spec), spec)
@@ -182,7 +185,7 @@ def fetched(folder: Path) -> int:
 def explain(status: int, out: bytes, err: bytes, spec: str) -> CodexInstallError:
     """Return the error for an npm process that ended with `status`.
 
-    The details come from the JSON on its stdout or the text on its stderr.
+    The details come from the JSON on npm's stdout, or from the text on its stderr.
     """
     code, summary = _failure(out, err)
     version = spec.removeprefix(PACKAGE + "@")
@@ -209,7 +212,7 @@ def explain(status: int, out: bytes, err: bytes, spec: str) -> CodexInstallError
 def _failure(out: bytes, err: bytes) -> tuple[str, str]:
     """Return npm's error code and its one-line summary.
 
-    All versions of npm write the code and the summary to stderr; newer versions write them as JSON.
+    All versions of npm write the error code and the summary to stderr; newer versions write them as JSON.
     """
     text = err.decode(errors="replace")
     for candidate in (out, err):

@@ -1,6 +1,7 @@
 """Find out which Codex version a command starts, without running the command.
 
-The version is in the package or in the manifest of the binary. The program fake-codex is recognised by its program file.
+The version is read from the package, or from the manifest of the installed binary. fake-codex is recognised by its program
+file.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def bundle_of(version: str) -> str:
 
 
 def is_fake(command: Sequence[str]) -> bool:
-    """Return True if `command` starts fake-codex, under this or another name (a link called `codex`)."""
+    """Return True if `command` starts fake-codex, under its own or another name (such as a link called `codex`)."""
     return any(os.path.basename(_program(word) or "") == "fake-codex" for word in _programs(command))
 
 
@@ -45,7 +46,7 @@ def _programs(command: Sequence[str]) -> Sequence[str]:
 
 
 def _program(word: str) -> str | None:
-    """Return the file that a word of a command line names, with links resolved. Return None if there is no such file."""
+    """Return the file that a word of a command line names, with links resolved. Return None if the file does not exist."""
     places = [""] if os.sep in word else os.environ.get("PATH", "").split(os.pathsep)
     for place in places:
         path = os.path.join(place, word)

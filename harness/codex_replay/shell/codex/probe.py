@@ -1,7 +1,9 @@
 """Ask a real Codex for facts that no schema contains: the order of its methods, the type that each method expects, and the keys
-of config.toml. Strategy: the error for an unknown method lists all methods, and the error for `"params":5` names the type that
-the method expects. The server refuses the value `[[[]]]` for a known key of config.toml, and ignores an unknown key. Each started
-process has a hermetic home, and its upstream does not answer.
+of config.toml.
+
+The error for an unknown method lists all methods, and the error for `"params":5` names the type that the method expects.
+The server refuses the value `[[[]]]` for a known key of config.toml, and ignores an unknown key. Each Codex process has a
+hermetic home, and its upstream does not answer.
 """
 
 from __future__ import annotations
@@ -49,7 +51,10 @@ def methods(binary: Path, version: str) -> dict[str, str]:
 
 
 def _optional(client: Client, method: str) -> bool:
-    """Return True if the server accepts the request without params. Return False if the server does not answer."""
+    """Return True if the server accepts a request of the method without params.
+
+    Return False if the server does not answer the request.
+    """
     try:
         reply = client.reply_to(client.post(method), _ABSENT_SECONDS)
     except SubjectFailure:
@@ -72,11 +77,11 @@ def _expected(reply: Any) -> str:
 
 
 def config_keys(binary: Path, version: str, known: list[str]) -> tuple[list[str], int | None]:
-    """Return the keys of config.toml that this version reads, and the number of keys that the binary reports, or None if the
-    binary reports no keys.
+    """Return the keys of config.toml that a Codex version reads, and the number of keys that the binary reports (None if it
+    reports no keys).
 
-    A key counts as read if the binary refuses the value `[[[]]]` for it. The candidates are the `known` keys and the keys in the
-    server's answer to config/read.
+    A key counts as read if the binary refuses the value `[[[]]]` for the key. The candidates are the `known` keys and the
+    keys in the server's answer to config/read.
     """
     found = []
     with tempfile.TemporaryDirectory(prefix="codex-replay-probe-", ignore_cleanup_errors=True) as root:

@@ -1,8 +1,8 @@
 """Run a real Codex to write its schema files, and compare two sets of schema files.
 
-Strategy: Codex needs no account, configuration or network to write its schema files. Therefore Codex runs with an empty home
-directory, and only with PATH from the caller's environment. Files are compared as bytes. A difference is a sentence with the
-first line in which two files differ.
+Codex needs no account, configuration or network to write its schema files. Codex therefore runs with an empty home
+directory, and gets only PATH from the caller's environment. Files are compared as bytes. A difference is a sentence with
+the first line in which two files differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GenerateError(RuntimeError):
-    """Codex did not write its schema files. The message contains the command and its result."""
+    """Codex did not write its schema files. The message of a `GenerateError` names the command and its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,10 @@ class FileDifference:
 def generate(server: Sequence[str], out: str, *, experimental: bool = False, timeout: float = 60.0) -> None:
     """Run ``<server> generate-json-schema --out OUT`` with an empty home directory.
 
-    `server` is the command that starts an app-server (``["codex", "app-server"]``). `timeout` is in seconds. With `experimental`,
-    the command also writes the schemas for clients with the experimental capability (from 0.95 on). Raises `GenerateError` if the
-    command cannot be started, does not end in time, fails, or writes nothing.
+    `server` is the command that starts an app-server (``["codex", "app-server"]``). `timeout` is the time limit for the
+    command, in seconds. With `experimental`, the command also writes the schemas for clients with the experimental
+    capability (from 0.95 on). Raises `GenerateError` if the command cannot be started, does not end in time, fails, or
+    writes nothing.
     """
     codex = " ".join(server)
     command = [*server, "generate-json-schema", "--out", os.path.abspath(out), *(["--experimental"] if experimental else [])]
@@ -64,9 +65,9 @@ def generate(server: Sequence[str], out: str, *, experimental: bool = False, tim
 def compare(
     expected: Iterable[tuple[str, bytes]], found: Iterable[tuple[str, bytes]], names: tuple[str, str]
 ) -> list[FileDifference]:
-    """Return the files in which two sets of schema files differ, sorted by name. The list is empty if all files are equal.
+    """Return the files in which two sets of schema files differ, sorted by name. The list is empty if all schema files are equal.
 
-    `names` are the names of the two sets in the sentences, for example ``("vendored", "generated")``.
+    `names` are the names of the two sets in the returned sentences, for example ``("vendored", "generated")``.
     """
     left, right = dict(expected), dict(found)
     differences = []
@@ -96,11 +97,11 @@ def manifest(files: Mapping[str, bytes]) -> str:
 
 
 def verify_manifest(version: str) -> list[FileDifference]:
-    """Return the packaged schema files of `version` whose hashes are not those in ``schema.sha256``.
+    """Return the packaged schema files of a version whose hashes differ from those in ``schema.sha256``.
 
     The list is empty if all hashes match.
 
-    Raises `MissingTable` if there is no manifest.
+    Raises `MissingTable` if the version has no file ``schema.sha256``.
     """
     manifest = data_tables.read("schema.sha256", version).decode("ascii")
     message = {name: digest for digest, name in (line.split() for line in manifest.splitlines())}

@@ -1,6 +1,6 @@
 """The shell tool of each Codex version.
 
-Scripts contain calls of the shell tool of Codex 0.92. This module converts such calls for the version that gets the script.
+Scripts contain calls of the shell tool of Codex 0.92. The calls are converted for the version that gets the script.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ def shell_tool(version: str) -> Mapping[str, str]:
 
 
 def for_version(script: Any, version: str) -> Any:
-    """Return a copy of a script (docs/scripts.md) for `version`: each call of `shell_command`, the shell tool of 0.92, becomes a
-    call of this version's shell tool. Any other part of the script stays unchanged. A call whose arguments contain no command
-    line also stays unchanged.
+    """Return a copy of a script (docs/scripts.md) in which each call of `shell_command`, the shell tool of 0.92, is a call of the
+    shell tool of `version`.
+
+    All other parts of the script stay unchanged, and so does a call whose arguments contain no command line.
     """
     old, new = shell_tool(DEFAULT), shell_tool(version)
     return script if old == new else _translated(script, old, new)

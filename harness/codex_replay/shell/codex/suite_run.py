@@ -1,9 +1,9 @@
 """Run the suite on one real Codex, and keep the traffic of each case.
 
-The module `codex_replay.plugin.app_server.kept_runs` writes the traffic. A run takes minutes, so its results are kept in the
-cache next to the binaries. The key of the results depends on everything that influences a run: the files of the suite, the
-library and the fake backend with their tables, the binary, and the Python version. Code that only compares results
-(`harness/codex_replay/protocol/behaviour/*.py`) does not influence a run, so the key does not depend on this code.
+The module `codex_replay.plugin.app_server.kept_runs` writes the traffic. A run takes minutes, so its results are kept in
+the cache next to the binaries. The key of the results depends on everything that influences a run: the files of the suite,
+the library and the fake backend with their tables, the binary, and the Python version. Code that only compares results
+(`harness/codex_replay/protocol/behaviour/*.py`) is not part of the key.
 
     <cache>/behaviour/<key>/run.json      the number of cases, and the version; written last, so a folder without it is not a run
     <cache>/behaviour/<key>/cases/...     as harness/codex_replay/plugin/app_server/kept_runs.py leaves them
@@ -52,16 +52,19 @@ Step = Callable[[int, int | None], None]
 
 
 class CannotRun(Exception):
-    """The suite could not be run. The message is a sentence."""
+    """The suite could not be run; the message of the exception is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the suite: the folder of the suites, the Codex version, the number of the run (1, or 2 for the control run), and
-    the cases. `chosen` is an expression for pytest's -k. `nodes` are single cases, each a path below the suites folder, `::` and
-    a name. `wait` is the number of seconds that a case waits for one frame. `jobs` is the number of cases that run at the same
-    time. In a `plain` run, each client sends the opening messages exactly as in its case. If a run is not `plain`, each client
-    also declares the capability `experimentalApi` in its `initialize` message, so that the runs of two versions can be compared.
+    """One run of the app-server suite: the folder of the suites, the Codex version, the number of the run (1, or 2 for the
+    control run), and the cases.
+
+    `chosen` is an expression for pytest's option -k. `nodes` are single cases, each a path below the suites folder, `::`
+    and a name. `wait` is the number of seconds that a case waits for one frame. `jobs` is the number of cases that run at
+    the same time. In a `plain` run, each client sends the opening messages exactly as its case writes them. If `plain` is
+    False, each client also declares the capability `experimentalApi` in its `initialize` message, so that the runs of two
+    versions can be compared.
     """
 
     suites: Path
@@ -75,7 +78,7 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """Return the folder in which the results of this run are kept."""
+        """Return the folder in which the results of the run are kept."""
         return cache_folder() / "behaviour" / key(self)
 
 
@@ -116,10 +119,11 @@ def key(run: Run) -> str:
 
 
 def kept(run: Run, step: Step = lambda done, total: None) -> Path:
-    """Return the folder with the traffic of each case.
+    """Return the folder with the traffic of each case of a run.
 
-    Run the suite if the folder does not exist. The function `step` gets the number of finished cases, and the total number of
-    cases (None if it is not known yet). Raises `CannotRun`. An interrupt ends all started processes, and no result is kept.
+    If the cache does not have the folder, run the suite now. The function `step` gets the number of finished cases, and the
+    total number of cases (None if it is not known yet). Raises `CannotRun`. After an interrupt, all started processes are
+    ended, and no result is kept.
     """
     place = run.place
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -175,8 +179,8 @@ def _pytest(run: Run, draft: Path, scratch: Path) -> list[str]:
 def _guarded(argv: Sequence[str], output: Path, tick: Callable[[], None]) -> tuple[int, bytes]:
     """Run a command as a child of the guard process, and call `tick` repeatedly.
 
-    Return the exit status and the output of the command. No process of the command remains, even after an interrupt or an error
-    in `tick`.
+    Return the exit status and the output of the command. No process of the command remains, even after an interrupt or an
+    error in `tick`.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
     with output.open("wb") as file:
@@ -233,8 +237,8 @@ def _count(draft: Path, step: Step) -> None:
 def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) -> dict[str, Kept]:
     """Return the results of a kept run by case.
 
-    An unreadable part counts as lost. The function `step` is called for each case. `version` is the Codex version whose table
-    normalises the run.
+    A case whose file cannot be read counts as lost. The function `step` is called for each case, to show the progress.
+    `version` is the Codex version whose table normalises the run.
     """
     found = {}
     for path in _cases(folder):
@@ -256,7 +260,7 @@ def load(folder: Path, version: str, step: Callable[[], object] = lambda: None) 
 
 
 def nodes(folder: Path, cases: Sequence[str]) -> tuple[str, ...]:
-    """Return the pytest node of each of these cases of a kept run: the path below the suites folder, `::` and the name."""
+    """Return the pytest node id of each case of a kept run: the path below the suites folder, `::` and the name."""
     message: Mapping[str, str] = {
         each["case"]: each["node"] for each in (json.loads(path.read_bytes()) for path in _cases(folder))
     }

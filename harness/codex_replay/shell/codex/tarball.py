@@ -1,9 +1,9 @@
 """Unpack the files of one platform from the tarball of a package.
 
-First check the hash of the whole tarball, then unpack only these files. Strategy: each package has a folder `vendor/<target
-triple>/` with one executable named `codex`. The place of the executable `codex` below `vendor/<target triple>/` is searched in
-the tarball, because this place depends on the version. The tarball is read as a stream. Each path in the tarball is split and
-rebuilt below the target folder. Links and special files are refused.
+The hash of the whole tarball is checked before any file is unpacked. Each package has a folder `vendor/<target triple>/`
+with one executable named `codex`. The executable is searched in the folder, because its place depends on the version. The
+tarball is read as a stream. Each path in the tarball is split and rebuilt below the target folder, so that no file is
+written elsewhere. Links and special files are refused.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def unpack(
 ) -> tuple[str, dict[str, tuple[int, str]]]:
     """Unpack the files of `triple` into the folder `into`.
 
-    Return the binary's path and {path: (size in bytes, SHA-256 in hex)}, with paths relative to `into`. `advanced` is called with
-    the number of bytes of the tarball that were read so far.
+    Return the binary's path and {path: (size in bytes, SHA-256 in hex)}, with paths relative to `into`. The function
+    `advanced` gets the number of bytes of the tarball that were read so far.
     """
     files: dict[str, tuple[int, str]] = {}
     try:
@@ -104,7 +104,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, adva
 def _find_binary(files: dict[str, tuple[int, str]], into: Path, triple: str, spec: str) -> str:
     """Return the path of the executable named `codex`.
 
-    The path is codex/codex up to version 0.139, and bin/codex from 0.140 on.
+    The executable is codex/codex up to version 0.139, and bin/codex from 0.140 on.
     """
     found = [name for name in files if PurePosixPath(name).name == "codex" and (into / name).stat().st_mode & 0o100]
     if len(found) != 1:

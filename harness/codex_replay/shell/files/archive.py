@@ -3,10 +3,10 @@
 The path of a file in an archive is the path of the archive and the path inside the archive:
 ``cassettes.wheel.zip/app_server/test_v2/text_turn.ndjson``.
 
-A wheel contains the cassettes and the schema files in archives (hatch_build.py). The archives save time, because pytest reads the
-list of all installed files of a plugin's distribution at the start of each run. The archives are not unpacked. Single files are
-read by zipimport, which every interpreter has already loaded. The module zipfile would add a third to the start-up time of
-fake-codex.
+A wheel contains the cassettes and the schema files in archives (hatch_build.py). At the start of each run, pytest reads the
+list of all installed files of a plugin's distribution, so the wheel must have few files. The archives are not unpacked:
+zipimport, which every interpreter has already loaded, reads single files in them. The module zipfile is not used, because
+it would add a third to the start-up time of fake-codex.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read(path: str) -> bytes:
 
 
 def is_file(path: str) -> bool:
-    """Return True if there is a file at this path, in a folder or in an archive."""
+    """Return True if there is a file at the path, in a folder or in an archive."""
     if os.path.isfile(path):
         return True
     try:
@@ -52,7 +52,7 @@ def is_file(path: str) -> bool:
 def names(path: str) -> list[str]:
     """Return the names of the files in the archive at `path`, sorted as text.
 
-    Raises `OSError`, also for a file that is not a zip file.
+    Raises `OSError`, also if the file is not a zip file.
     """
     from zipfile import BadZipFile, ZipFile
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def named(draft: str, place: str) -> Iterator[None]:
-    """A context manager that renames files in errors.
+    """A context manager that gives errors the name of the file that the user gave.
 
-    If the body raises an ``OSError`` for the path `draft` or a file in it, the error gets the path `place`, which the user gave.
+    If the body raises an ``OSError`` for the path `draft` or a file in it, the error gets the path `place`.
     """
     try:
         yield
@@ -29,9 +29,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
     At the end of the body, the draft (a file or a folder) is renamed to `path`.
 
-    If the body fails, the draft is removed and `path` stays unchanged. Missing folders above `path` are created. If two processes
-    make the same folder at the same time, the folder of the first process is kept. The draft of the second process is dropped,
-    because both have the same content. Raises ``OSError``.
+    If the body fails, the draft is removed and `path` stays unchanged. Missing folders above `path` are created. If two
+    processes write the same folder at the same time, the folder of the first process is kept. The draft of the second
+    process is dropped, because both have the same content. Raises ``OSError``.
     """
     place = os.fspath(path)
     above, name = os.path.split(os.path.abspath(place))
@@ -50,7 +50,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write `data` to `path` in one step, so that a reader sees the old file or the new file, and never an incomplete file.
 
-    If `path` is not a regular file (a pipe, a device such as /dev/stdout), the data is written to it directly.
+    If `path` is not a regular file (a pipe, a device such as /dev/stdout), `data` is written to it directly.
     """
     special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     with contextlib.nullcontext(path) if special else replacing(path) as place, open(place, "wb") as file:

@@ -13,9 +13,9 @@ from codex_replay.shell.files.folder import Folder
 def load_file(path: str | os.PathLike[str], version: str | None = None) -> Bundle:
     """Return the schema bundle at `path`.
 
-    `path` is a generated directory, the archive of one, or a primary file. If a primary file is in a generated directory, the
-    whole directory is read. `version` defaults to the name of the directory or file. Raises `BundleError` if `path` cannot be
-    read or has no bundle.
+    `path` is a generated directory, an archive of such a directory, or a primary file (a single file with all definitions).
+    If a primary file is in a generated directory, the whole directory is read. `version` defaults to the name of the
+    directory or file. Raises `BundleError` if `path` cannot be read or has no bundle.
     """
     path = os.fspath(path)
     whole = os.path.isdir(path) or path.endswith(SUFFIX)

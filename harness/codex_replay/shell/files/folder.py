@@ -9,7 +9,7 @@ from codex_replay.shell.files import archive
 
 
 class Folder(Mapping[str, bytes]):
-    """All files under `root`; names use ``/`` and are sorted as text. Each look-up reads the file, so it can raise `OSError`."""
+    """All files under `root`; names use ``/`` and are sorted as text. Each look-up reads a file, so it can raise `OSError`."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = os.fspath(root)

@@ -43,7 +43,7 @@ def read_script(path: Path) -> object:
 
 
 class _Repeated(Exception):
-    """An object in the file has the same key twice, so that one of the two values would be ignored."""
+    """An object in a script file has the same key twice; one of the two values would be ignored."""
 
 
 def _json(text: str) -> object:

@@ -1,10 +1,10 @@
 """Read the data of Codex versions as bytes: tables and schema files.
 
-Strategy: the packaged data is below ``protocol/data``. The command `codex-replay codex add` makes data in the same form below the
-user's data folder (`added_folder`). Each version has one folder. A packaged version is never replaced. The modules of `core` and
-`protocol` open no files. Therefore the root package passes this module to `codex_replay.protocol.data_tables`, which reads files
-through it. This module imports nothing when it is loaded, because fake-codex loads it at start-up. The module `os` is imported
-only for a file that is not packaged, and for a list of folders.
+The packaged data are below ``protocol/data``. The command `codex-replay codex add` makes data in the same form below the
+user's data folder (`added_folder`). Each version has one folder. A packaged version is never replaced. The modules of
+`core` and `protocol` open no files: `codex_replay.protocol.data_tables` reads files through this module, which the root
+package passes to it. This module imports nothing when it is loaded, because fake-codex loads it at start-up. Even `os` is
+imported only for a file that is not packaged, and for a list of folders.
 """
 
 from __future__ import annotations
@@ -34,19 +34,22 @@ def added_folder() -> str:
 
 
 def path_of(name: str) -> str:
-    """Return the path of the packaged file or folder `name`, such as ``0.1.2/turn.json``. The file need not exist."""
+    """Return the path of the packaged file or folder `name`, such as ``0.1.2/turn.json``. The file or folder need not exist."""
     return f"{DATA}/{name}"
 
 
 def schema_folder(version: str, experimental: bool = False) -> str:
-    """Return the path of the folder (in a wheel: the archive) with the schema files of `version`. The folder need not exist."""
+    """Return the path of the folder (in a wheel: the archive) with the schema files of `version`.
+
+    The folder or archive need not exist.
+    """
     return folder(f"{version}/schema{'-experimental' if experimental else ''}")
 
 
 def folder(name: str) -> str:
     """Return the path of the data folder `name` (in a wheel: the archive), such as ``0.1.2/cassettes``.
 
-    The folder need not exist.
+    The folder or archive need not exist.
     """
     import os
 
@@ -93,7 +96,7 @@ def versions() -> list[str]:
 
 
 def schema(version: str, experimental: bool = False) -> Mapping[str, bytes]:
-    """Return the schema files of `version` by relative name. The result is empty for an unknown version."""
+    """Return the schema files of `version` by relative name. For an unknown version, the result is empty."""
     from codex_replay.shell.files.folder import Folder
 
     return Folder(schema_folder(version, experimental))

@@ -8,8 +8,8 @@ from typing import Any
 def load_yaml(text: str, loader: Any = None) -> object:
     """Return the value of a YAML text.
 
-    Raises `ValueError` with the reason if the text is invalid. This function converts the errors that PyYAML raises for scalars
-    with a wrong tag or an impossible date (`!!bool x`, `9999-99-99`).
+    Raises `ValueError` with the reason if the text is invalid. PyYAML raises other errors for scalars with a wrong tag or
+    an impossible date (`!!bool x`, `9999-99-99`), which are converted to `ValueError`.
     """
     import yaml  # most commands read no YAML
 

@@ -1,8 +1,7 @@
 """Run the fake Responses backend as a program, and call its control API.
 
-The backend runs as a separate process, and this module contacts it over a socket, like any other server. The backend ends when
-its stdin ends. Therefore the backend also ends when this process is killed. The module is synchronous and uses only the standard
-library.
+The backend is a separate process, which is contacted over a socket, like any other server. The backend ends when its stdin
+ends, so it also ends when the process that started it is killed.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ def _unnamed_file() -> IO[bytes]:
 
 
 class BackendError(RuntimeError):
-    """The backend did not start, or refused a request. The message is a sentence with the reason."""
+    """The backend did not start, or refused a request. The message of a `BackendError` is a sentence with the reason."""
 
 
 class BackendSession:
-    """One isolated conversation with the backend: its own script, ledger, tokens and gates.
+    """One isolated conversation with the fake backend: its own script, ledger (list of received requests), tokens and gates.
 
     A client gets URLs that begin with `url`: `{url}/v1` is the API base URL, `{url}/backend-api/` is the ChatGPT base URL, and
     `{url}/oauth/token` is the token URL. The `url` of the session "default" has no path, so its request paths are exactly those
@@ -71,7 +70,7 @@ class BackendSession:
         self.dropped = 0
 
     def script(self, script: object) -> None:
-        """Play another script from its first turn. The ledger stays unchanged.
+        """Set another script for the session, which begins with its first turn. The ledger of the session stays unchanged.
 
         Raises `BackendError` if `script` is not a valid script.
         """
@@ -89,12 +88,13 @@ class BackendSession:
     ) -> list[str]:
         """Answer requests from recordings (files or folders), and use the script only for requests without a recorded answer.
 
-        Return a sentence for each recording that was cut short.
+        Return a sentence for each recording that is incomplete, because it was cut short.
 
-        `by` is "content", "connection" or "conversation". `over` lists the parts of a request that are compared. `pace` is fast,
-        recorded or Nx (see docs/replaying.md). `hold` lists frames of one recording. For example, with 43 the answer stops before
-        frame 43 until `release("frame 43")`. Without a script, a request that no recording answers gets the status 501. Raises
-        `BackendError`.
+        `by` is "content", "connection" or "conversation" (see docs/replaying.md). `over` lists the parts of a request that
+        are compared. `pace` is fast, recorded or Nx (see docs/replaying.md). `hold` lists numbers of frames in one
+        recording, before which an answer must wait. For example, `hold=[43]` stops the answer before frame 43 until
+        `release("frame 43")` is called. If the session has no script, a request without a recorded answer gets the status
+        501. Raises `BackendError`.
         """
         paths = [path] if isinstance(path, Path) else list(path)
         wanted: dict[str, Any] = {"path": [str(one.absolute()) for one in paths], "by": by, "pace": pace}
@@ -106,27 +106,32 @@ class BackendSession:
         return notes
 
     def unused_frames(self) -> list[dict[str, Any]]:
-        """Return the recorded requests that no client has sent. Each has the keys cassette, frame, conn and request."""
+        """Return the recorded requests that no client has sent.
+
+        Each returned request has the keys cassette, frame, conn and request.
+        """
         found: list[dict[str, Any]] = self._process.call("GET", self._path + "/ledger?since=999999999")["unused_frames"]
         return found
 
     def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0, redact: bool = False) -> list[dict[str, Any]]:
-        """Return all requests so far, or those after the number `since`.
+        """Return all requests that the session has received so far.
 
-        With `requests`, wait at most `seconds` until this number of requests are answered. With `redact`, secrets in the requests
-        are replaced. The ledger keeps at most the last 10,000 requests, and at most 64 MB. `dropped` is the number of the last
-        dropped request. Each request has these keys: n, method, path, headers, body (decoded), raw_length, status, answer, turn,
-        recorded (cassette and frame), sentence, end. The value of "answer" is cassette, turn, default, rule, expect, miss or
-        route. The value of "sentence" is the reason of a refusal. The value of "end" is end, cut, reset or gone, or None while
-        the answer is open.
+        With `since`, only the requests after the request number `since`.
+
+        With `requests`, wait at most `seconds` until the session has answered `requests` requests. With `redact`, secrets
+        in the requests are replaced. The ledger keeps at most the last 10,000 requests, and at most 64 MB. `dropped` is the
+        number of the last request that the ledger has dropped. Each request has these keys: n, method, path, headers, body
+        (decoded), raw_length, status, answer, turn, recorded (cassette and frame), sentence, end. The key "answer" names
+        the source of the answer: cassette, turn, default, rule, expect, miss or route. The key "sentence" has the reason of
+        a refusal. The key "end" says how the answer ended: end, cut, reset or gone; it is None while the answer is open.
         """
         return self._requests(f"requests={requests}&seconds={seconds}&since={since}&redact={int(redact)}", seconds)
 
     def ended(self, since: int, seconds: float) -> list[dict[str, Any]]:
         """Return the requests after number `since` whose answers have ended, up to the first request with an open answer.
 
-        If no request after `since` has an ended answer, wait at most `seconds` for one. The requests have the same form as in
-        `ledger`, with secrets replaced. If there are many ended requests, one call returns only some of them.
+        If no request after `since` has an ended answer, wait at most `seconds` for one. The requests have the same form as
+        in `ledger`; their secrets are replaced. If there are many ended requests, one call returns only some of them.
         """
         return self._requests(f"ended=1&seconds={seconds}&since={since}", seconds)
 
@@ -144,8 +149,8 @@ class BackendSession:
     def problems(self, but: Sequence[int] = ()) -> list[str]:
         """Return a sentence for each request that a rule or an expectation refused, or for which the script had no turn.
 
-        A sentence that occurs several times, because a client retries, is listed once with the number of refusals. Refusals with
-        an HTTP status in `but` are expected, and are left out.
+        If a client retries and gets the same sentence several times, the sentence is listed once with the number of
+        refusals. Refusals with an HTTP status in `but` are expected, and are omitted.
         """
         prefix = urlsplit(self.url).path
         lines = (
@@ -156,11 +161,11 @@ class BackendSession:
         return [line if times == 1 else f"{line} ({times} times)" for line, times in Counter(lines).items()]
 
     def next_asked(self, seconds: float) -> dict[str, Any] | None:
-        """Return the next request that a script with `"otherwise": "ask"` passes to this program.
+        """Return the next request that the backend passes to this program, because the script has `"otherwise": "ask"`.
 
-        Return None if there is no such request within `seconds`. The request has the form of an entry of the ledger. If the
-        request continues a conversation by an id, "earlier" has the items of that conversation. To answer the request, call
-        `answer_asked` with the request's `n`.
+        Return None if no request comes within `seconds`. The returned request has the form of an entry of the ledger. If
+        the request continues a conversation by an id, the key "earlier" has the items of the conversation. To answer the
+        request, call `answer_asked` with the value of its key `n`.
         """
         found = self._process.call("GET", f"{self._path}/asked?seconds={seconds}", seconds=seconds)
         return {**found["request"], "earlier": found["earlier"]} if found["n"] is not None else None
@@ -170,12 +175,15 @@ class BackendSession:
         self._process.call("PUT", f"{self._path}/asked/{n}", turn)
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:
-        """Wait at most `seconds` until an answer waits at a gate. Return True if an answer waits there."""
+        """Wait at most `seconds` until an answer of the backend has reached the gate `gate`.
+
+        Return True if an answer waits at the gate.
+        """
         path = f"{self._path}/gates/{quote(gate, safe='')}?seconds={seconds}"
         return bool(self._process.call("GET", path, seconds=seconds)["reached"])
 
     def release(self, gate: str) -> None:
-        """Open a gate. An answer that reaches the gate later does not wait."""
+        """Open a gate, so that the answer that waits at it continues. An answer that reaches an open gate does not wait."""
         self._process.call("POST", f"{self._path}/gates/{quote(gate, safe='')}")
 
     def close(self) -> None:
@@ -234,7 +242,7 @@ class BackendProcess:
         return found
 
     def session(self, name: str, script: object = None) -> BackendSession:
-        """Create a session, or restart an existing session.
+        """Create a session with the name `name`, or restart the existing session.
 
         `script` is a script as JSON values (or a list of turns), or None for the default replies. Raises `BackendError` with the
         place of the error if `script` is not a valid script.
@@ -247,7 +255,7 @@ class BackendProcess:
         return BackendSession(self, name).ledger()
 
     def refusing_url(self) -> str:
-        """Return a base URL that refuses every connection while this process is open."""
+        """Return a base URL at which every connection is refused, as long as the backend runs."""
         if self._refusing is None:
             self._refusing = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             self._refusing.bind(("127.0.0.1", 0))  # bound and not listening: no other process gets the port meanwhile
@@ -258,7 +266,10 @@ class BackendProcess:
         return self._process.poll() is None
 
     def stderr(self) -> str:
-        """Return the text on the backend's stderr so far. The text is empty if the backend had no internal error."""
+        """Return the text that the backend has written to stderr so far.
+
+        If the backend had no internal error, the text is empty.
+        """
         size = os.fstat(self._stderr.fileno()).st_size
         return os.pread(self._stderr.fileno(), min(size, 65536), max(0, size - 65536)).decode("utf-8", "replace")
 
@@ -276,7 +287,7 @@ class BackendProcess:
         return answer
 
     def close(self) -> None:
-        """End the process and its process group. No process, pipe or port is left."""
+        """End the backend process and its process group. After a call of `close`, no process, pipe or port is left."""
         process = self._process
         if self._refusing is not None:
             self._refusing.close()

@@ -1,6 +1,6 @@
 """Record the bodies of responses while they are passed on.
 
-Each event of an event stream is logged immediately; any other body is logged at its end.
+Each event of an event stream is recorded immediately; any other body is recorded at its end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _EVENT_END = re.compile(rb"\n\r?\n|\r\r")
 
 
 def decodes_to_more(raw: bytes, encoding: str | None, limit: int) -> bool:
-    """Return True if the decoded form of a compressed body is longer than the limit. Decoding stops at the limit."""
+    """Return True if the decoded form of a compressed body is longer than the limit.
+
+    The body is decoded only up to the limit.
+    """
     if (encoding or "").lower() in content_encoding.IDENTITY:
         return False
     try:
@@ -57,7 +60,7 @@ class Watch(Protocol):
 
     @property
     def later(self) -> bool:
-        """True if the writer of the frames redacts them, so that this module must not redact them."""
+        """Return True if the writer of the frames redacts them later, so that they must not be redacted now."""
 
     @property
     def redact(self) -> Redact:
@@ -74,9 +77,9 @@ class Watch(Protocol):
 
 
 class EventBody:
-    """An event stream.
+    """Record the body of a response that is an event stream.
 
-    Each block of the stream becomes a frame, which also has the offsets in the block at which HTTP chunks ended.
+    Each block of the stream becomes a frame, with the offsets in the block at which HTTP chunks ended.
     """
 
     def __init__(self, watch: Watch, chunked: bool) -> None:
@@ -91,7 +94,7 @@ class EventBody:
         self._last = 0.0
 
     def feed(self, data: bytes) -> None:
-        """Take a chunk of the body."""
+        """Take a chunk of the event stream."""
         now = self._watch.log.now()
         if not self._chunked and self._fed > self._logged and now - self._last > PAUSE:
             self._ends.append((self._fed, self._last))
@@ -158,7 +161,10 @@ def _event(block: Block, redact: Redact | None) -> Callable[[], Any]:
 
 
 class WholeBody:
-    """A body that is not an event stream. The body becomes one frame at its end, or several frames if it is long."""
+    """Record the body of a response that is not an event stream.
+
+    The body becomes one frame at its end, or several frames if it is long.
+    """
 
     def __init__(self, watch: Watch, chunked: bool, packed: str) -> None:
         self._watch = watch
@@ -179,7 +185,7 @@ class WholeBody:
             self._flush()
 
     def chunk_end(self) -> None:
-        """Note where an HTTP chunk ends."""
+        """Note that an HTTP chunk ends at the current place of the body."""
         self._cuts.append([self._size, round(self._watch.log.now(), 6)])
 
     def close(self) -> None:

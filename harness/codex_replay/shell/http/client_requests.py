@@ -1,9 +1,9 @@
-"""Process the client's direction of one HTTP connection: log whole requests, and rewrite their targets and headers.
+"""Process the client's direction of one HTTP connection: record whole requests, and rewrite their targets and headers.
 
-Strategy: the HTTP parser does not report offsets. Therefore this module passes single lines to the parser outside of bodies, and
-pieces of known length inside of bodies. In this way the module knows for each byte whether the byte belongs to the head of a
-request. A head is replaced by the rewritten head. Everything after the head is passed on unchanged, with its chunk sizes, chunk
-extensions and trailers.
+The HTTP parser does not report offsets: outside of bodies, it therefore gets single lines, and inside of bodies, pieces of
+known length. For each byte, it is therefore known whether the byte belongs to the head (the request line and headers) of a
+request. The head of a request is replaced by the rewritten head; all other bytes are passed on unchanged, with chunk sizes,
+chunk extensions and trailers.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Watch(Protocol):
 
 
 class Requests:
-    """The requests of one connection.
+    """The HTTP requests of one connection.
 
-    Each request is logged as a whole, and is passed on with the target and headers that `rewrite` returns.
+    Each request is recorded as a whole, and is passed on with the target and headers that `rewrite` returns.
     """
 
     def __init__(self, watch: Watch) -> None:
@@ -67,7 +67,7 @@ class Requests:
         self._last = False  # the last chunk has come, trailers follow
 
     def feed(self, data: bytes) -> bytes:
-        """Take bytes of the client, and log all complete requests in them. Return the bytes to pass on."""
+        """Take bytes of the client, and record all complete requests in them. Return the bytes to send to the server."""
         at = 0
         while at < len(data) and self._watch.refused is None:
             end = min(at + self._left, len(data)) if self._left else data.find(b"\n", at) + 1 or len(data)

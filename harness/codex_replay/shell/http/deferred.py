@@ -1,8 +1,8 @@
-"""A log that keeps the order of its frames, even if some frames take long to build.
+"""Record frames in order, even if some frames take long to build.
 
-A frame that takes long is built in a thread, while the traffic continues. For example, a long body, or a compressed body of some
-kilobytes, may take seconds to be decoded and redacted. Until the frame with such a body is built, later frames wait in this log.
-The connections continue as long as the waiting frames have fewer than `ROOM` bytes. If no frame waits, a frame is in the cassette
+A frame that takes long is built in a thread, while the traffic continues. For example, decoding and redacting a long body,
+or a compressed body of some kilobytes, may take seconds. Later frames wait until the slow frame is built. The connections
+continue as long as the waiting frames together have fewer than `ROOM` bytes. If no frame waits, a frame is in the cassette
 before its bytes are passed on.
 """
 
@@ -20,7 +20,7 @@ ROOM = 64 << 20  # bytes of waiting frames: with more, `full` is True
 
 
 class Deferred:
-    """Passes frames on to a `Log`. Only one thread may call the methods."""
+    """Pass frames on to a `Log` in their order. Only one thread may call the methods."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -40,11 +40,17 @@ class Deferred:
 
     @property
     def full(self) -> bool:
-        """True if the waiting frames have more than `ROOM` bytes. The caller should then read no further traffic."""
+        """True if the frames that wait to be recorded have more than `ROOM` bytes.
+
+        While this is True, the caller should read no more traffic.
+        """
         return self._size > ROOM
 
     def when_room(self, call: Callable[[], object]) -> None:
-        """Call the function `call` once, as soon as the log is not `full`. The call may come from any thread."""
+        """Call the function `call` once, as soon as the waiting frames have fewer than `ROOM` bytes.
+
+        Any thread may call `call`.
+        """
         with self._lock:
             if self.full:
                 self._awaiting.append(call)
@@ -52,9 +58,9 @@ class Deferred:
         call()
 
     def built(self, build: Build, size: int = 0) -> None:
-        """Log the frame of `size` bytes that the function `build` returns.
+        """Record the frame of about `size` bytes that the function `build` returns.
 
-        The frame is logged immediately if all frames before it are built.
+        The frame is written immediately if all frames before it are built.
         """
         with self._lock:
             busy = self._thread is not None
@@ -72,7 +78,7 @@ class Deferred:
                 self._thread.start()
 
     def drain(self) -> None:
-        """Wait until all frames are logged."""
+        """Wait until all frames are written."""
         thread = self._thread
         if thread is not None:
             thread.join()

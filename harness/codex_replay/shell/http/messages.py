@@ -1,7 +1,7 @@
-"""Log the messages and control frames of a WebSocket connection, each as soon as it is complete.
+"""Record the messages and control frames of a WebSocket connection, each as soon as it is complete.
 
-The bytes of the connection are passed on unchanged. A separate decoder for each direction reads a copy of the bytes. Therefore
-the recorder does not influence pings, close frames and compression.
+The bytes of the connection are passed on unchanged. For each direction, a decoder reads a copy of the bytes. The recorder
+therefore does not influence pings, close frames and compression.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ class Watch(bodies.Watch, Protocol):
 
 
 class Messages:
-    """Both directions of a WebSocket connection.
+    """A WebSocket connection that is recorded in both directions.
 
-    `headers` are those of the 101 response that opened the WebSocket. Raises ValueError for an unknown extension.
+    `headers` are the headers of the 101 response that opened the WebSocket. Raises ValueError if the headers contain an
+    unknown extension.
     """
 
     def __init__(self, watch: Watch, headers: Headers) -> None:

@@ -1,12 +1,12 @@
 """Play the recorded client of the seam `http` to a live backend, and keep the backend's answers as frames.
 
-A request is sent when every exchange that ended before it in the recording has also ended in the replay. As a result, exchanges
-that overlapped in the recording overlap in the replay, too. If the recorded client disconnected during an answer, the player
-disconnects after the same number of chunks. In later requests, the ids of the live backend replace the recorded ids. The
-recorder's class `Watch` observes the traffic, so the answers become frames in the same form as in a recording. A WebSocket
-message is sent when its connection has received as many messages as the recorded client had received at this point. A WebSocket
-message is split into the recorded fragments, and is compressed if the recorded message was compressed and the live backend
-accepted compression.
+A request is sent when every exchange that ended before it in the recording has also ended in the replay. Exchanges that
+overlapped in the recording therefore overlap in the replay, too. If the recorded client disconnected during an answer, the
+player disconnects after the same number of chunks. In later requests, the ids that the live backend has sent replace the
+recorded ids. The recorder's class `Watch` observes the traffic, so that the answers become frames in the same form as in a
+recording. A WebSocket message is sent when its connection has received as many messages as the recorded client had received
+before it. A WebSocket message is split into the recorded fragments, and is compressed if the recorded message was
+compressed and the live backend accepted compression.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Kept:
         """Ignore the report of unrecorded traffic, because the comparison shows the missing frames."""
 
     def built(self, build: Callable[[], Frame]) -> None:
-        """Keep the frame that `build` returns."""
+        """Keep the frame that the function `build` returns."""
         frame = build()
         frame.n, frame.t = len(self.frames) + 1, self.now()
         frame.payload = self._redactor.value(frame.payload)
@@ -76,7 +76,7 @@ class _Line:
         self._encoder: Encoder | None = None
 
     def encoder(self, frames: Iterable[Frame]) -> Encoder | None:
-        """Return an encoder with the compression that the connection's 101 response accepts.
+        """Return an encoder for WebSocket messages with the compression that the connection's 101 response accepts.
 
         Return None if the connection has no 101 response.
         """
@@ -148,10 +148,10 @@ def _redacted(frame: Frame, redactor: Redactor) -> Frame:
 class HttpPlayer:
     """Play a recorded client to the backend at `url`.
 
-    Raises `ValueError` if `url` is not a valid URL. `codex` is the Codex version of the recording. `headers` replace recorded
-    headers of the same name; they contain credentials, which a recording does not have. `seconds` is the time limit of an answer.
-    The method `play` returns a sentence if an answer was not complete. `frames` has the traffic of the replay, and `recorded` has
-    the recorded frames with which it is compared.
+    Raises `ValueError` if `url` is not a valid URL. `codex` is the Codex version of the recording. `headers` replace
+    recorded headers with the same name; they contain the credentials, which a recording does not have. `seconds` is the
+    time limit for one answer. The method `play` returns a sentence if an answer was not complete. `frames` has the traffic
+    of the replay, and `recorded` has the recorded frames with which it is compared.
     """
 
     def __init__(
@@ -276,7 +276,10 @@ class HttpPlayer:
             line.read()  # it was refused before it was complete: the answer is there to be read
 
     def _send_message(self, frame: Frame, title: str) -> None:
-        """Send a WebSocket message of the recorded client. Fails with a sentence if the backend did not open the WebSocket."""
+        """Send a WebSocket message of the recorded client.
+
+        If the backend did not open the WebSocket, raises an exception with a sentence.
+        """
         line = self._lines.get(frame.conn)
         if line is None or not line.open:
             return  # the connection ended earlier than in the recording, which the comparison shows

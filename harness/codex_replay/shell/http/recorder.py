@@ -1,8 +1,8 @@
 """A transparent recorder in front of a Responses backend.
 
-The recorder passes on all bytes immediately, and a `Watch` logs them. This module opens and closes the listening socket; a
-`Relay` handles each connection. The recorder changes only the base path and the Host header of a request (see `Upstream`).
-Responses are passed on unchanged.
+The recorder passes on all bytes immediately, and a `Watch` records them. The code here opens and closes the listening
+socket; a `Relay` handles each connection. The recorder changes only the base path and the Host header of a request (see
+`Upstream`). Responses are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ GRACE = 2.0  # seconds for open exchanges to end when the recording ends
 
 
 class HttpRecorder:
-    """Listen at `listen` ("host:port", port 0 for a free port), pass on all traffic to `upstream`, and log the traffic.
+    """Listen at `listen` ("host:port", port 0 for a free port), pass on all traffic to `upstream`, and record the traffic.
 
-    The constructor opens the listening socket; `url` is its address. Call `start` and `stop` to serve in a separate thread, or
-    `run` to serve until a signal. The `log` must redact whole frames (`encoded_body.redacted`), because the recorder does not
-    redact streamed bodies. A body of more than `limit` decoded bytes is left out. Raises OSError if the address is not available,
-    and ValueError if `listen` or `upstream` is invalid.
+    The constructor opens the listening socket; `url` is its address. Call `start` and `stop` to serve in a separate thread,
+    or `run` to serve until a signal. `log` must redact whole frames (`encoded_body.redacted`), because the recorder does
+    not redact streamed bodies. A body of more than `limit` decoded bytes is omitted. Raises OSError if the address is not
+    available, and ValueError if `listen` or `upstream` is invalid.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class HttpRecorder:
         self._loop.close()
 
     def run(self) -> None:
-        """Serve in this thread until INT, TERM or HUP."""
+        """Serve in the calling thread until the signal INT, TERM or HUP."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._loop.add_signal_handler(number, self._ended.set)

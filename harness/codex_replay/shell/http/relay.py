@@ -1,8 +1,8 @@
-"""One connection through the recorder: log the bytes that one side sends (`Watch`), and send them to the other side.
+"""One connection through the recorder: the bytes that one side sends are recorded (`Watch`) and sent to the other side.
 
-Strategy: each client connection has one upstream connection. Therefore the relay can repeat a half-close, a reset or a silence of
-one side on the other connection. If one side reads slowly, the relay buffers the unread bytes, and stops reading from the other
-side.
+Each client connection has its own upstream connection, so that the relay can repeat a half-close, a reset or a silence of
+one side on the other connection. If one side reads slowly, the relay buffers the unread bytes, and stops reading from the
+other side.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ CONNECTING, SLOW, FULL = "connecting", "slow", "full"
 class Relay:
     """One client connection and its upstream connection.
 
-    `context` has the TLS settings of the upstream connection. The function `over` is called when both connections have ended.
+    `context` has the TLS settings of the upstream connection. The function `over` is called when both connections have
+    ended.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Relay:
             self._refuse()
 
     def reached(self) -> None:
-        """Use the server connection, which is now open. The client's data that arrived before is passed on first."""
+        """Use the connection to the server, which is now open. The data that the client has already sent is passed on first."""
         for data in self._waiting:
             self.server.write(data)
         self._waiting.clear()
@@ -72,15 +73,18 @@ class Relay:
         self.client.read_on(CONNECTING)
 
     def _refuse(self) -> None:
-        """If the server cannot be reached, reset the client's connection after its first request, so that the recording has this
-        request.
+        """If the server cannot be reached, reset the client's connection after its first request, so that the recording has
+        the request.
         """
         if self._unreachable and self.watch.asked:
             self.watch.disconnected("server", "reset")
             self.client.close(reset=True)
 
     def data(self, side: Side, data: bytes) -> None:
-        """Log the complete frames in the bytes that one side wrote, and pass on the bytes. Stop reading while the log is full."""
+        """Record the complete frames in the bytes that one side wrote, and pass on the bytes.
+
+        If too many frames wait to be recorded, stop reading.
+        """
         self._pass_on(side, data)
         log = self.watch.log
         if isinstance(log, Deferred) and log.full:
@@ -126,7 +130,7 @@ class Relay:
             self.client.close()
 
     def lost(self, side: Side, error: Exception | None) -> None:
-        """One connection has ended. Close the other connection in the same way as it has ended."""
+        """Note that one connection has ended. Close the other connection in the way in which the first one has ended."""
         name = "client" if side is self.client else "server"
         other = self.server if side is self.client else self.client
         if error is None:
@@ -194,7 +198,7 @@ class Side(asyncio.BufferedProtocol):
             self._piece = min(MOST, self._piece * 2)
 
     def eof_received(self) -> bool:
-        """Pass on the end of this direction. Keep the other direction open if possible."""
+        """Pass on that one side sends no more data. The other direction stays open if possible."""
         self._relay.ended_by(self)
         return self._transport is not None and self._transport.can_write_eof()
 
@@ -204,11 +208,11 @@ class Side(asyncio.BufferedProtocol):
         self._relay.finish(self)
 
     def pause_writing(self) -> None:
-        """Stop reading from the other side, because this side is slow."""
+        """Stop reading from the other side, because this side reads slowly."""
         self._other().hold_on(SLOW)
 
     def resume_writing(self) -> None:
-        """Resume reading from the other side, because this side has read enough."""
+        """Read from the other side again, because this side has read enough."""
         self._other().read_on(SLOW)
 
     def _other(self) -> Side:
@@ -227,12 +231,15 @@ class Side(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def write(self, data: bytes) -> None:
-        """Write, unless the connection is closing."""
+        """Write to the connection, unless it is closing."""
         if data and self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     def end(self) -> None:
-        """Close the outgoing direction. A TLS connection cannot close one direction alone, so it is closed completely."""
+        """Close the outgoing direction of the connection.
+
+        A TLS connection cannot close one direction alone, so it is closed completely.
+        """
         if self._transport is None or self._transport.is_closing():
             return
         if self._transport.can_write_eof():

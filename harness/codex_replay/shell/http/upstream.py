@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 
 
 class Upstream:
-    """The server for requests: its host, its port, whether it uses TLS, and the path that is put before the client's path. ws://
-    is the same as http://, and wss:// is the same as https://. Raises ValueError.
+    """The server to which requests are passed on: its host, its port, whether it uses TLS, and the path that is put before the
+    client's path. ws:// is the same as http://, and wss:// is the same as https://.
+
+    Raises ValueError.
     """
 
     def __init__(self, url: str) -> None:
@@ -36,7 +38,10 @@ class Upstream:
         return (self.base + target if target.startswith("/") else target), named
 
     def context(self) -> Any:
-        """Return the TLS settings, or None for plain HTTP. The settings offer only the protocol HTTP/1.1."""
+        """Return the TLS settings for the connection to the server, or None for plain HTTP.
+
+        Only the protocol HTTP/1.1 is offered.
+        """
         if not self.tls:
             return None
         import ssl

@@ -1,10 +1,10 @@
 """Convert the bytes of one HTTP connection to frames of the seam `http`, without any I/O.
 
-Strategy: httptools parses both directions. A request becomes one frame, which is logged when the request is complete. A response
-is logged in parts: its head, the parts of its body (`bodies`), and its end. After an upgrade to a WebSocket, each message becomes
-one frame (`messages`). Traffic after any other upgrade, and traffic that is not HTTP, is not recorded, because it cannot be
-redacted. A warning reports such traffic. The methods `client` and `server` log complete frames before the caller passes on their
-bytes, so that the cassette never has an effect before its cause.
+The library httptools parses both directions. A request becomes one frame, which is recorded when the request is complete. A
+response is recorded in parts: its head, the parts of its body (module `bodies`), and its end. After an upgrade to a
+WebSocket, each message becomes one frame (module `messages`). Traffic after any other upgrade, and traffic that is not
+HTTP, cannot be redacted, so it is not recorded, and a warning is written. The methods `client` and `server` log complete
+frames before the caller passes on their bytes, so that the cassette never has an effect before its cause.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from codex_replay.shell.http.messages import Messages
 
 
 class Watch:
-    """Logs the frames of connection number `conn`.
+    """Record the frames of the HTTP connection with the number `conn`.
 
-    The function `rewrite` returns the target and headers with which a request is passed on. With `later`, the bodies of responses
-    are logged unredacted, because the writer of the cassette redacts them (`encoded_body`).
+    The function `rewrite` returns the target and headers with which a request is passed on. With `later`, the bodies of
+    responses are recorded unredacted, because the writer of the cassette redacts them (`encoded_body`).
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class Watch:
         self._responses = Responses(self)
 
     def client(self, data: bytes) -> bytes:
-        """Take bytes from the client.
+        """Take bytes from the client of the connection.
 
-        Return the bytes to write to the server. If the client is now `refused`, the caller must write nothing.
+        Return the bytes to write to the server. If the client is `refused` after the call, the caller must write nothing.
         """
         if self.blind:
             return data
@@ -79,7 +79,7 @@ class Watch:
         return self._requests.feed(data)
 
     def server(self, data: bytes) -> None:
-        """Take bytes from the server."""
+        """Take bytes from the server of the connection."""
         if self.blind:
             return
         if self.messages is not None:
@@ -88,7 +88,7 @@ class Watch:
             self._responses.feed(data)
 
     def upgrade(self, headers: Pairs, data: bytes) -> None:
-        """Continue with the messages of a WebSocket.
+        """After an upgrade, continue with the messages of a WebSocket.
 
         `data` are the first bytes of the WebSocket, which the server has already sent.
         """
@@ -101,15 +101,15 @@ class Watch:
             self.messages.feed("server", data)
 
     def disconnected(self, sender: str, how: str) -> None:
-        """Take note that the connection of one side has ended ("end") or was reset ("reset"). End the open exchange, if any."""
+        """Note that the connection of one side has ended ("end") or was reset ("reset"). If an exchange is open, end it."""
         self._requests.broken_off()
         self._responses.broken_off(sender, how)
 
     def emit(self, sender: str, kind: str, build: Callable[[], Any], *, size: int = 0, long: bool = False, **marks: Any) -> None:
-        """Log one frame whose payload has about `size` bytes.
+        """Record one frame whose payload has about `size` bytes.
 
-        `long` is True if building the payload takes long. If the payload cannot be built, the recording ends and the traffic
-        continues.
+        `long` is True if the payload takes long to build. If the payload cannot be built, the recording ends and the
+        traffic continues.
         """
         extra = {name: value for name, value in marks.items() if value or (name == "messages" and value is not None)}
 
@@ -167,7 +167,10 @@ class Watch:
 
 
 class Responses:
-    """Logs the server's direction: the heads, bodies and ends of responses. The bytes are passed on unchanged."""
+    """Record the server's direction of an HTTP connection: the heads, bodies and ends of responses.
+
+    The bytes are passed on unchanged.
+    """
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -224,7 +227,7 @@ class Responses:
         self._headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Log the head of the response. The head determines the form of the body."""
+        """Record the head of the response. The headers determine the form of the body."""
         self._unread = 0
         watch, headers = self._watch, self._headers
         watch._requests.log()  # an answer before the end of its request
@@ -270,7 +273,7 @@ class Responses:
     def broken_off(self, sender: str, how: str) -> None:
         """End the open response, because the connection has ended.
 
-        The end of the connection is a regular end of the response only if the response has no other mark of its end.
+        The end of the connection is a regular end of the response only if no header marks its end.
         """
         if (messages := self._watch.messages) is not None and self._watch.asked:
             ended = how == "end" and messages.closed_by is not None

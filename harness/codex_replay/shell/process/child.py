@@ -1,7 +1,8 @@
-"""Start the server in whose place this process runs, send it signals, and wait for its end.
+"""Start a server on behalf of the client that started this process, send the server signals, and wait for its end.
 
-The server starts as with `subprocess.Popen`. This module contains the small part of `subprocess` that a tee needs. Importing
-`subprocess` takes as long as everything else that a tap does at its start, and a run of a suite starts a hundred taps.
+The server is started as `subprocess.Popen` would start it. The module contains the small part of `subprocess` that a tee (a
+program that records a pipe) needs. Importing `subprocess` takes as long as everything else that a tap does at its start,
+and a run of a suite starts a hundred taps.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ IGNORED = ("SIGPIPE", "SIGXFZ", "SIGXFSZ")
 class Child:
     """A started command.
 
-    `returncode` has the same meaning as in `Popen`, and is None until `poll` has noticed the end of the command. The command
-    is searched on PATH, and inherits all inheritable file descriptors. The function `prepare` is called in the child process
-    before the command replaces it. Raises OSError if the command cannot be started, and ValueError for an invalid command.
+    `returncode` has the same meaning as in `Popen`, and is None until `poll` has noticed the end of the command. The
+    program of the command is searched on PATH, and inherits all inheritable file descriptors. The function `prepare` is
+    called in the child process before the command replaces it. Raises OSError if the command cannot be started, and
+    ValueError for an invalid command.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Child:
             raise OSError(int(number), os.strerror(int(number)), command[0])
 
     def poll(self) -> int | None:
-        """Check whether the child has ended. Return `returncode`."""
+        """Check whether the child has ended. Return the value of `returncode`."""
         if self.returncode is None:
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
@@ -74,9 +76,9 @@ def _become(
     prepare: Callable[[], object] | None,
     report_on: int,
 ) -> None:
-    """Replace this child process by the command.
+    """Replace the child process, in which this function runs, by the command.
 
-    After an error, report the error number and exit, so that the child runs no further code of the parent.
+    On an error, report the error number and exit, so that the child runs no code of the parent.
     """
     try:
         for name in IGNORED:

@@ -1,10 +1,11 @@
 """Run one command and make sure that none of its processes remains: `python -m codex_replay.shell.process.guard COMMAND...`.
 
-The guard ends when the command exits, when the guard gets a signal (TERM, INT, HUP), or when the guard's stdin ends. The guard's
-stdin ends when the guard's parent process exits for any reason. Before the guard ends, it ends all processes that the command has
-started, including orphans and processes with a separate session. On Linux, orphans become children of the guard (a "child
-subreaper", see prctl(2)), so that every started process is below the guard in the process tree. The exit status of the guard is
-that of the command. The guard is a separate process, because it becomes the parent of every orphan.
+The guard ends when the command exits, when the guard gets a signal (TERM, INT, HUP), or when the guard's stdin ends. The
+guard's stdin ends when the guard's parent process exits for any reason. Before the guard ends, it ends all processes that
+the command has started, including orphans and processes with a separate session. On Linux, orphans become children of the
+guard (a "child subreaper", see prctl(2)), so that every started process is below the guard in the process tree. The exit
+status of the guard is that of the command. The guard must be a separate process, because it becomes the parent of every
+orphan.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def descendants(root: int) -> list[int]:
 
 
 def _parents() -> dict[int, int]:
-    """Return the parent of each process. The data come from /proc, or from the command ps if there is no /proc."""
+    """Return the parent of each running process. The data come from /proc, or from the command ps if /proc does not exist."""
     found = {}
     try:
         names = [name for name in os.listdir("/proc") if name.isdigit()]
@@ -64,7 +65,7 @@ def sweep(root: int, seconds: float = 10.0) -> list[int]:
 
 
 def _reap(wanted: int | None) -> int | None:
-    """Collect the status of every child process that has ended. If the process `wanted` is one of them, return its status."""
+    """Collect the status of every child process that has ended. If the process `wanted` has ended, return its status."""
     status = None
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -85,7 +86,7 @@ def _take_orphans() -> None:
 
 
 def guard(argv: list[str]) -> int:
-    """Run the command and return its exit status. End the command when stdin ends or a signal arrives."""
+    """Run the guarded command and return its exit status. End the command when stdin ends or a signal arrives."""
     _take_orphans()
     # A shell ignores INT for what it starts in the background, and that would be inherited by every server under test.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -112,7 +113,7 @@ def guard(argv: list[str]) -> int:
         left = sweep(os.getpid())
         command.returncode = 0 if status is None else status  # it has been waited for here, not by Popen
     if left:
-        print(f"These processes could not be stopped: {left}.", file=sys.stderr)
+        print(f"Processes that could not be stopped: {left}.", file=sys.stderr)
     return 128 + signal.SIGTERM if status is None else status if status >= 0 else 128 - status
 
 

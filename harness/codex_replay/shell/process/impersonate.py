@@ -16,7 +16,9 @@ SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGW
 
 
 def leave_as(status: int) -> None:
-    """Exit in the same way as a child process with this `Popen` status: with the same exit code, or by the same signal."""
+    """Exit in the same way as a child process with the `Popen` status `status`: with the same exit code, or by the same
+    signal.
+    """
     if status >= 0:
         sys.exit(status)
     number = -status
@@ -32,8 +34,8 @@ def leave_as(status: int) -> None:
 def original_environment() -> dict[bytes, bytes] | None:
     """Return the environment with which this process was started, or None if it is not available.
 
-    Python may have added LC_CTYPE to `os.environ` when it started (PEP 538). A server that is started without a tee does not get
-    the variable LC_CTYPE from Python.
+    Python may have added LC_CTYPE to `os.environ` when it started (PEP 538). A server that is started without a tee does
+    not get LC_CTYPE, so it must not get it with a tee.
     """
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -44,7 +46,9 @@ def original_environment() -> dict[bytes, bytes] | None:
 
 
 def open_standard_descriptors() -> None:
-    """Open the null device for each closed file descriptor of 0, 1 and 2, so that no later file gets this number."""
+    """Open the null device for each closed descriptor of 0, 1 and 2, so that no file that is opened later gets the number 0, 1
+    or 2.
+    """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -55,7 +59,7 @@ def open_standard_descriptors() -> None:
 def close(descriptor: int) -> None:
     """Close a file descriptor.
 
-    Redirect a standard descriptor (0, 1, 2) to the null device instead, so that no other file gets its number.
+    For a standard descriptor (0, 1, 2), redirect it to the null device instead, so that no other file gets its number.
     """
     if descriptor > 2:
         os.close(descriptor)
@@ -68,8 +72,8 @@ def close(descriptor: int) -> None:
 def signal_pipe() -> int:
     """Let Python write the number of each arriving signal to a pipe, and return the reading end of the pipe.
 
-    The pipe gets the signals that must be passed on to the server, and the signal for the server's exit. A signal that the
-    client had set to be ignored stays ignored, in this process and in the server.
+    The signals in the pipe are those that must be passed on to the server, and the signal for the server's exit. A signal
+    that the client ignores stays ignored, in this process and in the server.
     """
     wake, write = os.pipe()
     os.set_blocking(wake, False)
@@ -88,7 +92,7 @@ def _nothing(_number: int, _frame: object) -> None:
 
 
 def die_with_parent() -> Callable[[], object] | None:
-    """On Linux, return a function that ties the started process to this process: kill -9 of this process must leave no orphan.
+    """On Linux, return a function that ties a started process to this process: kill -9 of this process must leave no orphan.
 
     Closing the stdin of the started process is not enough: with a pending approval, the real app-server does not exit at the end
     of its stdin (REAL-93).

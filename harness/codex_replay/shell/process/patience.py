@@ -1,9 +1,9 @@
-"""Shorten the waits for a subject that has left several cases without an answer, so that such a subject costs seconds and not
+"""Shorten the waits for a program under test that has left several cases without an answer, so that it costs seconds and not
 minutes.
 
-Unsuccessful waits are counted separately for each cause. All workers of pytest-xdist append to the same file, and therefore count
-together. A limit that the user gives with `--wait` is never shortened. The limit of a case that is rerun alone is also not
-shortened, so that the case passes if only its answer is slow.
+Unsuccessful waits are counted separately for each cause. All workers of pytest-xdist append to one file, and therefore
+count together. A limit that the user gives with `--wait` is never shortened. The time limit of a case that is rerun alone
+is not shortened either, so that the case passes if only its answer is slow.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ ANSWER = "answer"
 class Patience:
     """The time limits of the waits in the cases of a run, in seconds.
 
-    `given` is the limit of `--wait`. `alone` means that each case is rerun alone. `shared` is the file in which all workers of
-    the run count their unsuccessful waits.
+    `given` is the time limit of the option `--wait`. `alone` is True if each case is rerun alone. `shared` is the file in
+    which all workers of the run count their unsuccessful waits.
     """
 
     def __init__(self, given: float | None, *, alone: bool, shared: Path | None = None) -> None:
@@ -37,12 +37,12 @@ class Patience:
         return self._given or self.part(default, cause)
 
     def part(self, default: float, cause: str) -> float:
-        """Return `default`. If several waits with this cause were unsuccessful, return a part of `default`."""
+        """Return the time limit `default`, or a part of it if several waits with the same cause were unsuccessful."""
         enough = self._in_vain()[cause] >= (CASES if cause == ANSWER else KNOWN)
         return default * PART if enough and not self._alone else default
 
     def count(self, in_vain: bool, cause: str = ANSWER) -> None:
-        """Count a wait that has ended. `in_vain` is True if the wait reached its time limit."""
+        """Count a wait for the program under test that has ended. `in_vain` is True if the wait reached its time limit."""
         self._own[cause] += in_vain
         if in_vain and self._shared is not None:
             with self._shared.open("a", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
 """Start the small programs of codex-replay fast, because a run starts hundreds of them.
 
-The small programs are the taps, the byte server, the reference programs and the fake backend. `python -m MODULE` starts the same
-programs more slowly.
+The small programs are the taps, the byte server, the reference programs and the fake backend. `python -m MODULE` would
+start the same programs more slowly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def _roots(names: Iterable[str]) -> list[str]:
-    """Return the folders that contain these packages or modules. The packages are not imported."""
+    """Return the folders that contain the given packages or modules, without importing them."""
     specs = [spec for name in names if (spec := find_spec(name)) is not None]
     places = [place for spec in specs for place in (spec.submodule_search_locations or [spec.origin or ""])]
     return list(dict.fromkeys(str(Path(place).resolve().parent) for place in places))
@@ -24,11 +24,11 @@ ROOTS = _roots(["codex_replay", "codex_fakes"])
 
 
 def program(module: str, *, packages: bool = False, using: Iterable[str] = ()) -> list[str]:
-    """Return the command for a module with a `main(argv)`.
+    """Return the command that runs a module with a function `main(argv)`.
 
-    The module may import the packages in `using`. With `packages`, it may import all installed packages. Without `packages`,
-    Python runs isolated and without site, in the same way as fake-codex. The command works in any folder. The command does not
-    use `-m`, because `-m` takes longer to load than the module itself.
+    The module may import the packages in `using`; with `packages`, it may import all installed packages. Without
+    `packages`, Python runs isolated and without site, in the same way as for fake-codex. The command works in any working
+    directory. The command does not use `-m`, because `-m` takes longer to load than the module itself.
     """
     roots = list(dict.fromkeys([*ROOTS, *_roots(using)]))
     code = f"import sys; sys.path += {roots!r}; from {module} import main; sys.exit(main(sys.argv[1:]))"

@@ -1,10 +1,10 @@
 """Run a program under test in a separate process group, read its output in a thread, and always end it.
 
-Strategy. The program leads a new session, so that one signal reaches all processes that it starts. One thread reads stdout and
-stderr. Another thread waits for the exit, but does not reap the program. As long as the program is a zombie, no other process can
-get its group id, so the group can be killed safely. A process that has left the group (a grandchild with a separate session) is
-found by a mark in its environment, if the system shows environments (Linux). When the interpreter ends, all programs that are
-still running are killed.
+The program leads a new session, so that one signal reaches all processes that it starts. One thread reads stdout and
+stderr. Another thread waits for the exit of the program, but does not reap it. As long as the program is a zombie, no other
+process can get its group id, so the group can be killed safely. A process that has left the group (a grandchild in a
+session of its own) is found by a mark in its environment, if the system shows environments (Linux). When the interpreter
+ends, all programs that are still running are killed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LIVE: weakref.WeakSet[Process] = weakref.WeakSet()
 
 
 class CannotStart(Exception):
-    """The program could not be started. The message is a sentence."""
+    """The program under test could not be started; the message of the exception is a sentence."""
 
 
 class Disconnected(Exception):
@@ -42,7 +42,7 @@ class Disconnected(Exception):
 
 
 class Process:
-    """One running program.
+    """One running program under test.
 
     The function `on_stdout` is called in the reading thread with each chunk of stdout, and with b"" at the end of stdout. `argv`
     is the command line of the program, `cwd` its working directory, and `env` its complete environment. Raises `CannotStart`.
@@ -207,7 +207,7 @@ class Process:
     def _settle(self, grace: float) -> None:
         """After the program's exit, wait until all output is read.
 
-        After `grace` seconds, end every process that keeps the pipe open.
+        After `grace` seconds, end every process that keeps the output open.
         """
         if not self.output_ended.wait(grace):
             self._signal(signal.SIGKILL)
@@ -296,7 +296,7 @@ def runs(pid: int) -> bool:
 
 
 def strays(mark: str) -> list[int]:
-    """Return the processes whose environment contains `mark`. If the system hides environments (macOS), the result is empty."""
+    """Return the processes whose environment contains `mark`. If the system hides environments (macOS), return no processes."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     with contextlib.suppress(OSError):

@@ -2,10 +2,10 @@
 
 Python runs its signal handlers in the main thread, between two instructions. A signal ends a wait (for a lock, a line, or a
 process) only if the system delivers the signal to the main thread during the wait. If a signal comes just before a wait, or
-reaches another thread, its handler runs only after the wait. Without this module, an interrupt may therefore have to wait for a
-timeout. Strategy. Python writes the number of each signal to a pipe, whichever thread gets the signal. A separate thread reads
-the numbers from the pipe, and sends the signal SIGURG to the main thread until the handler of SIGURG has run there. SIGURG ends
-the wait, so that all pending handlers run. By default SIGURG does nothing. The children of this process inherit the original
+reaches another thread, its handler runs only after the wait. Without this module, an interrupt may have to wait for a
+timeout. Python writes the number of each signal to a pipe, whichever thread gets the signal. A thread reads the numbers
+from the pipe, and sends the signal SIGURG to the main thread until the handler of SIGURG has run there. SIGURG ends the
+wait of the main thread, so that all pending handlers run. By default SIGURG does nothing. Child processes get the original
 action of SIGURG.
 """
 
@@ -45,8 +45,8 @@ class _Waker:
 def answer_signals_at_once() -> None:
     """From now on, run the signal handlers of this process without delay.
 
-    Call `answer_signals_at_once` in the main thread. A second call has no effect. In a process that already uses SIGURG or
-    `signal.set_wakeup_fd`, the call has no effect.
+    Call `answer_signals_at_once` in the main thread. A second call of `answer_signals_at_once` has no effect. In a process
+    that already uses SIGURG or `signal.set_wakeup_fd`, the call has no effect.
     """
     if signal.getsignal(_NUDGE) != signal.SIG_DFL:
         return

@@ -1,9 +1,10 @@
 """Make an app-server that speaks WebSocket usable as a program on stdio.
 
-Each line on stdin is sent as a text message, and each message of the server is written as a line on stdout. Therefore every tool
-that starts an app-server (the recorder, the suites, `replay`) can use a server that listens on a socket. There are two threads.
-One thread writes the arriving messages. The other thread reads stdin to its end, and then waits for the answers to the sent
-requests. The real server does not answer a close frame, so the bridge waits only a short time for an answer to its close frame.
+Each line on stdin is sent as a text message, and each message of the server is written as a line on stdout. Every tool that
+starts an app-server (the recorder, the suites, `replay`) can therefore use a server that listens on a socket. The bridge
+has two threads. One thread writes the messages that arrive from the server. The other thread reads stdin to its end, and
+then waits for the answers to the sent requests. The real server does not answer a close frame, so the bridge waits only a
+short time for an answer to its close frame.
 
 Source: the real 0.169.0 (`codex app-server --listen ws://IP:PORT`): one JSON-RPC message per text frame, no compression.
 """
@@ -38,7 +39,7 @@ SCHEMES = ("ws://", "wss://", "unix://")
 
 
 class CannotConnect(Exception):
-    """There is no server at the address, or the server did not start. The message is a sentence."""
+    """No server listens at the address, or the server did not start; the message of the exception is a sentence."""
 
 
 def connected(url: str) -> ClientConnection:
@@ -100,7 +101,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def bridge(connection: ClientConnection, stdin: int, stdout: IO[bytes]) -> bool:
-    """Pass messages in both directions.
+    """Pass messages in both directions between stdin and stdout and the server.
 
     Return True when stdin (a file descriptor) ends, and False when the server closes the connection.
     """

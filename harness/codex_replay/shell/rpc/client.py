@@ -1,10 +1,10 @@
 """Drive an app-server over stdio with synchronous calls, and keep a timeline of all frames.
 
-Strategy. A thread splits stdout into lines, and puts each line on the timeline under a lock. Callers wait on the same lock for a
-frame that matches their condition. A wait takes the first matching frame that no earlier wait has taken, so that two equal
-notifications count as two. If the server exits, a wait ends immediately. The message of a failure contains the exit status, the
-last lines of stderr and the last frames. A server that writes too much to its stdout is stopped. A line of the client is put on
-the timeline before it is written, so that no answer comes before its request.
+A thread splits the server's stdout into lines, and puts each line on the timeline under a lock. Callers wait on the same
+lock for a frame that matches their condition. A wait takes the first matching frame that no earlier wait has taken, so that
+two equal notifications count as two. If the server exits, a wait ends immediately. The message of a failure contains the
+exit status, the last lines of stderr and the last frames. A server that writes too much to its stdout is stopped. A line of
+the client is put on the timeline before it is written, so that no answer comes before its request.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ MOST_GARBAGE, MOST_LINES, MOST_BYTES = 1_000, 1_000_000, 1 << 29
 
 
 class SubjectFailure(AssertionError):
-    """The server did not send the awaited message. The error text has the cause and the last messages."""
+    """The server did not send the awaited message. The message of the exception has the cause and the last messages."""
 
 
 class ErrorReply(SubjectFailure):
-    """The server answered a request with an error. `error` is the error object."""
+    """The server answered a request with an error. `error` is the error object in the reply."""
 
     def __init__(self, text: str, error: Any) -> None:
         super().__init__(text)
@@ -50,8 +50,9 @@ class ErrorReply(SubjectFailure):
 class Client:
     """One conversation with one app-server.
 
-    `timeline` has every frame of both sides in the order of arrival. The time `t` of a frame is in seconds since the start.
-    `timeout` is the default limit of a wait in seconds. `started` is the value of `time.monotonic` at the start.
+    `timeline` has every frame of both sides in the order of arrival. The time `t` of a frame is in seconds since the start
+    of the conversation. `timeout` is the default time limit of a wait, in seconds. `started` is the value of
+    `time.monotonic` at the start.
     """
 
     def __init__(
@@ -122,12 +123,12 @@ class Client:
             raise SubjectFailure(self._early_end(f"{_short(data)} could not be sent to the server: {gone}")) from None
 
     def notify(self, method: str, params: Any = _ABSENT) -> None:
-        """Send a notification. Without the argument `params`, the notification has no params."""
+        """Send a notification to the server. Without the argument `params`, the notification has no member `params`."""
         __tracebackhide__ = True
         self.send({"method": method} if params is _ABSENT else {"method": method, "params": params})
 
     def post(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002 - the protocol's name
-        """Send a request without waiting for its reply. Return the id of the request: `id`, or the next integer."""
+        """Send a request to the server without waiting for the reply. Return the id of the request: `id`, or the next integer."""
         __tracebackhide__ = True
         used = id
         if used is None:
@@ -144,7 +145,7 @@ class Client:
         return self.reply_to(self.post(method, params, id=id))
 
     def request(self, method: str, params: Any = _ABSENT, *, id: Any = None) -> Any:  # noqa: A002
-        """Send a request and return its result. Raises `ErrorReply` if the server answers with an error."""
+        """Send a request to the server and return its result. Raises `ErrorReply` if the server answers with an error."""
         __tracebackhide__ = True
         reply = self.call(method, params, id=id)
         if kind(reply) == "error":
@@ -171,9 +172,9 @@ class Client:
     def wait(self, what: str, matches: Callable[[Any], bool], timeout: float | None = None) -> Any:
         """Remove and return the first server message for which `matches` returns True.
 
-        An error message names the awaited message with the text `what`.
+        In an error message, the text `what` names the awaited message.
 
-        Raises `SubjectFailure` if the server ends without sending this message, or after `timeout` seconds.
+        Raises `SubjectFailure` if the server ends without sending the awaited message, or after `timeout` seconds.
         """
         __tracebackhide__ = True
         limit = self.timeout if timeout is None else timeout
@@ -214,9 +215,9 @@ class Client:
         return self.wait(f"The reply to request {id!r}", lambda m: is_reply(m) and _same(m["id"], id), timeout)
 
     def notification(self, method: str, timeout: float | None = None, **params: Any) -> Any:
-        """Remove the next notification `method` whose params contain all members of `params`.
+        """Wait for the next notification `method` whose params contain all members of `params`.
 
-        Return the params of the notification.
+        Return the params of the notification, and do not return it again.
         """
         __tracebackhide__ = True
 
@@ -230,14 +231,17 @@ class Client:
         return self.wait(f"The notification {method}{named}", matches, timeout).get("params")
 
     def server_request(self, method: str, timeout: float | None = None) -> Any:
-        """Remove and return the server's next request `method`. The caller must answer the request with `reply`."""
+        """Wait for the server's next request `method`, and return it only once.
+
+        The caller must answer the request with `reply`.
+        """
         __tracebackhide__ = True
         return self.wait(f"The server's request {method}", lambda m: kind(m) == "request" and m["method"] == method, timeout)
 
     # -- looking back ----------------------------------------------------------------------------------------------------
 
     def messages(self, sender: str = "server") -> list[Any]:
-        """Return the decoded messages of one side so far, in order. A line that is not JSON becomes None."""
+        """Return the decoded messages of one side so far, in order. A line that is not JSON is None in the list."""
         with self._changed:
             return [frame.value for frame in self.timeline if frame.sender == sender]
 

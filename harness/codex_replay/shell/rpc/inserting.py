@@ -3,9 +3,9 @@
     python -m codex_replay.shell.rpc.inserting FILE -- COMMAND...
 
 FILE is JSON: `{"after": "...", "lines": ["{...}", ...]}`. The `lines` are inserted after each line of the app-server that
-contains the text `after`. All other lines stay unchanged. A case inserts messages that a real app-server sends rarely, such as an
-event of a thread that the client did not start. `{"delay": ["...", ...], "seconds": 0.5}` delays each line that contains one of
-the texts, and the lines after this line. During the delay, a client has time to disconnect.
+contains the text `after`. All other lines stay unchanged. A case uses the program to insert messages that a real app-server
+sends rarely, such as an event of a thread that the client did not start. `{"delay": ["...", ...], "seconds": 0.5}` delays
+each line that contains one of the texts, and the lines after it. During the delay, a client has time to disconnect.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def pass_on(lines: Iterable[bytes], write: Callable[[bytes], object], after: bytes, inserted: bytes) -> None:
-    """Write every line. Write `inserted` after each line that contains the text `after`."""
+    """Write every line of the app-server. Write `inserted` after each line that contains the text `after`."""
     for line in lines:
         write(line + inserted if after in line else line)
 
 
 def delayed(lines: Iterable[bytes], texts: list[bytes], wait: Callable[[], object]) -> Iterator[bytes]:
-    """Yield every line. Call the function `wait` before each line that contains one of the texts."""
+    """Yield every line of the app-server. Call the function `wait` before each line that contains one of the texts."""
     for line in lines:
         if any(text in line for text in texts):
             wait()
@@ -37,7 +37,10 @@ def delayed(lines: Iterable[bytes], texts: list[bytes], wait: Callable[[], objec
 
 
 def main(argv: list[str]) -> int:
-    """Run the command with the changes that FILE describes. Return the status of the command, or 2 for invalid arguments."""
+    """Run the app-server command with the changes that FILE describes.
+
+    Return the exit status of the command, or 2 for invalid arguments.
+    """
     if len(argv) < 3 or argv[1] != "--":
         sys.stderr.write("Give a file and a command: python -m codex_replay.shell.rpc.inserting FILE -- COMMAND...\n")
         return 2

@@ -1,10 +1,10 @@
-"""Play the recorded client of a cassette to a live server, and wait in the same way as a real client.
+"""Play the recorded client of a cassette to a live server, and wait for the server's answers as a real client does.
 
 Before each client frame, the player waits for all server frames before it in the recording: responses, requests and
-notifications. Because output may come in other chunks than in the recording, the player waits only for the first output chunk of
-each item. In the sent frames, values of the live server (thread ids, request ids) replace the recorded values. `/home/user`, the
-home directory in recordings, becomes the live home directory. If the recorded server has repeated a message by chance, the player
-waits only once for this message.
+notifications. Because output may come in other chunks than in the recording, the player waits only for the first output
+chunk of each item. In the sent frames, values of the live server (thread ids, request ids) replace the recorded values.
+`/home/user`, the home directory in recordings, becomes the live home directory. If the recorded server repeated a message
+by chance, the player waits only once for the message.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ BRIEF, PATIENCE = 0.2, 10
 
 
 class Player:
-    """Plays one recorded client to one live server. `client` is the connection to this server."""
+    """A player of one recorded client against one live server. `client` is the connection to the live server."""
 
     def __init__(
         self, client: Client, places: Mapping[str, str], version: str = versions.DEFAULT, absent: Container[str] = ()
     ) -> None:
         """`places` maps the name of a directory in the recording to the live directory.
 
-        The player does not wait for frames with an `absent` method, because the live server does not have this method.
+        The player does not wait for frames whose method is in `absent`, because the live server does not have these
+        methods.
         """
         self._absent = absent
         table, _ = data_tables.choose("normalise", version)
@@ -56,12 +57,12 @@ class Player:
         self._missed = 0  # frames in a row that did not come
 
     def play(self, frames: Iterable[Frame], reached: Mapping[int, Callable[[], None]] | None = None) -> str | None:
-        """Send every client frame in order.
+        """Send every recorded client frame in order.
 
-        Return a sentence if the server did not send an awaited message. After the first missing message, the time limits become
-        shorter, and finally zero. The remaining frames are still sent, so that the comparison shows every difference. `reached`
-        maps the number of a frame to a function. The function is called when all frames before that frame have been sent or
-        received.
+        Return a sentence if the server did not send an awaited message. After the first missing message, the time limits
+        become shorter, and finally zero. The remaining frames are still sent, so that the comparison shows every
+        difference. `reached` maps the number of a frame to a function: it is called when all frames before that frame have
+        been sent or received.
         """
         failure: str | None = None
         for frame in frames:
@@ -127,7 +128,10 @@ class Player:
             self._server_ids[_key(value["id"])] = live["id"]
 
     def _is_repeated(self, frame: Frame) -> bool:
-        """Return True for a frame that the recorded server has repeated by chance. The table of the version lists such frames."""
+        """Return True for a frame that the recorded server has repeated by chance.
+
+        The table of the Codex version lists the frames that a server may repeat by chance.
+        """
         last, self._last = self._last, (label(frame.value), frame.value.get("params"))
         has = self._repeats.get(self._last[0])
         return has is not None and has in frame.raw and last == self._last
@@ -145,8 +149,8 @@ class Player:
     def _bind_results(self, recorded: Any, live: Any) -> None:
         """Bind the values in a result that the client sends back: the cursors of further pages, and the ids of threads and turns.
 
-        Cursors contain a time, so they differ between runs. Equal ids are bound, too, because an earlier frame of another thread
-        could otherwise count as a frame of this thread.
+        Cursors contain a time, so they differ between runs. Equal ids are bound, too, because an earlier frame of another
+        thread could otherwise count as a frame of the same thread.
         """
         if type(recorded) is not dict or type(live) is not dict:
             return
@@ -160,8 +164,8 @@ class Player:
                 self._matcher.bindings.pair(ours, theirs)
 
     def _refusal(self, recorded: Any, error: Any) -> None:
-        """Note the error for a request that the live server refused and the recorded server accepted, because such a refusal
-        explains missing frames.
+        """Note that the live server refused a request that the recorded server accepted, because the refusal explains missing
+        frames.
         """
         what = self._asked.get(repr(recorded["id"]), f"The request {recorded['id']!r}")
         result = recorded["result"]
@@ -171,7 +175,7 @@ class Player:
         self._refused.append(f"{what} was refused: {truncate(message if type(message) is str else dumps(error).decode(), 200)}.")
 
     def _fits(self, recorded: Any, live: Any) -> bool:
-        """Return True if a live frame is the expected frame: a reply with the same id, or a message with the same method, thread
+        """Return True if a live frame is the expected one: a reply with the same id, or a message with the same method, thread
         and turn.
         """
         if is_reply(recorded):

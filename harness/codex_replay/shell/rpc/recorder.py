@@ -1,12 +1,12 @@
-"""A transparent tee between a client and an app-server.
+"""A transparent recorder (a tee) between a client and an app-server.
 
-Every line is on disk before it is passed on. Strategy: one thread with one poll loop serves two lanes (client to server, server
-to client). Therefore frames are logged in the order in which they are passed on. A line is logged when it is complete, and is
-only then queued for writing. If the reader of a lane is slow, this lane stops reading from its source, and the other lane
-continues. Therefore a lane never queues more than `LIMIT` bytes and one line. The descriptors 0 and 1, which this process shares
-with the client, stay blocking, because a change of their flags would also affect the client. The recorder writes to these
-descriptors in pieces whose size poll() guarantees. An end of file, a disconnected reader, a signal or an exit at one end is
-repeated at the other end. If logging fails, the tee continues as a plain pipe (see `Log`).
+Every line is on disk before it is passed on. One thread with one poll loop serves two lanes (client to server, server to
+client). Frames are therefore recorded in the order in which they are passed on. A line is recorded when it is complete, and
+is only then queued for writing. If the reader of a lane is slow, the lane stops reading from its source, and the other lane
+continues. A lane therefore never queues more than `LIMIT` bytes and one line. The descriptors 0 and 1, which the recorder
+shares with the client, stay blocking, because a change of their flags would also affect the client. The recorder writes to
+these descriptors in pieces whose size poll() guarantees. An end of file, a disconnected reader, a signal or an exit at one
+end is repeated at the other end. If recording fails, the tee continues as a plain pipe (see `Log`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Log(Protocol):
-        """The interface of the receiver of lines, such as `record_log.Log`. The receiver gets each line while `on` is True."""
+        """The interface of an object that gets the recorded lines, such as `record_log.Log`.
+
+        A log gets each line while its attribute `on` is True.
+        """
 
         on: bool
 
         def line(self, sender: str, raw: bytes) -> None:
-            """Log a line. When this function returns, the line is stored."""
+            """Take a line that the recorder has read. When `line` returns, the line must be stored."""
 
         def give_up(self, why: str) -> None:
             """Log no more lines."""
@@ -44,8 +47,10 @@ LONGEST = 64 << 20  # bytes; a longer line is passed on, but no longer recorded
 
 
 class Lane:
-    """One direction of the traffic: data is read from `source`, split into lines, logged, and then put into `waiting` until it is
-    written to `sink`. A closed descriptor is -1. `piece` is the number of bytes that may be written to `sink` when poll() reports
+    """One direction of the traffic: data is read from `source`, split into lines, recorded, and then kept in `waiting` until it
+    is written to `sink`.
+
+    A closed descriptor has the value -1. `piece` is the number of bytes that may be written to `sink` when poll() reports
     `sink` as ready.
     """
 
@@ -65,7 +70,7 @@ class Lane:
         return self.source >= 0 and len(self.waiting) < LIMIT
 
     def read(self) -> bool:
-        """Read once from the source. Return False if a non-blocking source has no data now."""
+        """Read once from the source of the lane. Return False if a non-blocking source has no data now."""
         try:
             data = os.read(self.source, PIECE)
         except BlockingIOError:
@@ -79,7 +84,7 @@ class Lane:
         return True
 
     def take(self, data: bytes) -> None:
-        """Take bytes from the source. Log and pass on each complete line, and keep an incomplete line."""
+        """Take bytes from the source of the lane. Record and pass on each complete line, and keep an incomplete line."""
         lines = self._splitter.feed(data)
         self._held = len(data) - data.rfind(b"\n") - 1 if lines else self._held + len(data)
         for line in lines:
@@ -91,7 +96,7 @@ class Lane:
             self._held = 0
 
     def pass_on(self, line: bytes) -> None:
-        """Log one line, then queue it for the sink."""
+        """Record one line, then queue it for the sink."""
         self._log.line(self._sender, line)
         if self.sink >= 0:
             self.waiting += line
@@ -108,7 +113,7 @@ class Lane:
         self._settle()
 
     def write(self) -> None:
-        """Write once to the sink.
+        """Write once to the sink of the lane.
 
         If the reader of the sink has disconnected, also close the source, so that the writer notices the end.
         """
@@ -136,7 +141,8 @@ class Lane:
 class Recorder:
     """Start an app-server, connect it to this process's stdin and stdout, and log the traffic until the server exits.
 
-    The recorder must run in the main thread, because it handles signals. The process must have no other task.
+    The recorder must run in the main thread, because it handles signals. The process of the recorder must have no other
+    task.
     """
 
     def __init__(self, command: Sequence[str], log: Log, env: Mapping[bytes, bytes] | None = None) -> None:
@@ -189,7 +195,7 @@ class Recorder:
         return self._hurry or (self.server.source < 0 and not self.server.waiting)
 
     def _watch(self) -> None:
-        """Register with poll() the events for which the recorder waits now.
+        """Register the events for which the recorder waits now with poll().
 
         Every sink is registered, so that poll() reports a closed reader.
         """

@@ -1,9 +1,9 @@
-"""A tap for the app-server of a proxy: like `wire_tap`, but with the time of each line.
+"""A tap (a program that records a pipe) for the app-server of a proxy: like `wire_tap`, but with the time of each line.
 
     python -m codex_replay.shell.rpc.timed_tap LEDGER [PIECE] -- COMMAND...
 
-`"t"` is in seconds since the epoch, so that a test can put the lines of several app-servers and the client's requests on one
-timeline. The ledger is not redacted, so it must be in the test's own folder.
+`"t"` is in seconds since the epoch, so that a test can put the lines of several app-servers and the client's requests on
+one timeline. The ledger is not redacted, so it must be in the test's own folder.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class TimedTap(wire_tap.Tap):
         self.add(ended=status)
 
     def add(self, **said: Any) -> None:
-        """Add one line, in one write."""
+        """Add one line to the ledger, in one write."""
         super().add(t=time.time(), **said)
 
 
 def main(argv: list[str]) -> None:
-    """Run the command in the place of this process, and log its traffic."""
+    """Run the command in place of this process, and record its traffic."""
     wire_tap.main(argv, kind=TimedTap)
 
 

@@ -1,13 +1,14 @@
-"""A tee that keeps the raw lines of both sides, so that a test can check the client's bytes.
+"""A tee that writes the raw lines of both sides to a file, so that a test can check the client's bytes.
 
     python -m codex_replay.shell.rpc.wire_tap LEDGER [PIECE] -- COMMAND...
 
-PIECE is a number of bytes: the client gets the server's output in chunks of this size, each in a separate write. Without PIECE,
-the client gets the output line by line. Each line is written to LEDGER before it is passed on. A line of the client becomes
-`{"got": "..."}`, and a line of the server becomes `{"said": "..."}`. The first line of a run is `{"run": N, "pid": ..., "argv":
-[...]}`. In all other lines of the run, `"of"` is this pid. The ledger is not redacted, so it must be in the test's own folder,
-where all credentials are fictitious. The tap uses the recorder of `codex_replay.shell.rpc.recorder`, which passes bytes, end of
-file, signals and exit status unchanged. A suite starts a hundred of these programs, so this module imports as little as possible.
+PIECE is a number of bytes: the client gets the server's output in chunks of PIECE bytes, each in a separate write. Without
+PIECE, the client gets the output line by line. Each line is written to LEDGER before it is passed on. A line of the client
+becomes `{"got": "..."}`, and a line of the server becomes `{"said": "..."}`. The first line of a run is `{"run": N, "pid":
+..., "argv": [...]}`. In all other lines of the run, `"of"` is the process id in the first line. The ledger is not redacted,
+so it must be in the test's own folder, where all credentials are fictitious. The tap uses the recorder of
+`codex_replay.shell.rpc.recorder`, which passes bytes, end of file, signals and exit status unchanged. The module imports as
+little as possible, because a suite starts a hundred taps.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Tap:
         self.add(run=_count(self._path), pid=os.getpid(), argv=words)
 
     def add(self, **said: Any) -> None:
-        """Add one line, in one write."""
+        """Add one line to the ledger, in one write."""
         os.write(self._file, ascii_dumps(said) + b"\n")
 
     def line(self, sender: str, raw: bytes) -> None:
@@ -51,7 +52,7 @@ class Tap:
         self.add(**{"got" if sender == "client" else "said": text}, **self._whose)
 
     def end(self, status: int) -> None:
-        """Note the end of the command. This tap then writes nothing; a subclass may write a line."""
+        """Note the end of the recorded command. The base class writes nothing; a subclass may write a line."""
 
     def give_up(self, why: str) -> None:
         """Log that a line is too long, and log no further lines. The traffic continues."""
@@ -60,7 +61,7 @@ class Tap:
 
 
 def main(argv: list[str], leave: Callable[[int], None] = leave_as, kind: type[Tap] = Tap) -> None:
-    """Run the command in the place of this process, and log its traffic with a tap of this kind."""
+    """Run the command in place of this process, and record its traffic with a tap of the given kind."""
     open_standard_descriptors()
     at = argv.index("--") if "--" in argv else len(argv)
     before, command = argv[:at], argv[at + 1 :]

@@ -65,7 +65,10 @@ def test_credentials_take_the_place_of_redacted_ones_and_are_no_difference(backe
     ("options", "why"),
     [
         ((), "either --app-server or --backend"),
-        (("--backend", "https://example.invalid/v1"), "This would send 1 request (0 KB) to example.invalid, on your account"),
+        (
+            ("--backend", "https://example.invalid/v1"),
+            "The replay would send 1 request (0 KB) to example.invalid, on your account",
+        ),
         (("--backend", "127.0.0.1"), "is not an http, https, ws or wss URL"),
         (("--backend", "http://127.0.0.1:9"), "the backend at http://127.0.0.1:9 cannot be reached"),
         (("--backend", "fake", "--auth", "/nowhere.json"), "the login cannot be read"),

@@ -1,6 +1,6 @@
 """One change between two types, and the place of the change.
 
-A change does not depend on the sender of the message; the module `rules` judges the change for each sender.
+A change does not depend on the sender of the message: the module `rules` judges the change for each sender.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ Path = tuple[Step, ...]
 class Change(NamedTuple):
     """One change, described relative to the definition that contains it.
 
-    A change has the id of its rule, and the old and the new side: one form for readers, and one form for programs.
+    A change has the id of its rule, and the old and the new side, each in a form for readers and in a form for programs.
 
-    `owner` is the definition in the old schema ("" if the old schema has no such definition), and `local` is the path inside this
-    definition. Equal changes at several places therefore are equal objects. `what` is the changed property, value or variant.
-    `detail` has the data from which a program can decide if a value is affected (see the module `users`).
+    `owner` is the definition in the old schema ("" if the old schema has no such definition), and `local` is the path
+    inside this definition. Equal changes at several places are therefore equal objects. `what` is the changed property,
+    value or variant. `detail` has the data with which a program can decide whether a value is affected (see the module
+    `users`).
     """
 
     rule: str
@@ -59,5 +60,5 @@ def _shown(step: Step) -> str:
 
 
 def show(path: Path) -> str:
-    """Return `path` in readable form: ``$.params.items[*](type=text).text``."""
+    """Return a path in readable form: ``$.params.items[*](type=text).text``."""
     return "$" + "".join(map(_shown, path))

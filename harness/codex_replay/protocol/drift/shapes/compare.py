@@ -1,10 +1,9 @@
 """Compare two schemas: list the changes from the first schema to the second, with their places.
 
-Strategy: the comparison starts at the roots of both schemas and follows both at the same time. The comparison sees only values
-that can occur in a message, and ignores the names of definitions. The result of the comparison is a graph of pairs of types. Each
-pair is compared once, and refers to the pairs of its members; a pair may refer to itself. A breadth-first search from each root
-finds the changed pairs, so the shortest path to a change comes first. The changes do not depend on the sender of a message; the
-module `rules` judges them.
+Strategy: the comparison starts at the roots of both schemas and follows both at the same time. The comparison sees only
+values that can occur in a message, and ignores the names of definitions. The comparison makes a graph of pairs of types.
+Each pair is compared once, and refers to the pairs of its members; a pair may refer to itself. Shortest paths come first,
+because a breadth-first search from each root finds the changed pairs.
 """
 
 from __future__ import annotations
@@ -21,7 +20,9 @@ from codex_replay.protocol.drift.shapes.same import Same
 
 
 class Pair:
-    """A pair of types that occur at the same places: the changes between them, and the pairs of their members."""
+    """A pair of types that occur at the same places in the old and the new schema: their changes, and the pairs of their
+    members.
+    """
 
     __slots__ = ("changes", "edges", "here", "looked", "new", "old")
 
@@ -101,8 +102,8 @@ class Comparer:
     def _place(self, old: Any, new: Any, here: Here) -> Iterator[Part]:
         """Compare two schemas at one place.
 
-        If null becomes allowed or forbidden, the change is stored for this place only. Every other change is stored once for the
-        pair of types.
+        If null becomes allowed or forbidden, the change is stored for one place only, and not for the pair of types. Every
+        other change is stored once for the pair of types.
         """
         if self._same.equal(old, new):
             return
@@ -139,9 +140,9 @@ class Comparer:
             yield from self._objects(a, b, here)
 
     def _types_of(self, a: Shape, b: Shape, here: Here) -> Iterator[Part]:
-        """Compare the JSON types.
+        """Compare the JSON types that two schemas allow.
 
-        For a type with only listed values or named variants, compare the single values or variants.
+        If a type has only listed values or named variants, compare the single values or variants.
         """
         gone, new = (self._unnamed(x, y, r) for x, y, r in ((a, b, self._old), (b, a, self._new)))
         if gone and new:

@@ -20,14 +20,14 @@ _REST = {
 
 
 def keys(a: Object, b: Object, here: Here) -> Iterator[Placed]:
-    """Compare if two objects allow unlisted keys, and if these keys form a map."""
+    """Compare whether two objects allow unlisted keys, and whether these keys form a map."""
     if a.extra != b.extra:
         listed = tuple(sorted({*a.properties, *b.properties}))
         yield (), Change(_REST[a.extra, b.extra], *here, "", a.extra, b.extra, listed)
 
 
 def numbers(a: Number, b: Number, here: Here) -> Iterator[Placed]:
-    """Compare two ranges of numbers, and if both contain only whole numbers."""
+    """Compare two ranges of numbers, and whether each contains only whole numbers."""
     if a.whole != b.whole:
         rule = "type-widened" if a.whole else "type-narrowed"
         yield (), Change(rule, *here, before="integer" if a.whole else "number", after="integer" if b.whole else "number")
@@ -53,7 +53,7 @@ def _bound(value: float) -> str:
 def limits(a: Limits, b: Limits, here: Here) -> Iterator[Placed]:
     """Compare the limits of strings, arrays or objects.
 
-    With an added or tighter limit, the type allows fewer values; with a removed or looser limit, it allows more.
+    If a limit is added or tighter, the type allows fewer values; if a limit is removed or looser, the type allows more.
     """
     old, new = dict(a), dict(b)
     for key in sorted(old.keys() | new.keys()):

@@ -36,8 +36,8 @@ class Array:
 class Object:
     """Objects with `properties` (name -> schema), of which `required` are always present.
 
-    `extra` is the rule for other keys: "open" (any key and value), "closed" (no other keys), or "map" (values of the schema
-    `values`).
+    `extra` is the rule for unlisted keys: "open" (any key and value), "closed" (no other keys), or "map" (values of the
+    schema `values`).
     """
 
     properties: dict[str, Any]
@@ -54,8 +54,9 @@ class Shape:
 
     `constants` are JSON texts. `string` has the limits of strings, or is None if no strings are allowed.
 
-    If `anything` is True, every JSON value is allowed. `unread` has the unsupported keywords, with their JSON text. `owner` is
-    the definition that contains the schema. The member `owner` is only for display, and does not affect the comparison.
+    If `anything` is True, every JSON value is allowed. `unread` has the unsupported keywords of the schema, with their JSON
+    text. `owner` is the definition that contains the schema. `owner` is only for display, and does not affect the
+    comparison.
     """
 
     anything: bool = False

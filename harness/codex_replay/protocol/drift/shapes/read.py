@@ -1,9 +1,9 @@
 """Convert each schema to the shape of the values that it allows.
 
-Strategy: references are followed. Because references are followed, the name and the document of a definition do not matter, and
-an inline schema equals a referenced schema. Nested unions become one union; `oneOf` and `anyOf` are both read as "one of these".
-The members of ``allOf`` are intersected, and a union is intersected with the keywords next to it. Properties and items are read
-only on demand, because types are recursive.
+References are followed, so the name and the document of a definition do not matter, and an inline schema equals a
+referenced schema. Nested unions become one union; `oneOf` and `anyOf` both mean "one of these". The members of ``allOf``
+are intersected, and a union is intersected with the keywords next to it. Properties and items are read only on demand,
+because types are recursive.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Reader:
     _tags: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def shape(self, node: Any) -> Shape:
-        """Return the shape of the schema `node` of this document; raises `BundleError` if `node` is not a schema."""
+        """Return the shape of the schema `node` in the document; raises `BundleError` if `node` is not a schema."""
         known = self._read.get(id(node))
         if known is None:
             # The node is kept next to its shape, so that its id is not reused.
@@ -93,7 +93,9 @@ class Reader:
         return reduce(both, parts)
 
     def tags(self, each: Object) -> dict[str, str]:
-        """Return the required properties of `each` that allow only one constant, each with the JSON text of this constant."""
+        """Return the required properties of the schema `each` that allow only one constant, each with the constant as JSON
+        text.
+        """
         if id(each) in self._tags:
             return self._tags[id(each)]
         found = self._tags[id(each)] = {}
@@ -107,10 +109,10 @@ class Reader:
 
 
 class Readers:
-    """The readers of the documents of one bundle.
+    """The readers of the schema documents of one bundle.
 
-    Codex writes one file per type, and most files repeat the same definitions. Documents whose shared definitions are equal have
-    one reader, so that each definition is read and compared once.
+    Codex writes one file per type, and most files repeat the same definitions. Documents whose shared definitions are equal
+    have one reader, so that each definition is read and compared only once.
     """
 
     def __init__(self) -> None:
@@ -118,7 +120,7 @@ class Readers:
         self._merged: list[Reader] = []
 
     def of(self, document: Any) -> Reader:
-        """Return the reader of `document`."""
+        """Return the reader of the schema document `document`."""
         if id(document) not in self._known:
             self._known[id(document)] = (document, self._find(document))
         return self._known[id(document)][1]

@@ -1,7 +1,7 @@
 """Find the equal parts of two schema documents, because equal parts need not be read or compared.
 
-Two schemas are equal if their texts are equal, and all definitions that they refer to are equal. Definitions may refer to each
-other in cycles, which count as equal if no difference is found.
+Two schemas are equal if their texts are equal, and all definitions that they refer to are equal. Definitions that refer to
+each other in cycles count as equal if no difference is found.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Same:
         return bool(old == new) and all(self._defined(reference) for reference in _references(old))
 
     def _defined(self, reference: str) -> bool:
-        """Return True if `reference` leads to equal definitions in both documents."""
+        """Return True if `reference` leads to equal definitions in both schema documents."""
         if reference not in self._known:
             self._look(reference)
         return self._known[reference]

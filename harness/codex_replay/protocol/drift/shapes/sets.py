@@ -1,7 +1,7 @@
 """Join and intersect shapes: a union allows the values of any schema, an intersection only values that all schemas allow.
 
-Joining and intersecting are approximate: after two arrays are joined, for example, the result does not show which items had which
-limits. The approximation is the same on both sides of a comparison.
+Joining and intersecting are approximate: for example, after two arrays are joined, the result does not show which items had
+which limits. The approximation is the same on both sides of a comparison.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def _merged(a: Array, b: Array) -> Array:
 
 
 def _merged_objects(a: Object, b: Object) -> Object:
-    """Return objects that have the properties of both shapes.
+    """Return objects that have the properties of both shapes, as if one schema had been written for both.
 
-    For example, Rust's serde joins the properties of a struct and an enum in one object (`flatten`).
+    For example, Rust's serde (`flatten`) joins the properties of a struct and an enum in one object.
     """
     properties = {**a.properties}
     for name, node in b.properties.items():

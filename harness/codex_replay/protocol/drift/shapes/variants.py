@@ -26,7 +26,7 @@ def label(reader: Reader, each: Object) -> Label:
 
 
 def signs(reader: Reader, each: Object) -> tuple[Any, ...]:
-    """Return the marks that identify a value of this variant: the step into the value, or ("has", its required keys)."""
+    """Return the marks that identify a value of a variant: the step into the value, or ("has", its required keys)."""
     tags = reader.tags(each)
     return ("is", tuple(sorted(tags.items()))) if tags else ("has", tuple(sorted(each.required or each.properties)))
 
@@ -43,7 +43,7 @@ def match(
 ) -> tuple[list[tuple[Object, Object]], list[Object], list[Object]]:
     """Pair the variants of two unions.
 
-    First, variants with a name are paired by their names; then the other variants are paired by their common members.
+    Pair variants with a name by their names, then pair the other variants by their common members.
     """
     labels = _labels(old, new, reader, other)
     pairs: list[tuple[Object, Object]] = []
@@ -65,8 +65,8 @@ def match(
 
 
 def _labels(old: tuple[Object, ...], new: tuple[Object, ...], reader: Reader, other: Reader) -> dict[int, Label]:
-    """Return the label of each variant: the constants of the properties that all variants have, otherwise all constants of the
-    variant.
+    """Return the label of each variant of a union: the constants of the properties that all variants have, otherwise all
+    constants of the variant.
     """
     full = {id(each): label(reader, each) for each in old} | {id(each): label(other, each) for each in new}
     named = [frozenset(name for name, _ in label) for label in full.values() if label]

@@ -32,7 +32,7 @@ WEB_SEARCH: dict[str, Any] = {"type": "web_search", "external_web_access": True}
 
 
 def connect(*specs: dict[str, Any]) -> Client:
-    """Return a client that has these tools, for a new conversation. Raises `Problem`."""
+    """Return a client that offers the given tools, for a new conversation. Raises `Problem`."""
     settings = from_env(os.environ)
     tools = Tools(None)
     tools.specs = list(specs)
@@ -40,7 +40,7 @@ def connect(*specs: dict[str, Any]) -> Client:
 
 
 def run(script: Callable[[], int]) -> None:
-    """Run a script and exit with its status. After a `Problem`, print its message and exit with status 1."""
+    """Run an example script and exit with its status. After a `Problem`, print its message and exit with status 1."""
     try:
         status = script()
     except Problem as problem:

@@ -1,6 +1,6 @@
 """Repeat the six edge cases LITE-63 to LITE-68 of the backend, and compare their HTTP statuses with those in the specification.
 
-For each case, print the actual status and the status in the specification.
+For each edge case, print the actual status and the status in the specification.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def call(call_id: str, arguments: str = '{"a":2,"b":3}') -> Item:
 
 
 def output(call_id: str, text: str = "5") -> Item:
-    """Return the output of a call."""
+    """Return the output item for a tool call."""
     return {"type": "function_call_output", "call_id": call_id, "output": text}
 
 

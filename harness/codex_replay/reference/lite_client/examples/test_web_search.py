@@ -1,4 +1,4 @@
-"""An example with a web search, which the backend itself runs. The events of the search come first, then the text."""
+"""An example with a web search, which the backend itself runs. The events of the search come before the text."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from codex_replay.reference.proxy.wire import sse
 
 
 class ChatAnswer:
-    """Collects the parts of an answer.
+    """Collect the parts of an answer of chat/completions.
 
-    For each part, `feed` returns the bytes to stream. Without streaming, `whole` returns the complete answer.
+    For each part, `feed` returns the bytes to stream to the client. Without streaming, `whole` returns the complete answer.
     """
 
     def __init__(self, asked: Asked) -> None:
@@ -57,7 +57,7 @@ class ChatAnswer:
         yield sse.DONE
 
     def whole(self) -> dict[str, Any]:
-        """Return the answer as one object."""
+        """Return the complete answer as one object."""
         text = "".join(self._text)
         message: dict[str, Any] = {"role": "assistant", "content": text if text or not self._calls else None, "refusal": None}
         if self._calls:

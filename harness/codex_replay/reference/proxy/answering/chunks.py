@@ -17,7 +17,7 @@ from codex_replay.reference.proxy.settings import OBSIDIAN_XML
 
 
 class Text(NamedTuple):
-    """A part of the answer's text."""
+    """A piece of the answer's text."""
 
     text: str
 
@@ -31,11 +31,11 @@ class Call(NamedTuple):
 
 
 class Break(NamedTuple):
-    """A break: the texts after this part belong to the next message of the model."""
+    """A break between messages: the texts after it belong to the next message of the model."""
 
 
 class Done(NamedTuple):
-    """The end of the answer. `usage` is None if the server did not report the token usage."""
+    """The last part of an answer. `usage` is None if the server did not report the token usage."""
 
     usage: Usage | None
 
@@ -44,7 +44,10 @@ Piece = Text | Call | Break | Done
 
 
 async def answer_chunks(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[Piece]:
-    """Yield the parts of the answer. If the request has tools, the model's text is searched for calls. Raises `ProxyError`."""
+    """Yield the parts of the answer to a client's request.
+
+    If the request declares tools, the model's text is searched for tool calls. Raises `ProxyError`.
+    """
     sort = _Sorter(asked, mode, exchange.markup)
     sent: dict[str, list[str]] = {}
     item: str | None = None

@@ -1,8 +1,9 @@
 """Find tool calls in a text that arrives in chunks of any size.
 
-The environment variable `PROXY_TOOL_CALLS` declares the markup of the calls. If the content of a call is JSON, the content ends
-where the JSON ends; markup inside a JSON string does not end the content. Any other content ends at the closing markup. A block
-that is not a call becomes text, unchanged. A block is dropped if the stream ends inside it.
+The environment variable `PROXY_TOOL_CALLS` declares the markup (the opening and closing tags) of the calls. If the content
+of a call is JSON, the call ends where the JSON ends; markup inside a JSON string does not end it. If the content is not
+JSON, the call ends at the closing markup. Text between tags that is not a call becomes text of the answer, unchanged. If
+the stream ends inside a call, the incomplete call is dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _ELEMENT = re.compile(r"\s*<([\w.-]+)>(.*?)</\1>\s*", re.S)
 class DialectParser:
     """A parser of one markup: call `feed` with each chunk, then `close`, as with `ToolCallParser`.
 
-    `markup` has open, close, content, name and arguments.
+    `markup` has the keys open, close, content, name and arguments.
     """
 
     def __init__(self, markup: Mapping[str, str]) -> None:
@@ -29,7 +30,7 @@ class DialectParser:
         self._rest = ""
 
     def feed(self, text: str) -> list[Piece]:
-        """Take the next chunk of the text. Return the parts of the answer that later chunks cannot change."""
+        """Take the next chunk of the model's text. Return the parts of the answer that later chunks cannot change."""
         self._rest += text
         out: list[Piece] = []
         while True:

@@ -1,8 +1,8 @@
 """Translate the notifications of the app-server to the events of a request, for v1 and v2.
 
-The events of v1 are read only from `codex/event/*`, and the events of v2 only from `item/*`, `turn/*` and `error`. The server
-sends most events in both dialects, so a client that reads both gets these events twice. Only the token usage is read from both
-dialects, and the last value counts.
+The events of v1 are read only from `codex/event/*`, and the events of v2 only from `item/*`, `turn/*` and `error`. The
+server sends most events in both dialects (v1 and v2), so a client that reads both gets these events twice. Only the token
+usage is read from both dialects, and the last value counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Delta(NamedTuple):
 
 
 class AgentMessage(NamedTuple):
-    """The whole agent message `item`."""
+    """A complete message of the agent."""
 
     item: str
     text: str
@@ -61,15 +61,15 @@ class Began(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The turn has ended. `aborted` is True if the turn was interrupted."""
+    """The event that a turn has ended. `aborted` is True if the turn was interrupted."""
 
     aborted: bool
 
 
 class Item(NamedTuple):
-    """An item was added to the conversation.
+    """The event that an item was added to the conversation.
 
-    `call` is True if the item is a call, after which an output and another reply must follow.
+    `call` is True if the item is a tool call: its output and another reply must follow.
     """
 
     call: bool
@@ -81,10 +81,11 @@ Event = Delta | AgentMessage | Native | Usage | Failed | Began | Ended | Item
 class Replies:
     """Detect the end of the last reply of a turn.
 
-    The last reply is complete if it has no call and the server has reported its token usage.
+    The last reply is complete if it has no tool call and the server has reported its token usage.
 
-    Codex 0.92 sometimes loses the frame that ends a turn, because it loses frames after a burst of about 128 frames. If the end
-    of a turn is lost, Codex also does not answer an interrupt of that turn. A client that waits for the end of the turn hangs.
+    Codex 0.92 sometimes loses the frame that ends a turn, because it loses frames after a burst of about 128 frames. If the
+    end of a turn is lost, Codex also does not answer an interrupt of the turn. If the end of a turn is lost, a client that
+    waits for it hangs.
     """
 
     def __init__(self) -> None:
@@ -94,7 +95,7 @@ class Replies:
     def saw(self, event: Event | None) -> None:
         """Process the next event.
 
-        The server reports the token usage more than once; only the first report after an item ends a reply.
+        The server reports the token usage more than once: only the first report after an item ends a reply.
         """
         if isinstance(event, Item | Native):
             self._items.append(isinstance(event, Native) or event.call)
@@ -107,7 +108,7 @@ class Replies:
 
 
 def read_event(message: Message, v2: bool) -> Event | None:
-    """Return the event in a message, or None if the proxy needs no event of this kind."""
+    """Return the event in a message of the app-server, or None if the proxy needs no event of this kind."""
     if message.method == TOOL_CALL:
         return _native_request(message)
     kind = message.method.removeprefix("codex/event/")
@@ -197,7 +198,7 @@ NAMES = (
 def _usage(info: Any, total: str) -> Usage | None:
     """Return the token counts in `info[total]`, whose keys are in snake_case or camelCase.
 
-    None if the server has not sent them yet.
+    Return None if the server has not sent token counts yet.
     """
     found = info.get(total) if isinstance(info, dict) else None
     if not isinstance(found, dict):

@@ -20,9 +20,9 @@ Event = dict[str, Any]
 
 
 class ResponsesAnswer:
-    """Collects the parts of an answer.
+    """Collect the parts of an answer of the Responses API.
 
-    For each part, `feed` returns the bytes to stream. Without streaming, `whole` returns the complete answer.
+    For each part, `feed` returns the bytes to stream to the client. Without streaming, `whole` returns the complete answer.
     """
 
     def __init__(self, asked: Asked) -> None:
@@ -33,12 +33,12 @@ class ResponsesAnswer:
         self._sequence = 0
 
     def begin(self) -> Iterable[bytes]:
-        """The events that open the stream."""
+        """Return the events that open the stream."""
         yield self._event("response.created", response=self._response)
         yield self._event("response.in_progress", response=self._response)
 
     def feed(self, piece: Piece) -> Iterable[bytes]:
-        """Take a part of the answer, and return the events that report this part."""
+        """Take a part of the answer, and return the events that report it."""
         if isinstance(piece, Text):
             if self._message is None:
                 yield from self._open_message()
@@ -63,7 +63,7 @@ class ResponsesAnswer:
         yield self._event("response.failed", response=self._response)
 
     def whole(self) -> dict[str, Any]:
-        """Return the answer as one object."""
+        """Return the complete answer as one object."""
         return self._response
 
     # -- items -----------------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def _part(text: str) -> dict[str, Any]:
 
 
 def _empty(asked: Asked) -> dict[str, Any]:
-    """Return the response without items. The response repeats the settings of the request, as the API requires."""
+    """Return the response object without items. The response repeats the settings of the request, as the API requires."""
     body = asked.body
     tools = [{"type": "function", "parameters": None, "strict": None, **_flat(tool)} for tool in asked.tools.definitions]
     choice = {"type": "function", "name": asked.tools.forced} if asked.tools.forced else asked.tools.choice

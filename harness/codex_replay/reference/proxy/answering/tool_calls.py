@@ -1,9 +1,9 @@
 """Find `<tool_call>{...}</tool_call>` in the output of a model, which arrives in chunks of any size.
 
-Strategy: a state machine reads each character once, and returns a text as soon as the text cannot be markup. A call ends where
-its JSON ends, not at the closing tag, because the tag may be inside a string, be missing, or be repeated. A tag in a code block
-or a code span does not begin a call. Everything that cannot be a call becomes text, unchanged. Only an incomplete block at the
-end of the stream is dropped.
+Strategy: a state machine reads each character once, and returns a text as soon as the text cannot be markup. A call ends
+where its JSON ends, and not at the closing tag, because the tag may be inside a string, be missing, or be repeated. A tag
+in a code block or a code span does not begin a call. Everything that cannot be a call becomes text, unchanged. Only an
+incomplete call at the end of the stream is dropped.
 
     text -> lead (after the opening tag) -> object (until its braces close) -> tail (until the closing tag) -> after -> text
 """
@@ -31,10 +31,10 @@ Piece = str | ToolCall
 
 
 class ToolCallParser:
-    """A parser of the model's text.
+    """A parser that finds tool calls in the model's text.
 
-    Call `feed` with each chunk, and `close` at the end. `feed` and `close` return, in order, the texts and calls that later
-    chunks cannot change.
+    Call `feed` with each chunk of the text, and `close` at the end. `feed` and `close` return, in order, the texts and
+    calls that later chunks cannot change.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class ToolCallParser:
         return self._run()
 
     def close(self) -> list[Piece]:
-        """End the stream. Return the buffered text, except an incomplete block."""
+        """End the stream of the model's text. Return the buffered text, but no incomplete call."""
         out = self._run()
         if self._state == self._object_state and self._split():
             return out + self._run() + self.close()
@@ -84,7 +84,7 @@ class ToolCallParser:
     # -- text ------------------------------------------------------------------------------------------------------------
 
     def _write_out(self, text: str) -> None:
-        """Pass text to the client. White space after a call is buffered until other text follows."""
+        """Pass a text on to the client. White space after a call is kept back until other text follows."""
         if self._bare:
             text = self._gap + text
             self._gap = ""
@@ -98,7 +98,7 @@ class ToolCallParser:
             self._out.append(text)
 
     def _text(self) -> bool:
-        """Pass on the text before the next tag. Return True if the parser must continue."""
+        """Pass on the text before the next tag. Return True if there is more text to parse."""
         rest, at, message = self._rest, 0, 0
         while (match := SPECIAL.search(rest, at)) is not None:
             here = match.start()
@@ -131,7 +131,7 @@ class ToolCallParser:
     def _mark(self, run: str) -> None:
         """Handle a sequence of backticks or tildes.
 
-        At the start of a line the sequence is a fence; at any other place it marks a code span.
+        At the start of a line, the sequence is a fence of a code block; at any other place, it marks a code span.
         """
         if len(run) >= 3 and not self._line.strip() and len(self._line) <= 3:
             if not self._fence:
@@ -202,9 +202,10 @@ class ToolCallParser:
         return False
 
     def _broken(self, rest: str, at: int) -> bool:
-        """Handle a `<` at a place where JSON does not allow it.
+        """Handle a `<` inside a call, at a place where JSON does not allow it.
 
-        If the `<` starts the closing tag, the block is text. If the `<` starts anything else, continue to read the block.
+        If the `<` starts the closing tag, the block is not a call but text. If the `<` starts anything else, continue to
+        read the block.
         """
         if _begins(rest[at:], CLOSE):
             self._keep(rest[:at], rest[at:])
@@ -230,7 +231,7 @@ class ToolCallParser:
     def _split(self) -> bool:
         """Handle an unterminated JSON string that contains the closing tag.
 
-        The block up to the tag becomes text, and the rest is read again.
+        The text up to the tag is passed on, and the rest is parsed again.
         """
         raw = "".join(self._block)
         if CLOSE not in raw:
@@ -241,9 +242,9 @@ class ToolCallParser:
         return True
 
     def _tail(self) -> bool:
-        """Skip the text after the JSON object, up to the closing tag.
+        """Skip the text between the JSON object of a call and its closing tag.
 
-        Stop if the next characters show that the tag is missing.
+        Stop if the next characters show that the closing tag is missing.
         """
         match = TAIL.match(self._rest)
         assert match is not None
@@ -266,7 +267,7 @@ class ToolCallParser:
         return True
 
     def _after(self) -> bool:
-        """Skip repeated closing tags, then emit the block."""
+        """Skip repeated closing tags of a call, then pass on the call."""
         if self._span and self._rest[0] == "`":
             self._give_back()  # a code span that shows how a call is written
             return True
@@ -280,7 +281,10 @@ class ToolCallParser:
         return True
 
     def _settle(self) -> bool:
-        """End the block. Emit the calls of the block, or its text if it has no calls. Return True if the block has calls."""
+        """End a block between tags.
+
+        Pass on the tool calls in the block, or its text if it has no calls. Return True if the block has tool calls.
+        """
         found, text = self._found, "".join(self._block)
         self._found, self._block = [], []
         if not found:

@@ -1,8 +1,8 @@
 """Make an example that satisfies a JSON schema.
 
-Strategy: the function remembers the references that it has followed, and therefore ends for a recursive schema. The example is as
-small as possible: it has only the required properties (or the first few if none is required), and uses the first branch that
-allows a value.
+To end for a recursive schema, the function remembers the references that it has followed. The example is as small as
+possible: it has only the required properties (or the first few if none is required), and uses the first branch that allows
+a value.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ RISKY = {"oneOf", "not", "dependentRequired", "dependentSchemas", "dependencies"
 
 
 class NoExample(Exception):
-    """This module cannot find a value that the schema allows."""
+    """No value that the schema allows was found."""
 
 
 def resolve(schema: Any, root: Any) -> Any:
     """Return the schema to which a local reference (RFC 6901) points.
 
-    For an unknown reference, return a schema that allows any value.
+    If the reference is unknown, return a schema that allows any value.
     """
     reference = schema["$ref"]
     if not isinstance(reference, str) or not reference.startswith("#"):
@@ -137,7 +137,7 @@ def _first(branches: list[Any], rest: Schema, root: Any, open_refs: tuple[str, .
 
 
 def _merged(schema: Any, more: Any) -> Any:
-    """Return one schema that has, as far as possible, the constraints of both schemas."""
+    """Return one schema that has the constraints of both schemas, as far as possible."""
     if not isinstance(schema, dict) or not isinstance(more, dict):
         return False if schema is False or more is False else (more if isinstance(more, dict) else schema)
     result = {**schema, **more}

@@ -1,7 +1,7 @@
-"""The developer instructions, which explain to the model how to call the client's tools (PAY-34 to PAY-54).
+"""Write the developer instructions, which explain to the model how to call the client's tools (PAY-34 to PAY-54).
 
-The specification fixes each character of the constant lines. The list of tools, the parameters and the examples are generated
-from the schemas.
+The specification fixes the constant lines of the instructions, character by character. The list of tools, the parameters
+and the examples are generated from the schemas.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ If no tool is needed, respond with plain text."""
 
 
 def tool_instructions(tools: Tools) -> str:
-    """Return the complete instructions for these tools, or "" if there are no tools."""
+    """Return the complete instructions for the given tools, or "" if there are no tools."""
     if not tools.definitions:
         return ""
     schemas = [f"- {function['name']}: {text(schema_of(function))}" for function in tools.functions]
@@ -65,7 +65,7 @@ def choice_lines(tools: Tools) -> list[str]:
 def native_choice(tools: Tools) -> list[str]:
     """Return the lines about the tool choice for a model that gets the tools as native tools (profile `works-on-0.92`).
 
-    The lines are necessary because Codex always sends the model the tool choice `auto`.
+    The tool choice must be in the instructions, because Codex always sends the tool choice `auto` to the model.
     """
     if tools.definitions and tools.choice == "required":
         return ["You MUST call at least one of the client's tools."]
@@ -83,7 +83,7 @@ def example_call(name: str, schema: Any) -> str:
 
 
 def call_markup(name: str, arguments: str) -> str:
-    """Return a call in the markup that the instructions demand from the model.
+    """Return a tool call in the markup that the instructions demand from the model.
 
     Answers in the mode obsidian-xml use the same markup.
     """

@@ -1,7 +1,7 @@
-"""Answer the background requests of an editor for a title or a summary of the chat, without starting a turn.
+"""Answer an editor's background requests for a title or a summary of the chat, without starting a turn.
 
-HAND-07 requires that a proxy intercepts these requests, but leaves the answer open. This proxy answers with the first words of
-the chat.
+HAND-07 requires that a proxy answers background requests itself, but does not fix the answer. The reference proxy answers
+with the first words of the chat.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Map the model names that clients request to the names for the app-server (PAY-08 to PAY-13).
 
-An alias names a model and a reasoning effort: `gpt-5.2-codev-l` is `gpt-5.2` with the effort `low`. Any other name stays
-unchanged.
+An alias stands for a model and a reasoning effort: `gpt-5.2-codev-l` is `gpt-5.2` with the effort `low`. Any other model
+name stays unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ class Model(NamedTuple):
 
 
 def normalize_model(requested: str) -> Model:
-    """Return the model for a requested name. Spaces around the name are ignored, and the case of an alias does not matter."""
+    """Return the model for the name that a client requested.
+
+    Spaces around the name are ignored, and an alias may be in upper or lower case.
+    """
     name = requested.strip()
     effective, effort = ALIASES.get(name.lower(), (name, None))
     return Model(requested, effective, effort)

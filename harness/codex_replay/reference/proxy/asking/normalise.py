@@ -1,4 +1,5 @@
-"""Convert the requests of both endpoints to one common form: items, instructions, tools and settings.
+"""Convert the requests to both endpoints (chat/completions and responses) to one common form: items, instructions, tools and
+settings.
 
 Messages and calls in the request become lines of text (`[user] ...`, `[function_call ...]`), with images between the lines.
 HAND-40 requires this conversion, and notes that the original messages cannot be restored.
@@ -26,9 +27,10 @@ class Item(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request in the common form.
+    """A client's request in the common form of both endpoints.
 
-    `system` has the system and developer texts. `effort` has the reasoning effort of the request, or of the model's alias.
+    `system` has the system and developer texts of the request. `effort` has the reasoning effort of the request, or of the
+    model's alias.
     """
 
     endpoint: str
@@ -51,7 +53,7 @@ class Asked(NamedTuple):
 
 
 class Transcript:
-    """Collects lines of text and images. Consecutive lines become one text item."""
+    """Collect lines of text and images for the prompt. Consecutive lines become one text item."""
 
     def __init__(self) -> None:
         self._items: list[Item] = []
@@ -68,7 +70,7 @@ class Transcript:
         self._items.append(Item("image", url))
 
     def items(self) -> tuple[Item, ...]:
-        """Return all items; there is at least one."""
+        """Return all items of the prompt; there is at least one."""
         self._flush()
         return tuple(self._items) or (Item("text", ""),)
 
@@ -213,9 +215,10 @@ def _asked(
 
 
 def _content(role: str, content: Any, where: str, transcript: Transcript) -> None:
-    """Add a message to the transcript.
+    """Add a message of the client to the transcript.
 
-    Texts follow `[role]` on the same line, joined by line breaks. An image follows a line that contains only `[role]`.
+    The texts of the message follow `[role]` on the same line, joined by line breaks. An image follows a line that contains
+    only `[role]`.
     """
     if content is None or isinstance(content, str):
         transcript.line(f"[{role}] {content or ''}")
@@ -279,7 +282,7 @@ def _url(part: dict[str, Any], where: str) -> str:
 
 
 def _schema(shape: Any) -> Any:
-    """Return the JSON schema of a response format.
+    """Return the JSON schema that the client demands for the answer.
 
     The chat API puts the schema under `json_schema`, and the Responses API next to `type`.
     """

@@ -1,6 +1,7 @@
-"""The params of the requests to the app-server: the three requests of PAY-01, and the two requests that Codex 0.92 accepts.
+"""The params of the requests to the app-server: the three requests of PAY-01, and the two requests (thread/start, turn/start)
+that Codex 0.92 accepts.
 
-A field without a value is sent as null if the specification shows it as null, and is left out otherwise. If a field has two
+A field without a value is sent as null if the specification shows it as null, and is omitted otherwise. If a field has two
 spellings, one statement writes both, so that their values cannot differ.
 """
 

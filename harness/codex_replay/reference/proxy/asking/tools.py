@@ -1,7 +1,7 @@
 """Read the tools in a client's request, and return them in the forms that the app-server requires: definitions and dynamic tools.
 
 A function tool is nested in a chat request (`{"type":"function","function":{...}}`) and flat in a Responses request
-(`{"type":"function","name":...}`). Any other kind of tool is refused, because no program would run it.
+(`{"type":"function","name":...}`). Any other kind of tool is refused, because the client would not run it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 class Tools(NamedTuple):
-    """The function tools of a request.
+    """The function tools that a request declares.
 
-    `definitions` have the nested form, and are otherwise unchanged. `choice` is none, auto, required or forced; `forced` is the
-    name of the forced tool.
+    `definitions` have the nested form of chat requests. `choice` is none, auto, required or forced; `forced` is the name of
+    the forced tool.
     """
 
     definitions: tuple[dict[str, Any], ...] = ()
@@ -32,7 +32,7 @@ class Tools(NamedTuple):
 
     @property
     def names(self) -> set[str]:
-        """Return the names of the tools that the model may call. If the tool choice is none, the result is empty."""
+        """Return the names of the tools that the model may call. If the tool choice is none, return no names."""
         return set() if self.choice == "none" else {function["name"] for function in self.functions}
 
     @property
@@ -41,7 +41,7 @@ class Tools(NamedTuple):
         return [function["name"] for function in self.functions if function.get("strict") is True]
 
     def dynamic(self) -> list[dict[str, Any]]:
-        """Return the tools in the form of `dynamicTools` (SCHEMA-07). If the tool choice is none, the result is empty."""
+        """Return the tools in the form of `dynamicTools` (SCHEMA-07). If the tool choice is none, return no tools."""
         if self.choice == "none":
             return []
         return [
@@ -55,7 +55,10 @@ class Tools(NamedTuple):
 
 
 def schema_of(function: dict[str, Any]) -> Any:
-    """Return the parameters of a function. If the client gave none, return the schema of an object without properties."""
+    """Return the JSON schema of a function's parameters.
+
+    If the client gave no schema, return the schema of an object without properties.
+    """
     found = function.get("parameters")
     return NO_PARAMETERS if found is None else found
 

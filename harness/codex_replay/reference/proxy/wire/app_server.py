@@ -1,9 +1,9 @@
 """A process of `codex app-server`: JSON-RPC over its stdin and stdout.
 
-Strategy: one task reads all messages. A response completes the request that waits for it. A notification goes to the inbox of its
-thread, and is dropped if that thread has no inbox. A request of the server is answered immediately, because the turn hangs
-without an answer. The only exception is the call of a client's tool (`item/tool/call`): this request goes to the inbox of its
-thread.
+One task reads all messages of the server. A response of the server goes to the request that waits for it. A notification
+goes to the inbox of its thread, and is dropped if the thread has no inbox. A request of the server is answered immediately,
+because the turn hangs without an answer. The only exception is the call of a client's tool (`item/tool/call`): it goes to
+the inbox of its thread.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ CHUNK = 1 << 16
 
 
 def no_tool(why: str, experimental: bool) -> dict[str, Any]:
-    """Return the reply to a request for a tool's output: the reply states that the tool was not run, and the reason.
+    """Return the reply to a tool call of the server: the reply states that the tool was not run, and the reason.
 
-    Versions with the experimental capability require a list of contents. Earlier versions require a text.
+    For versions with the experimental capability, the reply contains a list; for earlier versions, it contains a text.
     """
     output = {"contentItems": [{"type": "inputText", "text": why}]} if experimental else {"output": why}
     return {**output, "success": False}
@@ -55,7 +55,7 @@ Inbox = asyncio.Queue[Message | None]
 class AppServer:
     """A running app-server.
 
-    `users` is the number of client requests that use the server. A `retired` server gets no new requests.
+    `users` is the number of client requests that use the server. A server that is `retired` gets no new requests.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, settings: Settings) -> None:
@@ -94,7 +94,7 @@ class AppServer:
     # -- out -------------------------------------------------------------------------------------------------------------
 
     async def request(self, method: str, params: Any, then: Callable[[Any], None] | None = None) -> Any:
-        """Send a request, and return the result.
+        """Send a request to the app-server, and return the result.
 
         The function `then` gets the result before the next line of the server is read. Raises `ProxyError`.
         """
@@ -115,7 +115,10 @@ class AppServer:
             future.exception()  # the result may stay unread
 
     async def answer_of(self, method: str, future: asyncio.Future[Any]) -> Any:
-        """Wait for the result of a request. After the time limit, retire the server. Raises `ProxyError`."""
+        """Wait for the result of a request to the app-server.
+
+        After the time limit, retire the server: it gets no new requests. Raises `ProxyError`.
+        """
         try:
             async with asyncio.timeout(self._timeout):
                 return await future
@@ -149,7 +152,7 @@ class AppServer:
     # -- in --------------------------------------------------------------------------------------------------------------
 
     def open_inbox(self, thread: str) -> Inbox:
-        """From now on, collect the messages for this thread in an inbox. A None in the inbox means that the server has ended."""
+        """From now on, collect the messages for a thread in an inbox. The inbox gets None when the server has ended."""
         inbox: Inbox = asyncio.Queue()
         self._inboxes[thread] = inbox
         if self.dead:
@@ -157,7 +160,7 @@ class AppServer:
         return inbox
 
     def close_inbox(self, thread: str) -> None:
-        """From now on, drop the messages for this thread."""
+        """From now on, drop the messages for a thread."""
         self._inboxes.pop(thread, None)
 
     async def _read(self) -> None:

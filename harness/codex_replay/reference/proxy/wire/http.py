@@ -1,8 +1,9 @@
 """A small HTTP/1.1 server.
 
-The server reads requests with bodies, and sends answers complete or in chunks. The library httptools parses the requests, and
-asyncio does the I/O. Strategy: each request has one task. The task is cancelled when the client disconnects. A request that
-arrives before the previous answer is complete must wait. An HTTP/1.0 client gets a stream whose end is the end of the connection.
+The server reads requests with bodies, and sends answers complete or in chunks. The library httptools parses the requests,
+and asyncio does the I/O. Each request has one task, which is cancelled when the client disconnects. A request that arrives
+before the previous answer is complete waits. For an HTTP/1.0 client, the end of a streamed answer is the end of the
+connection.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class Request:
 
 
 class Answer:
-    """Writes the answer to one request.
+    """Write the answer to one HTTP request.
 
-    Call `send` for a complete answer. For a stream, call `start`, then `write` for each chunk, then `end`.
+    Call `send` for a complete answer; for a stream, call `start`, then `write` for each chunk, then `end`.
     """
 
     def __init__(self, connection: Connection, request: Request) -> None:
@@ -69,7 +70,7 @@ class Answer:
         await self._connection.write(b"")
 
     async def write(self, data: bytes) -> None:
-        """Send a chunk of the stream. If the client reads slowly, wait for it. Raises `Disconnected`."""
+        """Send a chunk of a streamed answer. If the client reads slowly, wait for it. Raises `Disconnected`."""
         if data:
             await self._connection.write(b"%x\r\n%s\r\n" % (len(data), data) if self._request.chunked else data)
 
@@ -108,7 +109,7 @@ class Connection(asyncio.Protocol):
     # -- asyncio's side --------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take note of a new client."""
+        """Note that a client has connected."""
         self._transport = transport
         self._connections.add(self)
 
@@ -239,7 +240,7 @@ class Connection(asyncio.Protocol):
 
 
 def _path(target: bytes) -> str:
-    """Return the path in the target of a request. The target is a path or a whole URL; any other form is invalid."""
+    """Return the path in the target of a request. The target is a path or a whole URL; any other target is invalid."""
     try:
         found = httptools.parse_url(target).path or b""
     except httptools.HttpParserInvalidURLError:
@@ -248,6 +249,6 @@ def _path(target: bytes) -> str:
 
 
 def _request_id(request: Request) -> str:
-    """Return the request id that the client sent if it is valid in a header, otherwise a new id."""
+    """Return the request id that the client sent, if it is valid in a header; otherwise return a new id."""
     given = request.headers.get("x-request-id", "")
     return given if 0 < len(given) <= 128 and given.isascii() and given.isprintable() else "req_" + os.urandom(12).hex()

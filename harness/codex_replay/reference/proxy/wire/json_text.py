@@ -1,8 +1,8 @@
 """Read and write JSON for three kinds of readers: the app-server, HTTP clients, and the model.
 
-The app-server silently drops a line that it cannot parse. Half a surrogate pair makes a line unreadable, so a JSON text for the
-app-server has a replacement character in its place. A JSON text for an HTTP client is ASCII. As a result, U+2028 does not split a
-line, and half a surrogate pair stays an escape.
+The app-server silently drops a line that it cannot parse. A lone surrogate makes a line unreadable, so a replacement
+character takes its place in a line for the app-server. A JSON text for an HTTP client is ASCII. Therefore U+2028 does not
+split a line, and a lone surrogate stays an escape.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ def for_client(value: Any) -> bytes:
 
 
 def text(value: Any) -> str:
-    """Encode a value as compact JSON without escapes. The instructions contain schemas in this form."""
+    """Encode a value as compact JSON without escapes.
+
+    The schemas in the instructions for the model are compact JSON without escapes.
+    """
     return _ANY.encode(value)
 
 

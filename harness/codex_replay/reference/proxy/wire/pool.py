@@ -1,4 +1,4 @@
-"""The running app-servers.
+"""The running app-servers of the proxy.
 
 The proxy starts app-servers on demand, as many as the settings allow, and replaces those that have ended.
 """
@@ -23,9 +23,9 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def acquire(self) -> AppServer:
-        """Return a ready server.
+        """Return an app-server that can take a request.
 
-        The caller must call `release` with this server at the end. Raises `ProxyError` if no server can be started.
+        At the end, the caller must call `release` with the app-server. Raises `ProxyError` if no app-server can be started.
         """
         async with self._starting:
             self._sweep()
@@ -43,7 +43,7 @@ class Pool:
         self._sweep()
 
     def running(self) -> int:
-        """Return the number of usable servers."""
+        """Return the number of usable app-servers."""
         return sum(not server.retired and not server.dead for server in self._servers)
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:

@@ -1,4 +1,4 @@
-"""Encode server-sent events. The data is ASCII JSON, so that it contains no character that a client might treat as a line end."""
+"""Encode server-sent events. The data of an event is ASCII JSON, so that no character in it looks like a line end to a client."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Parse the text between the tags of a call.
+"""Parse the text between the tags of a tool call.
 
-Decide whether the text is a call, and which tool it calls. Strategy: the arguments are passed on exactly as the model wrote them.
-Decoding and encoding the arguments would lose duplicate keys, `1.0` and long numbers.
+Decide whether the text is a tool call, and which tool it calls. The arguments are passed on exactly as the model wrote
+them. Decoding and encoding the arguments again would lose duplicate keys, `1.0` and long numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ToolCall(NamedTuple):
 
 
 def read_call(source: str) -> ToolCall | None:
-    """Return the call in a text, a JSON object with `name` and `arguments`. Return None if the text is not a call."""
+    """Return the tool call in a text: a JSON object with `name` and `arguments`. Return None if the text is not a tool call."""
     found = _members(source)
     if found is None and (slip := UNESCAPED.fullmatch(source)) is not None:
         found = _members(slip[1] + slip[2] + slip[3])
@@ -44,7 +44,7 @@ def read_call(source: str) -> ToolCall | None:
 def _members(source: str) -> dict[str, tuple[str, Any]] | None:
     """Return the text and the value of each member of a JSON object, or None if the text is not a JSON object.
 
-    If several members have one name, the last one counts.
+    If several members have the same name, the last one counts.
     """
     found: dict[str, tuple[str, Any]] = {}
     at = _skip(source, 0)
