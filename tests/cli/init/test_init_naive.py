@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from codex_replay.cli.io.console import progress
 from tests.cli.init.test_init import COMMAND, PYTHON, ROOT, found, run
 
 NAIVE = f"{PYTHON} {ROOT / 'tests' / 'miniatures' / 'proxies' / 'naive_proxy.py'}"
@@ -125,3 +127,18 @@ def test_pytest_lists_the_skipped_cases_if_the_user_asks_for_them(
     words = [COMMAND, "run", "-n", "1", "--report", str(tmp_path / "report")]
     done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert "\nSKIPPED [" in done.stdout, done.stdout
+
+
+def test_the_reruns_of_failed_cases_are_announced(tried: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    assert re.search(r"\ncodex-replay: rerunning \d+ failed cases, each for as long as the full time limit\n", tried[1].stderr)
+
+
+def test_without_a_terminal_the_progress_is_a_line_from_time_to_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seconds, lines in ((0.0, "codex-replay: cases: 2 (50 %)\ncodex-replay: cases: 4 (100 %)\n"), (60.0, "")):
+        monkeypatch.setattr("codex_replay.cli.io.console.EVERY", seconds)
+        with progress("cases", 4) as shown:
+            shown.step(2)
+            shown.step(2)
+        assert capsys.readouterr().err == lines

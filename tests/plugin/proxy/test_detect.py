@@ -223,7 +223,9 @@ def test_a_proxy_that_serves_nothing_is_quoted() -> None:
     wrong = detect(Observed(answers=nothing, stderr="No such file: 'codex'")).wrong
     assert wrong.endswith("`$CODEX_BIN app-server`. Its stderr ends: No such file: 'codex'")
     served = {**nothing, "chat": Answer(500, methods=("thread/start",))}
-    assert "CODEX_BIN" not in detect(seen(served)).wrong
+    wrong = detect(seen(served)).wrong
+    assert "CODEX_BIN" not in wrong
+    assert wrong.endswith(" The proxy has sent its app-server: thread/start.")
 
 
 def test_of_a_proxy_that_was_only_attached_to_nothing_is_assumed() -> None:

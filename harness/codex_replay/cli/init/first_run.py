@@ -15,10 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codex_replay.cli.io.console import Unable, progress
+from codex_replay.cli.io.console import Unable, aside, progress
 from codex_replay.cli.run.child import started, wait
 from codex_replay.cli.run.parts import Part, default_jobs
 from codex_replay.core.redact.sentence import sentence
+from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.configuration import SUITE_OF, read
 from codex_replay.plugin.base.option_table import KEYS
 from codex_replay.plugin.base.places import PACKAGED, installed_suites
@@ -126,3 +127,6 @@ def _count(events: Iterable[str], suite: str) -> None:
                 shown.expect(event["collected"])
             elif "case" in event:
                 shown.step()
+            elif "rerunning" in event:
+                shown.clear()
+                aside(f"rerunning {plural(event['rerunning'], 'failed case')}, each for as long as the full time limit")

@@ -31,6 +31,8 @@ R = TypeVar("R")
 PLAIN_WIDTH = 160
 #: Seconds until a command that still works reports its progress.
 PATIENCE = 1.0
+#: Seconds between two lines of progress if stderr is no terminal.
+EVERY = 30.0
 
 #: What a command says of a frame whose values it cannot walk.
 TOO_DEEP = "A frame is nested too deeply for this command (hundreds of levels); read it with `codex-replay cassette show`."
@@ -137,7 +139,7 @@ def _told_to_end() -> Iterator[None]:
 
 
 class Progress:
-    """A progress line on stderr for a long task. The progress line appears after one second, and only on a terminal."""
+    """The progress of a long task on stderr: on a terminal, a line after one second; otherwise, a line every half minute."""
 
     def __init__(self, what: str, total: int | None = None) -> None:
         self._what = what
@@ -145,7 +147,7 @@ class Progress:
         self._done = 0
         self._shown = False
         self._on = sys.stderr.isatty()
-        self._next = time.monotonic() + PATIENCE
+        self._next = time.monotonic() + (PATIENCE if self._on else EVERY)
 
     def expect(self, total: int) -> None:
         """Set the total number of units, once it is known."""
@@ -154,11 +156,16 @@ class Progress:
     def step(self, by: int = 1) -> None:
         """Report that `by` more units (frames or bytes) of the task are done."""
         self._done += by
-        if self._on and (now := time.monotonic()) >= self._next:
-            self._next = now + 0.2
-            self._shown = True
-            share = f" ({min(100, 100 * self._done // self._total)} %)" if self._total else ""
-            self._write(f"\r\x1b[K{visible(self._what)}: {self._done}{share}")
+        if (now := time.monotonic()) < self._next:
+            return
+        share = f" ({min(100, 100 * self._done // self._total)} %)" if self._total else ""
+        if not self._on:
+            self._next = now + EVERY
+            aside(f"{visible(self._what)}: {self._done}{share}")
+            return
+        self._next = now + 0.2
+        self._shown = True
+        self._write(f"\r\x1b[K{visible(self._what)}: {self._done}{share}")
 
     def clear(self) -> None:
         """Remove the progress line from the terminal."""

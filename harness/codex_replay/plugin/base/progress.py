@@ -1,7 +1,8 @@
 """Report the progress of a run to another process: one JSON object per line, on the file descriptor in CODEX_REPLAY_PROGRESS.
 
-The first line is `{"collected": N}`; each finished test adds a line such as `{"case": "suite/module/case", "outcome":
-"passed"}`. `codex-replay run` reads the lines from the file descriptor and shows the progress.
+The first line is `{"collected": N}`; each finished test adds a line such as `{"case": "suite/module/case", "outcome": "passed"}`.
+Before changed cases are rerun, a line `{"rerunning": N}` has their number.
+`codex-replay run` reads the lines with the progress.
 """
 
 from __future__ import annotations

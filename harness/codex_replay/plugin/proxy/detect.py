@@ -141,6 +141,8 @@ def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> st
         name, answer = next(iter(posts.items()))
         report = f"failed, {answer.problem}" if answer.problem else f"is answered {_shown(answer)}"
         start = "" if calls or seen.attached else f" {_START}"
+        if answer.methods:
+            start = f" The proxy has sent its app-server: {', '.join(answer.methods)}."
         return f"The proxy serves no request: POST {PATHS[name]} {report}.{start}" + (
             seen.stderr and f" Its stderr ends: {seen.stderr}"
         )

@@ -56,6 +56,10 @@ def rerun_changes(session: pytest.Session, changes: Sequence[Change], update: bo
         out.write_line("")
         out.write_line(f"{headline(changes)}: rerunning these cases, each with new processes, {how}.")
 
+    watcher = config.pluginmanager.get_plugin("codex-replay-progress")
+    if watcher is not None:
+        watcher.report_on(rerunning=len(changes))
+
     def duration(change: Change) -> float:
         case = verdict.case_of(change.nodeid) if verdict is not None else None
         return case["seconds"] if case is not None else 0.0
