@@ -125,6 +125,11 @@ def cover(kills: Pairs) -> Found:
     return {variant: sorted(checks) for variant, checks in sorted(chosen.items())}
 
 
+def sample(checks: Iterable[str]) -> list[str]:
+    """Return a check of each module."""
+    return sorted({check.partition("::")[0]: check for check in sorted(checks, reverse=True)}.values())
+
+
 class Matrix(NoTraces):
     """The hooks of one run: every case that uses `fixture` gets the variants by way of its parameter `parameter`.
 

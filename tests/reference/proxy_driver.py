@@ -1,4 +1,4 @@
-"""Starts the reference proxy as a program for its tests, and speaks HTTP to it."""
+"""Runs the reference proxy in a process of its own for its tests, and speaks HTTP to it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from codex_replay.reference.proxy import __main__ as program
+from tests.support.forked import fork
 
 STAND_IN = Path(__file__).with_name("proxy_app_server.py")
 
@@ -37,8 +41,7 @@ class Proxy:
 
     def __init__(self, env: Mapping[str, str], capture: Path | None = None) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PROXY_", "CODEX_", "PORT"))}
-        command = [sys.executable, "-m", "codex_replay.reference.proxy"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**kept, "PROXY_PORT": "0", **env})
+        self.process = fork(partial(program.main, []), {**kept, "PROXY_PORT": "0", **env}, stdout=subprocess.PIPE)
         assert self.process.stdout is not None
         self.capture = capture
         try:
@@ -87,12 +90,12 @@ def _dashed(headers: dict[str, str]) -> dict[str, str]:
 @contextmanager
 def running(tmp: Path, **env: str) -> Iterator[Proxy]:
     """A proxy in front of the stand-in; its time limits are short."""
-    program = tmp / "codex"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STAND_IN}" "$@"\n')
-    program.chmod(0o755)
+    codex = tmp / "codex"
+    codex.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STAND_IN}" "$@"\n')
+    codex.chmod(0o755)
     capture = tmp / "capture.txt"
     limits = {"PROXY_IDLE_TIMEOUT_MS": "1500", "PROXY_RPC_TIMEOUT_MS": "5000", "PROXY_CODEX_WORKDIR": str(tmp / "work")}
-    proxy = Proxy({"CODEX_BIN": str(program), "CAPTURE": str(capture), **limits, **env}, capture)
+    proxy = Proxy({"CODEX_BIN": str(codex), "CAPTURE": str(capture), **limits, **env}, capture)
     try:
         yield proxy
     finally:

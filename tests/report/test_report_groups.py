@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_report_data import case, report_of
 
 from codex_replay.plugin.reporting.spec import place
-from codex_replay.report.group_failures import EARLIER, FEW, LEAST, MOST, cause, counted_groups, groups, sentences
+from codex_replay.report.group_failures import EARLIER, FEW, LEAST, MOST, cause, groups, sentences
 from codex_replay.report.markdown import markdown
 from codex_replay.report.page.build import write_html
 
 pytest_plugins = ["pytester"]
 REFUSED = 'The client sent a request that the backend refuses: The header "x" is required.'
+
+
+def counted_groups(cases: Any) -> list[tuple[str, int]]:
+    return [(text, len(indexes)) for text, indexes in groups(cases)]
 
 
 def failed(count: int, message: str, name: str = "f") -> list[object]:

@@ -12,7 +12,6 @@ import tempfile
 from ipaddress import ip_address
 from typing import NamedTuple
 
-STDIO = "stdio://"
 _KNOWN = "`stdio://`, `unix://`, `unix://PATH`, `ws://IP:PORT`, or `off`"
 #: The most bytes of the path of a socket file: sun_path of the system, without its NUL.
 _LONGEST = 103 if sys.platform == "darwin" else 107

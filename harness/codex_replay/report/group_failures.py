@@ -62,11 +62,6 @@ def groups(cases: Sequence[Case], least: int = LEAST, most: int | None = MOST) -
     return sorted(several, key=lambda group: -len(group[1]))[:most]
 
 
-def counted_groups(cases: Sequence[Case]) -> list[tuple[str, int]]:
-    """Return the result of the function `groups`, with the number of cases in each group."""
-    return [(text, len(indexes)) for text, indexes in groups(cases)]
-
-
 def sentences(cases: Iterable[Case], most: int | None = MOST) -> list[str]:
     """Return the groups as readable lines; if `most` leaves groups out, the last line has their number."""
     found = groups(list(cases), most=None)

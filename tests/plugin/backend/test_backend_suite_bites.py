@@ -12,7 +12,7 @@ from codex_fakes.backend.rules.table import RULES
 from codex_replay.shell.http.backend_process import BackendProcess
 from tests.miniatures.backends import broken
 from tests.miniatures.backends.matrix import TABLE
-from tests.miniatures.matrix import FINE, cover
+from tests.miniatures.matrix import FINE, cover, sample
 from tests.support.suite_run import checks_of, run_suite, spec_marks
 
 #: The table is tried in so many tests, so that pytest-xdist can share them out.
@@ -33,8 +33,9 @@ def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(
     TABLE.must_be_whole(checks)
 
 
-def test_the_fake_passes_every_check(checks: set[str], tmp_path: Path) -> None:
-    assert TABLE.run({FINE: sorted(checks)}, tmp_path, "--wait", "60") == {}
+def test_the_fake_passes_where_the_variants_fail(checks: set[str], tmp_path: Path) -> None:
+    """With a check of each module. (That the fake passes every check is for the suite to show: `make conformance`.)"""
+    assert TABLE.run({FINE: sample(checks)}, tmp_path, "--wait", "60") == {}
 
 
 @pytest.mark.parametrize("share", range(SHARES))

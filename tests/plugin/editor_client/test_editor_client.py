@@ -171,7 +171,7 @@ def test_an_editor_whose_words_are_no_reports(tmp_path: Path) -> None:
 def test_an_editor_in_another_language(tmp_path: Path) -> None:
     """The example of docs/editor-client.md, in JavaScript, shares nothing with the reference and passes as well."""
     modules = [f"suites/editor_client/test_{name}.py" for name in ("framing", "interrupt", "spelling")]
-    done = run_suite(tmp_path, "--editor-client", "node docs/examples/editor-client.mjs {codex}", *modules, "-n", "2")
+    done = run_suite(tmp_path, "--editor-client", "node docs/examples/editor-client.mjs {codex}", *modules)
     assert done.returncode == 0, done.stdout[-3000:]
 
 

@@ -26,7 +26,7 @@ from codex_replay.reference.lite_client.errors import Problem
 from codex_replay.shell.http.backend_process import BackendProcess
 from suites.lite_client import expected
 from tests.miniatures.lite_clients.matrix import TABLE
-from tests.miniatures.matrix import FINE, cover
+from tests.miniatures.matrix import FINE, cover, sample
 from tests.support.suite_run import checks_of, run_suite, spec_marks
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,8 +47,9 @@ def test_every_check_is_turned_red_by_a_variant_and_every_variant_turns_one_red(
     TABLE.must_be_whole(checks)
 
 
-def test_the_reference_passes_every_check(checks: set[str], tmp_path: Path) -> None:
-    assert TABLE.run({FINE: sorted(checks)}, tmp_path, "--wait", "60") == {}
+def test_the_reference_passes_where_the_variants_fail(checks: set[str], tmp_path: Path) -> None:
+    """With a check of each module. (That the reference passes every check is for the suite to show: `make conformance`.)"""
+    assert TABLE.run({FINE: sample(checks)}, tmp_path, "--wait", "60") == {}
 
 
 def test_the_table_is_true(tmp_path: Path) -> None:

@@ -31,11 +31,17 @@ DEFECTS = {
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
 
 
-#: Cases of all the checks that the five defects are found by, each once at least.
+#: Cases of all the checks that the five defects are found by, each once at least, and the modules that have them.
 CHOSEN = "line-14 or fixed_block or layout or sampling or closing-tag-in-a-string or test_ids or test_choices"
+MODULES = [
+    *(f"proxy/requests/test_{name}.py" for name in ("envelope", "instructions", "user_message", "user_turn")),
+    "proxy/replies/test_tool_calls.py",
+]
 
 
-def gate(folder: Path, *defects: str, options: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+def gate(
+    folder: Path, *defects: str, suites: Sequence[str] = ("proxy",), options: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
     """Run the gate of the example on a project with the small proxy in it.
 
     The options are those that the example gives to the action, which passes each on under its own name.
@@ -47,12 +53,9 @@ def gate(folder: Path, *defects: str, options: Sequence[str] = ()) -> subprocess
     (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     planted = json.dumps(",".join(defects))
     (folder / "server.js").write_text(f"process.argv[2] = {planted}\nawait import('./small_proxy.mjs')\n", encoding="utf-8")
-    argv = [
-        str(Path(sys.executable).with_name("codex-replay")),
-        "run",
-        given.pop("suites"),
-        *(f"--{name}={value}" for name, value in given.items()),
-    ]
+    given.pop("suites")
+    argv = [str(Path(sys.executable).with_name("codex-replay")), "run", *suites]
+    argv += [f"--{name}={value}" for name, value in given.items()]
     argv += ["--plain", "-n", "1", "--profile", "as-specified", "--report", "contract", *options]
     return subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
 
@@ -60,7 +63,7 @@ def gate(folder: Path, *defects: str, options: Sequence[str] = ()) -> subprocess
 def test_without_a_defect_it_passes_the_checks_that_the_defects_fail(tmp_path: Path) -> None:
     """The whole gate below shows that it passes the others."""
     (tmp_path / "known.yaml").write_text("[]\n", encoding="utf-8")
-    result = gate(tmp_path, options=["-k", CHOSEN])
+    result = gate(tmp_path, suites=MODULES, options=["-k", CHOSEN])
     assert result.returncode == 0, result.stdout[-3000:]
 
 
@@ -80,8 +83,7 @@ def test_the_gate_is_green_with_the_five_defects_listed_and_they_are_all_there_i
 def test_each_defect_turns_just_its_own_checks_red(tmp_path: Path, defect: str) -> None:
     known = tmp_path / "known.yaml"
     known.write_text("[]\n", encoding="utf-8")
-    # Few cases, found without workers, each of which would collect the whole suite.
-    result = gate(tmp_path, defect, options=["-k", CHOSEN, "--update-baseline"])
+    result = gate(tmp_path, defect, suites=MODULES, options=["-k", CHOSEN, "--update-baseline"])
     assert result.returncode == 1, result.stdout[-3000:]
     found = [line.check for line in parse(known.read_text(encoding="utf-8"), "known.yaml")]
     assert {check.partition("[")[0] for check in found} == DEFECTS[defect], "\n".join(found)

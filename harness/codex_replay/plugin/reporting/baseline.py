@@ -183,11 +183,8 @@ class Gate:
         used = set(self._totals)
         unmatched = [line.check for i, line in enumerate(self.lines) if i not in used]
         if unmatched and not self.update and not a_part(config):
-            refuse(config, items, self._complaint(unmatched))
-
-    def _complaint(self, unmatched: list[str]) -> str:
-        advice = "remove the line, or run the suite that has the check"
-        return f"--baseline {self.path}: this run has no check {_some(unmatched)}; {advice}."
+            advice = "remove the line, or run the suite that has the check"
+            refuse(config, items, f"--baseline {self.path}: this run has no check {_some(unmatched)}; {advice}.")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
