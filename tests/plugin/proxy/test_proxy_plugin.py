@@ -15,7 +15,7 @@ from codex_replay.plugin.base.subjects import BadSubject
 from codex_replay.plugin.proxy.fields import fields, table
 from codex_replay.plugin.proxy.http import Exchange
 from codex_replay.plugin.proxy.process import free_port
-from codex_replay.plugin.proxy.script import marker_of, with_latency
+from codex_replay.plugin.proxy.script import for_proxies, marker_of
 from codex_replay.plugin.proxy.subject import CAPABILITIES, capabilities_of, parse_proxy
 from codex_replay.plugin.proxy.vectors import load_vectors
 from codex_replay.plugin.proxy.wire import Wire, WireFrame
@@ -375,8 +375,18 @@ def test_the_model_takes_its_time_and_repeats_the_reply_of_one_request(suite: py
 
 def test_a_turn_that_sets_its_own_time_keeps_it() -> None:
     turns = [{"items": ["a"]}]
-    assert with_latency(turns, 20)["defaults"] == {"first_delay_ms": 20}
-    assert with_latency({"turns": turns, "defaults": {"first_delay_ms": 1}}, 20)["defaults"] == {"first_delay_ms": 1}
+    assert for_proxies(turns, 20)["defaults"] == {"first_delay_ms": 20}
+    assert for_proxies({"turns": turns, "defaults": {"first_delay_ms": 1}}, 20)["defaults"] == {"first_delay_ms": 1}
+
+
+def test_a_turn_that_repeats_is_the_first_reply_of_a_conversation_only() -> None:
+    """A prompt that is submitted twice is one model call or two; chance decides, and the text of the answer is the same."""
+    first, empty = {"turn": 1}, {"items": [], "usage": {"input_tokens": 0, "output_tokens": 0}, "times": "always"}
+    always = {"items": ["a"], "times": "always"}
+    assert for_proxies([{**always, "match": "x;"}], 20)["turns"] == [{**always, "match": {**first, "prompt": "x;"}}, empty]
+    assert for_proxies([always], 20)["turns"] == [{**always, "match": first}, empty]
+    in_order = [{"items": ["a"]}, {"items": ["b"], "times": "always"}]
+    assert for_proxies(in_order, 20)["turns"] == [*in_order, empty]
 
 
 def test_a_proxy_that_died_is_started_again(suite: pytest.Pytester) -> None:

@@ -31,26 +31,29 @@ def failures(proxy: str, planted: tuple[Defect, ...], app_server: str, chosen: b
 
     `chosen` takes the chosen cases of the defects (True), all (False), or those of an expression for pytest's -k.
     """
+    jobs = "4" if chosen is False else "1"
     if isinstance(chosen, bool):
         chosen = cases(planted) if chosen else "not test_tool_calls"
     able = f"tool_calls = {json.dumps(DIALECTS)}\n"
     able += "" if proxy == "reference" else f"capabilities = {json.dumps(ABLE)}\n"
-    found = run(proxy, command(proxy, planted), chosen, app_server, able)
+    found = run(proxy, command(proxy, planted), chosen, app_server, able, jobs)
     return [(case["id"], f"{case['message']}\n{case['details']}") for case in found if case["outcome"] == "failed"]
 
 
-def run(proxy: str, words: list[str], chosen: str, app_server: str = "fake", able: str = "") -> list[dict[str, Any]]:
+def run(
+    proxy: str, words: list[str], chosen: str, app_server: str = "fake", able: str = "", jobs: str = "1"
+) -> list[dict[str, Any]]:
     """Run the cases of works-on-0.92 that `chosen` (pytest's -k) takes on a proxy; return them as the report has them.
 
-    `able` is more of the proxy's table in the configuration.
+    `able` is more of the proxy's table in the configuration, `jobs` the number of cases at a time.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         line = json.dumps(shlex.join(words))
         (folder / "pyproject.toml").write_text(f"[tool.codex-replay.proxy.{proxy}]\ncommand = {line}\n{able}", encoding="utf-8")
-        argv = [str(PROGRAM), "run", "proxy", f"--proxy={proxy}", "--profile=works-on-0.92", "--plain", "-n", "1"]
+        argv = [str(PROGRAM), "run", "proxy", f"--proxy={proxy}", "--profile=works-on-0.92", "--plain", "-n", jobs]
         argv += ["--app-server", app_server, "--report=contract", "-k", chosen]
-        done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
+        done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=3600)
         report = folder / "contract" / "report.json"
         if done.returncode not in (0, 1) or not report.exists():
             raise SystemExit(

@@ -30,7 +30,7 @@ from codex_replay.plugin.proxy.fields import fields, unknown_members
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
 from codex_replay.plugin.proxy.no_end import Watch, no_end
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
-from codex_replay.plugin.proxy.script import marker_of, profile_of, script_of, silence, with_latency
+from codex_replay.plugin.proxy.script import for_proxies, marker_of, profile_of, script_of, silence
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed, tools_of
 from codex_replay.plugin.proxy.timeline import proxy_frames, report_on
 from codex_replay.plugin.proxy.violations import Kind, violations
@@ -367,7 +367,7 @@ def proxy_pool(
         __tracebackhide__ = True
         folder: Path = tmp_path_factory.mktemp("proxy")
         script = for_version(shared if script is None else script, app_server.version)
-        message = with_latency(script, proxy_subject.model_ms)
+        message = for_proxies(script, proxy_subject.model_ms)
         return RunningProxy(proxy_subject, app_server, folder, env, message, cwd, lite_client_backend)
 
     pool = Pool(start)

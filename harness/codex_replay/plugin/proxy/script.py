@@ -13,6 +13,9 @@ import pytest
 
 from codex_replay.plugin.proxy.process import PROFILES, profile_in
 
+#: The tokens of a reply that does not count.
+NOTHING = {"input_tokens": 0, "output_tokens": 0}
+
 
 def marker_of(nodeid: str) -> str:
     """Return the unique word by which the scripted model recognises a case.
@@ -50,7 +53,7 @@ def script_of(items: list[pytest.Item], chosen: str) -> dict[str, Any]:
             if len(own) == 1 and not _calls(own[0]) and profile_of(item, chosen) != PROFILES[0]:
                 own = [{"times": "always", **own[0]}]
             turns += [{**turn, "match": {"prompt": [marker, turn["match"]]} if "match" in turn else marker} for turn in own]
-            turns.append({"match": marker, "items": [], "times": "always"})
+            turns.append({"match": marker, "items": [], "usage": NOTHING, "times": "always"})
     turns.append({"items": ["Hello."], "times": "always"})
     return {"turns": turns}
 
@@ -60,13 +63,24 @@ def _calls(turn: Mapping[str, Any]) -> bool:
     return any(isinstance(item, dict) and str(item.get("type", "")).endswith("_call") for item in turn.get("items", ()))
 
 
-def with_latency(script: Any, ms: float) -> dict[str, Any]:
+def for_proxies(script: Any, ms: float) -> dict[str, Any]:
     """Return the script with a default delay of `ms` milliseconds before each answer; a turn may have its own delay.
 
     `script` may also be a list of turns.
     """
     whole = script if isinstance(script, dict) else {"turns": script}
-    return {**whole, "defaults": {"first_delay_ms": ms, **whole.get("defaults", {})}}
+    one_is_left = sum("match" not in turn for turn in whole.get("turns", ())) == 1  # a match would change the order of several
+    turns = [_first_reply(turn) if "match" in turn or one_is_left else turn for turn in whole.get("turns", ())]
+    turns.append({"items": [], "usage": NOTHING, "times": "always"})
+    return {**whole, "turns": turns, "defaults": {"first_delay_ms": ms, **whole.get("defaults", {})}}
+
+
+def _first_reply(turn: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a turn that repeats for the first replies of conversations only; return any other turn as it is."""
+    if turn.get("times") != "always" or not turn.get("items"):
+        return turn
+    match = turn.get("match", {})
+    return {**turn, "match": {"turn": 1, **({"prompt": match} if isinstance(match, str | list) else match)}}
 
 
 def silence(node: pytest.Item) -> float:
