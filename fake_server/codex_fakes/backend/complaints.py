@@ -33,7 +33,7 @@ def _redacted(line: str) -> str:
     try:
         from codex_replay.core.redact.sentence import sentence  # only for those who complain: it would cost every start
     except OSError as error:  # too many open files
-        return f"The backend has a problem. Its description is left out, because the redactor cannot be loaded: {error.strerror}."
+        return f"The backend has a problem, which is not described here, because the redactor cannot be loaded: {error.strerror}."
     return sentence(line)
 
 

@@ -31,7 +31,7 @@ class Connected(Protocol):
     """The interface of a protocol, which handles the events of its transport."""
 
     def data_received(self, data: memoryview) -> None:
-        """Handle received bytes. They are valid only during the call."""
+        """Handle received bytes. The memory is valid only during the call."""
 
     def eof_received(self) -> bool:
         """Handle the end of the received bytes. Return True if the transport must stay open."""

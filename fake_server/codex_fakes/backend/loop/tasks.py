@@ -1,11 +1,12 @@
 """The event loop of the backend, and the tasks that it runs.
 
 The backend does not use asyncio, because importing asyncio takes longer than the rest of the start of the backend: asyncio loads
-thread pools, subprocesses, streams and logging. This package has the few parts that the backend needs. They have the names and
-the behaviour of their counterparts in asyncio, so its documentation explains them.
+thread pools, subprocesses, streams and logging. This package has the few parts of asyncio that the backend needs, with the same
+names and the same behaviour, so the documentation of asyncio explains them.
 
-Strategy: a coroutine that waits yields a `Future`. Its `Task` resumes it in the round of the loop after the future is done. A
-round of the loop waits for sockets and timers, and then makes the calls that were due at its beginning, in order.
+Strategy: a coroutine that waits yields a `Future`. The `Task` of the coroutine resumes the coroutine in the round of the loop
+after the future is done. A round of the loop waits for sockets and timers, and then makes the calls that were due when the round
+began, in order.
 """
 
 from __future__ import annotations
