@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
@@ -13,6 +16,7 @@ def named(draft: str, place: str) -> Iterator[None]:
     """A context manager that renames files in errors.
 
     If the body raises an ``OSError`` for the path `draft` or a file in it, the error gets the path `place`, which the user gave.
+    An error of a full disk, which names no file, gets this path, too.
     """
     try:
         yield
@@ -20,6 +24,8 @@ def named(draft: str, place: str) -> Iterator[None]:
         if isinstance(error.filename, str) and error.filename.startswith(draft):
             error.filename = place + error.filename.removeprefix(draft)
             error.filename2 = None
+        elif error.filename is None and error.errno in _FULL:
+            error.filename = place
         raise
 
 
