@@ -78,3 +78,12 @@ def test_a_file_without_end_is_a_sentence(words: str, reason: str) -> None:
     environ = {**os.environ, "PATH": f"{Path(PROGRAM).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(words.split(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=environ)
     assert (done.returncode, done.stderr.count("\n"), reason in done.stderr) == (2, 1, True), done.stderr
+
+
+def test_a_file_for_which_there_is_no_space_is_named(tmp_path: Path) -> None:
+    """The error of a write names no file by itself."""
+    words = ["bash", "-c", 'ulimit -f 1; exec "$@"', "-", PROGRAM, "cassette", "show", str(CASSETTE), "--html", "x.html"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "codex-replay: x.html: File too large; check the path and its permissions.\n"
+    assert not list(tmp_path.iterdir())

@@ -44,13 +44,18 @@ class Interrupts:
         self._counts[signal.Signals(number)] += 1
         if max(self._counts.values()) > self._raised:
             self._raised += 1
-            raise KeyboardInterrupt
+            if not self.ended_by or self._raised > 1:
+                raise KeyboardInterrupt
 
     def terminate(self, number: int, frame: object = None) -> None:
-        """Raise `Terminated` for the first signal only: `timeout` and CI systems signal the process and its process group."""
+        """Raise `Terminated` for the first signal only: `timeout` and CI systems signal the process and its process group.
+
+        After an interrupt, only note the signal, because pytest is already ending the run.
+        """
         if not self.ended_by:
             self.ended_by = number
-            raise Terminated(f"the run was ended by {signal.Signals(number).name}")
+            if not self._raised:
+                raise Terminated(f"the run was ended by {signal.Signals(number).name}")
 
     def install(self, passed_on: bool) -> None:
         """Install signal handlers, but only for signals that still have their default action.

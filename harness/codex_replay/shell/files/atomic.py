@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
@@ -20,6 +23,8 @@ def named(draft: str, place: str) -> Iterator[None]:
         if isinstance(error.filename, str) and error.filename.startswith(draft):
             error.filename = place + error.filename.removeprefix(draft)
             error.filename2 = None
+        elif error.filename is None and error.errno in _FULL:
+            error.filename = place
         raise
 
 
