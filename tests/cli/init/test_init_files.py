@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from codex_replay.cli.init import first_run as first_run_module
 from codex_replay.cli.init import workflow as page
 from codex_replay.cli.init.command import _table
 from codex_replay.cli.init.files import configuration_file, new_file, write
@@ -194,3 +195,19 @@ def test_a_codex_replay_that_is_not_installed_leaves_a_placeholder(monkeypatch: 
     )
     _, found = steps(tmp_path, PLACEHOLDER)
     assert found[2] == f'python -m pip install "{PLACEHOLDER}"'
+
+
+def test_a_first_run_that_ends_with_an_internal_error_keeps_pytest_s_whole_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = f"INTERNALERROR> first line\nkey={'sk-' + 'proj-' + 'a1B2' * 10}\nINTERNALERROR> KeyError: 'x'\n".encode()
+    monkeypatch.setattr(first_run_module, "_run", lambda words, suite: (3, printed))
+    report = tmp_path / "reports" / "mine"
+    with pytest.raises(Unable) as raised:
+        first_run_module.first_run("proxy", TABLE, "codex-replay.toml", None, report)
+    first, second = raised.value.message.splitlines()
+    assert first == "The suite proxy could not run (status 3): INTERNALERROR> KeyError: 'x'"
+    assert second == f"The whole output of pytest is in {report / 'pytest.txt'}."
+    assert (report / "pytest.txt").read_text().splitlines() == [
+        "INTERNALERROR> first line", "key=sk-redacted-1", "INTERNALERROR> KeyError: 'x'"
+    ]  # fmt: skip

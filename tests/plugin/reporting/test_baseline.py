@@ -329,6 +329,23 @@ def test_what_does_not_run_is_kept(run, pytester: pytest.Pytester) -> None:
     assert parse((pytester.path / "known.yaml").read_text(encoding="utf-8"), "it") == parse(KNOWN, "it")
 
 
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "RuntimeError('planted')"], ids=["interrupted", "internal-error"])
+def test_a_run_that_does_not_reach_its_end_updates_nothing(pytester: pytest.Pytester, raised: str) -> None:
+    runner(pytester, distributed=False)
+    pytester.makeconftest(f"""
+        def pytest_runtest_logstart(nodeid):
+            if "test_all[2]" in nodeid:
+                raise {raised}
+    """)
+    old = "- {check: bad-some, reason: mine}\n"
+    pytester.path.joinpath("known.yaml").write_text(old, encoding="utf-8")
+    result = pytester.runpytest_subprocess(*ALONE, "-p", "no:xdist", "--baseline", "known.yaml", "--update-baseline")
+    assert pytester.path.joinpath("known.yaml").read_text(encoding="utf-8") == old
+    if raised == "KeyboardInterrupt":  # pytest prints no summary after an internal error
+        result.stdout.fnmatch_lines(["*known.yaml was not updated: the run was interrupted."])
+    result.stdout.no_fnmatch_line("*Run the gate*")
+
+
 def test_lines_of_the_other_profile_are_neither_stale_nor_unmatched(run, pytester: pytest.Pytester) -> None:
     """One list can hold both profiles of the proxy suite; a run of one judges its own lines alone."""
     pytester.makepyfile(

@@ -18,6 +18,7 @@ from pathlib import Path
 from codex_replay.cli.io.console import Unable, progress
 from codex_replay.cli.run.child import started, wait
 from codex_replay.cli.run.parts import Part, default_jobs
+from codex_replay.core.redact.sentence import sentence
 from codex_replay.plugin.base.configuration import SUITE_OF, read
 from codex_replay.plugin.base.option_table import KEYS
 from codex_replay.plugin.base.places import PACKAGED, installed_suites
@@ -64,8 +65,7 @@ def first_run(role: str, table: str, file: str, profile: str | None, report: Pat
         except (OSError, ValueError):
             found = {}
         if status not in (0, 1) or not found:
-            lines = printed.decode("utf-8", "replace").strip().splitlines()
-            raise Unable(f"The suite {suite} could not run (status {status}): {lines[-1] if lines else 'it printed nothing'}")
+            raise Unable(f"The suite {suite} could not run (status {status}): {_kept(printed, report)}")
         baseline = None if found.get("stopped_early") or not known.exists() else known.read_text(encoding="utf-8")
     passed, failed, skipped = (
         sum(case["outcome"] == outcome for case in found["cases"]) for outcome in ("passed", "failed", "skipped")
@@ -75,6 +75,17 @@ def first_run(role: str, table: str, file: str, profile: str | None, report: Pat
 
     causes, steps = sentences(found["cases"]), list(found.get("next", []))
     return FirstRun(found["verdict"], len(found["cases"]), passed, failed, skipped, baseline, entries, report, causes, steps)
+
+
+def _kept(printed: bytes, report: Path) -> str:
+    """Return the last line of pytest's output and the file that has all of it, because a traceback does not fit in a message."""
+    text = sentence(printed.decode("utf-8", "replace")).strip()
+    if not text:
+        return "it printed nothing"
+    report.mkdir(parents=True, exist_ok=True)
+    file = report / "pytest.txt"
+    file.write_text(text + "\n", encoding="utf-8")
+    return f"{text.splitlines()[-1]}\nThe whole output of pytest is in {file}."
 
 
 def complete_report(folder: Path, steps: list[str], command: str) -> None:

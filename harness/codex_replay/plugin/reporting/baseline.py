@@ -41,6 +41,12 @@ PROPERTY = "codex-replay-baseline"
 SKIPPED = "codex-replay-baseline-skipped"
 #: How many checks a sentence names.
 _LISTED = 5
+_STOPPED_EARLY = "the run stopped early. Add --no-early-stop to update the baseline."
+#: Why a run of this exit status does not update the baseline: cases that did not run might fail, too.
+_NOT_ALL_RAN: dict[int, str] = {
+    pytest.ExitCode.INTERRUPTED: "the run was interrupted.",
+    pytest.ExitCode.INTERNAL_ERROR: "pytest had an internal error.",
+}
 #: The key under which a worker of pytest-xdist reports to the controller why nothing may run.
 REFUSED = "codex_replay_refused"
 
@@ -148,7 +154,7 @@ class Gate:
         self.unexplained = 0
         self.written: list[Line] = []
         self.listed = ("", 0)  # the file that --update-baseline wrote, and how many failed cases of the run it lists
-        self.stopped = False  # the run stopped early
+        self.stopped = ""  # why the run does not update the baseline
         self.added: list[str] = []  # the checks that --update-baseline listed anew
         self.dropped = 0  # the entries whose cases all need a capability that the subject lacks
         self._skipped: Counter[int] = Counter()  # how many cases of each line were skipped for that
@@ -248,7 +254,8 @@ class Gate:
         if hasattr(session.config, "workerinput") or exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
         if self.update:
-            self.stopped = SESSION in session.config.stash and session.config.stash[SESSION].verdict.stopped_early
+            stopped = SESSION in session.config.stash and session.config.stash[SESSION].verdict.stopped_early
+            self.stopped = _STOPPED_EARLY if stopped else _NOT_ALL_RAN.get(exitstatus, "")
             if not self.stopped:
                 self.changes = self.changes or plan(self.lines, self.seen, (), True)  # the run may have ended before its loop did
                 self._write(session.config)
@@ -375,9 +382,7 @@ class Gate:
                     out.write_line(content)
         out.section("baseline")
         if self.stopped:
-            out.write_line(
-                f"{self.path} was not updated: the run stopped early. Add --no-early-stop to update the baseline.", red=True
-            )
+            out.write_line(f"{self.path} was not updated: {self.stopped}", red=True)
         elif self.update:
             for line in self._written():
                 out.write_line(line)
