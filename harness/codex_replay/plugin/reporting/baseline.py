@@ -191,10 +191,7 @@ class Gate:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let a failure pass if the baseline lists it.
-
-        If a baseline line matches only one case, and this case passes, fail the case.
-        """
+        """Let a failure pass if the baseline lists it; fail a passed case that is the only one of its baseline line."""
         report = yield
         mine = self._of.get(item.nodeid, [])
         if mine and report.skipped:
@@ -316,9 +313,7 @@ class Gate:
         return bool(verdicts) and not any(verdicts) and not self._elsewhere(number, len(verdicts))
 
     def _passing_here(self) -> list[str]:
-        """Return a sentence for each baseline line whose cases passed in this run, although other cases of the line did not
-        run.
-        """
+        """Return a sentence for each baseline line of which some cases passed in this run and others did not run."""
         found = []
         for number, line in enumerate(self.lines):
             verdicts = [failed for failed, _, lines in self.seen.values() if number in lines]
