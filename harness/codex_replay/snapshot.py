@@ -39,8 +39,8 @@ class ConversationSnapshot(SingleFileSnapshotExtension):
     """The syrupy extension that compares conversations: redacted, normalised, and written as text.
 
     The compared value is `fake_codex.conversation`, `codex_backend.conversation`, the path of a cassette, an open cassette,
-    or a list of frames. Any other value raises `TypeError`. To redact your own secrets and folders, set `literals` and
-    `paths` in a subclass. Both have the form of the arguments of `Redactor`.
+    or a list of frames. A value of another kind raises `TypeError`. To redact your own secrets and folders, set `literals`
+    and `paths` in a subclass. Both have the form of the arguments of `Redactor`.
     """
 
     file_extension = "conversation.txt"

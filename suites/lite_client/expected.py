@@ -1,6 +1,6 @@
 """Examples of the specification as JSON, and small functions that read requests. Source: docs/contract/lite.md.
 
-All values are written by hand from the specification and share no code with the clients under test.
+All values are written by hand from the specification; the suite shares no code with the clients under test.
 """
 
 from __future__ import annotations

@@ -74,7 +74,10 @@ class Request:
         return self._by_name.get(name.lower())
 
     def forget(self) -> None:
-        """Drop the data of a request that only the answer needed. The ledger keeps all other data of the request."""
+        """Drop the data of a request that only the answer needed.
+
+        The ledger keeps the method, the headers and the body of the request.
+        """
         self.body, self.value, self._by_name = b"", None, None
 
 

@@ -2,7 +2,7 @@
 
 The replies are those of a very simple model, so that a client can be tried without a script. The default model calls a
 function that the prompt names, repeats the outputs of tools, and reports missing tools if the prompt asks for a call
-(LITE-66). For any other prompt, the default model sends a greeting.
+(LITE-66). If the prompt does not lead to a call, the default model sends a greeting.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def fault_error(fault: Parameters | None, where: str) -> str | None:
 def as_status(turn: Turn) -> Turn:
     """Convert a turn with a `http_*` or `failed_*` fault to a turn without a fault that has the same effect.
 
-    All other turns are returned unchanged.
+    A turn without a `http_*` or `failed_*` fault is returned unchanged.
     """
     fault = turn.fault or {}
     name = str(fault.get("name", ""))

@@ -337,7 +337,10 @@ class Session:
         return settings
 
     def write_config(self, user: dict[str, Any]) -> None:
-        """Replace the user's layer of the configuration. Options on the command line still take precedence over the new layer."""
+        """Replace the user's layer of the configuration.
+
+        Options on the command line still take precedence over the user's layer.
+        """
         self.user_config, self.config = user, merged(user, self.flags)
 
     def new_thread(self, settings: Settings) -> Thread:

@@ -7,7 +7,7 @@ is needed, reads the files.
 
 The function `load` returns a table of one version. If the version has no such table, the function `choose` returns the
 table for all versions, or None, and a sentence for the user. The table of another version is used only if the user names
-the other version.
+that version.
 """
 
 from __future__ import annotations

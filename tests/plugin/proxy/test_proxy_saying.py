@@ -40,7 +40,7 @@ def test_a_value_with_its_places_is_the_value() -> None:
     ("look", "sentence"),
     [
         (lambda found: found["usage"], "the answer has no 'usage'. The value there is {'choices': "),
-        (lambda found: found["choices"][1], "the answer.choices has no [1]. It is [{'message'"),
+        (lambda found: found["choices"][1], "the answer.choices has no [1]. The value there is [{'message'"),
         (lambda found: found["choices"]["message"], "the answer.choices has no ['message']"),
         (
             lambda found: found["choices"][0]["message"]["role"],

@@ -143,7 +143,7 @@ class Replay:
     def violation(self, one: Recorded, asked: Asked, off: Sequence[str]) -> Violation | None:
         """Return the rule that the live request violates and the recorded request obeys.
 
-        Even if a recorded answer exists, the violation shows an error of the live client.
+        Even if a recorded answer exists, the violated rule shows an error of the live client.
         """
         found = check(asked, off)
         return found if isinstance(found, Violation) and found.rule != self._rule_of(one, asked.mode, off) else None

@@ -303,7 +303,10 @@ def _text(item: Mapping[str, object], key: str) -> str | None:
 
 
 def _shown(value: object) -> str:
-    """Return a string of the client in quotes, for an error message. For any other value, return the name of its type."""
+    """Return a string of the client in quotes, for an error message.
+
+    For a value that is not a string, return the name of its type.
+    """
     return f'"{shortened(value, SHOWN)}"' if isinstance(value, str) else _name(value)
 
 

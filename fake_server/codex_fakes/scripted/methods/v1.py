@@ -60,7 +60,10 @@ def resume_conversation(session: Session, request: Any, params: dict[str, Any]) 
 
 
 def _told_again(session: Session, request: Any, thread: Thread, fork: bool = False) -> None:
-    """Answer with the events of a conversation so far. The event sessionConfigured contains the same events."""
+    """Answer with the events of a conversation so far.
+
+    The event sessionConfigured also contains the events of the conversation so far.
+    """
     settings, path = thread.settings, thread.path
     about = {"sessionId": thread.id, "model": settings.model, "reasoningEffort": settings.effort}
     messages = {"initialMessages": list(thread.said), "rolloutPath": path}

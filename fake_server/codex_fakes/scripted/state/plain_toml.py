@@ -26,7 +26,7 @@ def loads(text: str) -> dict[str, Any]:
 def plain(text: str) -> dict[str, Any] | None:
     """Parse a TOML document that has only `[tables]` and bare keys, each with a string, a whole number or a boolean.
 
-    Return None for any other document.
+    Return None for a document with other TOML, such as arrays or dates.
     """
     document: dict[str, Any] = {}
     table, heads = document, set()

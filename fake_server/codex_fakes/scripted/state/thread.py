@@ -118,10 +118,7 @@ class Thread:
     # -- numbers ------------------------------------------------------------------------------------------------------
 
     def submit(self) -> str:
-        """Return the number of the next submission in the thread.
-
-        A turn, an override, an interrupt and a reply each count as a submission.
-        """
+        """Return the number of the next submission: a turn, an override, an interrupt or a reply."""
         number = self._submissions
         self._submissions += 1
         return str(number)
@@ -201,10 +198,7 @@ class Thread:
         return not self.listeners or any(raw for _, _, raw in self.listeners)
 
     def raw(self, *items: dict[str, Any], turn: str | None = None) -> None:
-        """Send items of the model's input and output to the listeners that requested raw items.
-
-        Raw items have the form of the history.
-        """
+        """Send items of the model's input and output, in the form of the history, to the listeners of raw items."""
         if self.hears_raw and items:
             from codex_fakes.scripted.state.raw import later_raw, raw
 
@@ -216,10 +210,7 @@ class Thread:
                     self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
 
     def raw_response(self, response: dict[str, Any], usage: dict[str, int] | None) -> None:
-        """Send the id and the token usage of a completed response to the listeners that requested raw items.
-
-        Only some Codex versions send the id and the usage of a completed response.
-        """
+        """Send the id and the usage of a completed response to the listeners of raw items, if the version does."""
         if self.clock and self.hears_raw:
             from codex_fakes.scripted.state.raw import response_values
 
@@ -230,10 +221,7 @@ class Thread:
         self.history += beginning(self.settings)
 
     def open_raw(self, turn: str | None = None) -> None:
-        """Send the model's input before the first turn as raw items.
-
-        If the first turn is a review, `turn` is the turn of the review.
-        """
+        """Send the model's input before the first turn (for a review: before the turn `turn`) as raw items."""
         if self.hears_raw:
             from codex_fakes.scripted.state.raw import OPENING, opening
 
@@ -304,10 +292,7 @@ class Thread:
         self.total, self.last = total, last
 
     def set_estimate(self, tokens: int, window: int | None) -> None:
-        """Store an estimate of the number of tokens in the context.
-
-        Store the size of the context window, too, if it is not stored yet.
-        """
+        """Store an estimate of the tokens in the context; also store the context window if it is not stored yet."""
         self.window = window if self.window is None else self.window
         self.total, self.last = self.total or NOTHING, {**NOTHING, "total_tokens": tokens}
 

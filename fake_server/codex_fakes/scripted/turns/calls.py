@@ -172,7 +172,10 @@ class Calls:
         return text
 
     def structured(self, text: str) -> str:
-        """If `text` is the output of the last command, return it as JSON. Return any other text unchanged."""
+        """If `text` is the output of the last command, return it as JSON.
+
+        Return a text that is not the output of the last command unchanged.
+        """
         if self._printed is None or text is not self._printed[0]:
             return text
         from codex_fakes.scripted.state.raw import structured

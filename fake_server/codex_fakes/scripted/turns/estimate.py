@@ -1,8 +1,8 @@
 """Estimate the tokens of a thread's context by the rule of the real server: four bytes of an item's JSON count as one token.
 
 The estimate includes texts that the fake's requests lack: the base instructions of the model, the permissions and the
-user's instructions. The size of the base instructions is in turn.json. The other texts are represented by `unsent` items in
-the history.
+user's instructions. The size of the base instructions is in turn.json. `unsent` items in the history stand for the
+permissions and the user's instructions.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def settings_of(paths: list[str]) -> list[str]:
     """Return the pytest options that load the plugin of the suites.
 
     Installed suites get a separate configuration file, because pytest searches for a configuration in the parent folders of
-    a suite. Installed suites still use `[tool.codex-replay]` and the report folder of the project in the working directory.
+    a suite. Nevertheless, the table `[tool.codex-replay]` and the report folder of the working directory are used for
+    installed suites.
     """
     here = Path.cwd()
     places = [Path(path.partition("::")[0]).resolve() for path in paths]

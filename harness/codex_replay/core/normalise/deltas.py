@@ -1,8 +1,8 @@
 """Join the output chunks of a command. The real server splits the output at different points in each run.
 
-The chunks of one output of a command become one event, at the place of the first chunk. After any other frame of the
-command, further chunks become a new event. The table "deltas" in `protocol/data/<version>/normalise.json` names the frames
-that carry output chunks.
+The chunks of one output of a command become one event, at the place of the first chunk. After another kind of frame of the
+same command, the next chunks become a new event. The table "deltas" in `protocol/data/<version>/normalise.json` names the
+frames that carry output chunks.
 """
 
 from __future__ import annotations

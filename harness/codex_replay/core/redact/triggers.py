@@ -3,8 +3,9 @@
 Strategy. There are some 370 triggers, and most frames contain none of them. Most parts of a frame (the names of its
 members, its method) already occurred in earlier frames. Therefore a text is split at its quotes (no trigger contains a
 quote), and the result for each part is cached. Only parts that are not in the cache are searched. Most triggers are the
-beginning of a key, and a key is a long word. The triggers of keys are searched for only in the long words of a text. All
-other triggers are grouped by a common substring: a text without the substring contains no trigger of the group.
+beginning of a key, and a key is a long word. The triggers of keys are searched for only in the long words of a text.
+Triggers that do not begin a key are grouped by a common substring: a text without the substring contains no trigger of the
+group.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from __future__ import annotations
 def pace_of(text: str) -> float | None:
     """Return the speed relative to the recording: 0 for no waiting ("fast" and "burst"), 1 for "recorded", N for "Nx".
 
-    Return None for any other text; N is a decimal number above 0 and below a million.
+    Return None if the text is not a pace; N is a decimal number above 0 and below a million.
     """
     if text in ("fast", "burst", "recorded"):
         return 1.0 if text == "recorded" else 0.0

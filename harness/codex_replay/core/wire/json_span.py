@@ -32,7 +32,7 @@ def span(data: bytes, path: Path) -> tuple[int, int]:
 def spliced(data: bytes, path: Path, value: Any) -> bytes:
     """Return a JSON text with one value replaced.
 
-    The new value is written in the style of the old value. All other bytes stay unchanged.
+    The new value is written in the style of the old value. All bytes outside the value stay unchanged.
     """
     start, end = span(data, path)
     return data[:start] + written(data[start:end], value) + data[end:]

@@ -162,8 +162,8 @@ def check_report(folder: Path) -> FolderLock:
 def check_profile(config: pytest.Config, items: list[pytest.Item], profile: str) -> str:
     """Return an error message if the profile is unknown (neither built in nor named by a marker of a case); otherwise return "".
 
-    A selected case may have no profile marker although other cases of its module have one. Therefore, the markers of all
-    cases of the module are searched.
+    A selected case may have no profile marker although another case of the same module has one. Therefore, the markers of
+    all cases of the module are searched.
     """
     if profile in PROFILES or not items:
         return ""

@@ -3,7 +3,7 @@
 `--lite-client` names the client: `reference`, or the command line of a program that follows docs/lite-client.md. In each
 run, the client gets a folder with an auth.json, and a session of the fake Responses backend with the script of the case.
 Each check of the suite has the mark `@pytest.mark.spec(id, statements...)`: a stable name, and the statements of the
-specification that the check asserts. The report of a failure shows the statements next to the traffic.
+specification that the check asserts. The report of a failure shows the cited statements next to the traffic.
 """
 
 from __future__ import annotations

@@ -229,9 +229,7 @@ class Proxy:
         return self.chat(body, **given) if endpoint == "chat" else self.responses(body, **given)
 
     def handshakes(self) -> Iterator[dict[str, Any]]:
-        """Yield the `initialize` request of each app-server that the proxy process of the case started before the last
-        request.
-        """
+        """Yield the `initialize` request of each app-server that the proxy process started before the last request."""
         for frame in (self.running or self.process()).wire.frames:
             if frame.sender == "client" and frame.kind == "request" and frame.value["method"] == "initialize":
                 yield frame.value
@@ -302,10 +300,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Add the name of the proxy to the verdict.
-
-    If the option `--proxy` is missing, the configuration gives the name of the proxy.
-    """
+    """Add the name of the proxy (from `--proxy`, otherwise from the configuration) to the verdict."""
     from codex_replay.plugin.reporting.session import SESSION
 
     if found := session.config.stash.get(SESSION, None):

@@ -188,10 +188,7 @@ class Gate:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Let a failure pass if the baseline lists it.
-
-        If a baseline line matches only one case, and this case passes, fail the case.
-        """
+        """Let a failure pass if the baseline lists it; fail a passed case that is the only one of its baseline line."""
         report = yield
         mine = self._of.get(item.nodeid, [])
         if mine and report.skipped:
@@ -313,9 +310,7 @@ class Gate:
         return bool(verdicts) and not any(verdicts) and not self._elsewhere(number, len(verdicts))
 
     def _passing_here(self) -> list[str]:
-        """Return a sentence for each baseline line whose cases passed in this run, although other cases of the line did not
-        run.
-        """
+        """Return a sentence for each baseline line of which some cases passed in this run and others did not run."""
         found = []
         for number, line in enumerate(self.lines):
             verdicts = [failed for failed, _, lines in self.seen.values() if number in lines]
@@ -323,9 +318,7 @@ class Gate:
             if verdicts and not any(verdicts) and rest and line.racy is None and not self._sharded:
                 passed = "1 case passes" if len(verdicts) == 1 else f"{len(verdicts)} cases pass"
                 others = "1 other case" if rest == 1 else f"{rest} other cases"
-                found.append(
-                    f"{line.check!r}: {passed} now, {others} did not run. If the other cases pass, too, the line is stale."
-                )
+                found.append(f"{line.check!r}: {passed} now, {others} did not run. If the others pass, too, the line is stale.")
         return found
 
     def _elsewhere(self, number: int, ran: int) -> int:

@@ -105,7 +105,7 @@ class FakeCodex:
         At the end of the test, the test fails if the client has not sent all recorded messages to each start of the fake
         codex. With `partial`, the client may omit messages. With `match="method"`, a request matches the recorded request
         with the same method, and `notes` lists the differences of their contents. With `match="exact"`, the fake codex
-        refuses a message with another content. Raises ValueError for any other `match`.
+        refuses a message with another content. Raises ValueError if `match` has another value.
         """
         from codex_replay.core.replay.match import LEVELS
         from codex_replay.shell.cassettes.file import CassetteReader

@@ -2,7 +2,7 @@
 
 Output chunks are joined, and the events of a run are then sorted into a canonical order and normalised, as in
 `recordings.compare`. Frames of the client and answers of the model are omitted, because the suite itself sends them. The
-position of every other event is kept, so that a changed order can be found.
+positions of the remaining events are kept, so that a changed order can be found.
 
 A result and an error get the same label, because both are replies. If one version answers a request and the other version
 refuses it, the two replies are therefore compared. If a run ended early, `client` shows how many steps its client

@@ -41,6 +41,9 @@ def _similarity(method: str, name: str) -> float:
 
 
 def answers_of(bundle: Bundle, direction: Direction, methods: list[str]) -> dict[str, str]:
-    """Return the response type of each method in `methods`. The other methods of the bundle only help to guess a type."""
+    """Return the response type of each method in `methods`.
+
+    Methods of the bundle that are not in `methods` only help to guess a type.
+    """
     found = {method: name for method in methods if (name := bundle.result_type(direction, method))}
     return found if len(found) == len(methods) else answers(bundle, direction)

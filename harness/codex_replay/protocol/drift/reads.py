@@ -47,8 +47,8 @@ def without_ignored(drift: Drift, patterns: Sequence[str]) -> Drift:
 def only_used(drift: Drift, sender: str, used: Sequence[str]) -> Drift:
     """Return the drift without the changes in messages of `sender` ("client" or "server") that the client does not use.
 
-    The client uses its own messages by sending them, and the server's messages by reading them. All changes in the messages
-    of the other side are kept.
+    The client uses its own messages by sending them, and the server's messages by reading them. The function does not
+    remove changes in messages of the other side.
 
     A line of `used` is a method, or a method and paths of the fields that the client uses ("thread/start $.result.thread.id").
     A change matches a path if it concerns the field, a part of the field, or an object that contains the field.

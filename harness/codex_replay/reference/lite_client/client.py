@@ -167,7 +167,7 @@ class Client:
 
 
 def read_events(events: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the events of a stream that have a type. The client ignores all other events, as Codex does."""
+    """Yield the events of a stream that have a type. The client ignores events without a type, as Codex does."""
     return (event for event in events if event[0] != "None")
 
 

@@ -45,10 +45,10 @@ def lint(
     """Check one cassette like `codex-replay cassette lint`. Return a report with `ok`, `findings` and `unreadable`.
 
     The frames of the side `judge` ("server", "client" or "both") must be valid in the schema bundle of `codex`: a version
-    or a path (default: the version in the header). Invalid frames of the other side are only notes in the report. A text
-    that `redactor` would replace counts as a secret (default: a new `Redactor`). For an invalid file, the report contains
-    the error, and no exception is raised. Raises `CassetteError` if there is no file at `path`, `BundleError` for a `codex`
-    without a bundle, and `ValueError` for any other `judge`.
+    or a path (default: the version in the header). Invalid frames of the side that is not judged are only notes in the
+    report. A text that `redactor` would replace counts as a secret (default: a new `Redactor`). For an invalid file, the
+    report contains the error, and no exception is raised. Raises `CassetteError` if there is no file at `path`,
+    `BundleError` for a `codex` without a bundle, and `ValueError` for any other `judge`.
     """
     from codex_replay.shell.cassettes import bundle_check
     from codex_replay.shell.cassettes.lint import lint as check

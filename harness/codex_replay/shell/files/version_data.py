@@ -3,8 +3,8 @@
 The packaged data are below ``protocol/data``. The command `codex-replay codex add` makes data in the same form below the
 user's data folder (`added_folder`). Each version has one folder. A packaged version is never replaced. The modules of
 `core` and `protocol` open no files: `codex_replay.protocol.data_tables` reads files through this module, which the root
-package passes to it. This module imports nothing when it is loaded, because fake-codex loads it at start-up. Even `os` is
-imported only for a file that is not packaged, and for a list of folders.
+package passes to it. This module imports nothing when it is loaded, because fake-codex loads it at start-up. The module
+`os`, too, is imported only for a file that is not packaged, and for a list of folders.
 """
 
 from __future__ import annotations

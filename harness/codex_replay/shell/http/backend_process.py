@@ -131,7 +131,8 @@ class BackendSession:
         """Return the requests after number `since` whose answers have ended, up to the first request with an open answer.
 
         If no request after `since` has an ended answer, wait at most `seconds` for one. The requests have the same form as
-        in `ledger`; their secrets are replaced. If there are many ended requests, one call returns only some of them.
+        in the method `ledger`; their secrets are replaced. If there are many ended requests, one call returns only some of
+        them.
         """
         return self._requests(f"ended=1&seconds={seconds}&since={since}", seconds)
 

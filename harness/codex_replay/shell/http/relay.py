@@ -130,7 +130,10 @@ class Relay:
             self.client.close()
 
     def lost(self, side: Side, error: Exception | None) -> None:
-        """Note that one connection has ended. Close the other connection in the way in which the first one has ended."""
+        """Note that one connection has ended.
+
+        Close the connection to the other side in the way in which the first connection has ended.
+        """
         name = "client" if side is self.client else "server"
         other = self.server if side is self.client else self.client
         if error is None:
@@ -198,7 +201,7 @@ class Side(asyncio.BufferedProtocol):
             self._piece = min(MOST, self._piece * 2)
 
     def eof_received(self) -> bool:
-        """Pass on that one side sends no more data. The other direction stays open if possible."""
+        """Pass on that one side sends no more data. If possible, keep the connection open for data of the other side."""
         self._relay.ended_by(self)
         return self._transport is not None and self._transport.can_write_eof()
 

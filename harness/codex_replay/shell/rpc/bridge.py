@@ -2,7 +2,7 @@
 
 Each line on stdin is sent as a text message, and each message of the server is written as a line on stdout. Every tool that
 starts an app-server (the recorder, the suites, `replay`) can therefore use a server that listens on a socket. The bridge
-has two threads. One thread writes the messages that arrive from the server. The other thread reads stdin to its end, and
+has two threads. One thread writes the messages that arrive from the server. A second thread reads stdin to its end, and
 then waits for the answers to the sent requests. The real server does not answer a close frame, so the bridge waits only a
 short time for an answer to its close frame.
 

@@ -3,9 +3,10 @@
     python -m codex_replay.shell.rpc.inserting FILE -- COMMAND...
 
 FILE is JSON: `{"after": "...", "lines": ["{...}", ...]}`. The `lines` are inserted after each line of the app-server that
-contains the text `after`. All other lines stay unchanged. A case uses the program to insert messages that a real app-server
-sends rarely, such as an event of a thread that the client did not start. `{"delay": ["...", ...], "seconds": 0.5}` delays
-each line that contains one of the texts, and the lines after it. During the delay, a client has time to disconnect.
+contains the text `after`. Lines without the text `after` stay unchanged. A case uses the program to insert messages that a
+real app-server sends rarely, such as an event of a thread that the client did not start. `{"delay": ["...", ...],
+"seconds": 0.5}` delays each line that contains one of the texts, and the lines after it. During the delay, a client has
+time to disconnect.
 """
 
 from __future__ import annotations

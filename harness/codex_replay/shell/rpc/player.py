@@ -60,9 +60,9 @@ class Player:
         """Send every recorded client frame in order.
 
         Return a sentence if the server did not send an awaited message. After the first missing message, the time limits
-        become shorter, and finally zero. The remaining frames are still sent, so that the comparison shows every
-        difference. `reached` maps the number of a frame to a function: it is called when all frames before that frame have
-        been sent or received.
+        become shorter, and finally zero. After a missing message, the remaining frames are still sent, so that the
+        comparison shows every difference. `reached` maps the number of a frame to a function: it is called when all frames
+        before that frame have been sent or received.
         """
         failure: str | None = None
         for frame in frames:

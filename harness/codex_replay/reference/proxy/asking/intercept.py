@@ -25,7 +25,7 @@ WORDS = {"title": 5, "summary": 40}
 def intercepted(asked: Asked) -> str | None:
     """Return the proxy's own answer to a request for a title or a summary.
 
-    Return None for any other request, and for a request with tools.
+    Return None for a request of another kind, and for a request with tools.
     """
     if asked.tools.definitions or asked.schema is not None or len(asked.items) != 1:
         return None

@@ -1,7 +1,7 @@
 """Map the model names that clients request to the names for the app-server (PAY-08 to PAY-13).
 
-An alias stands for a model and a reasoning effort: `gpt-5.2-codev-l` is `gpt-5.2` with the effort `low`. Any other model
-name stays unchanged.
+An alias stands for a model and a reasoning effort: `gpt-5.2-codev-l` is `gpt-5.2` with the effort `low`. A model name that
+is not an alias stays unchanged.
 """
 
 from __future__ import annotations

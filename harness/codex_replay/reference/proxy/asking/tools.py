@@ -1,7 +1,7 @@
 """Read the tools in a client's request, and return them in the forms that the app-server requires: definitions and dynamic tools.
 
 A function tool is nested in a chat request (`{"type":"function","function":{...}}`) and flat in a Responses request
-(`{"type":"function","name":...}`). Any other kind of tool is refused, because the client would not run it.
+(`{"type":"function","name":...}`). A tool that is not a function tool is refused, because the client would not run it.
 """
 
 from __future__ import annotations
