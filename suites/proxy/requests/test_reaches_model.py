@@ -24,6 +24,8 @@ BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
 KEPT = {"PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false"}
 NORTH = Called("call_North7", "north-quay", "Eleven herons stood there.")
 SOUTH = Called("call_South2", "south-gate", "Forty lanterns were lit.")
+#: The second part of an output in parts.
+MORE = "Two of them slept."
 FAILED = Called("call_East5", "east-pier", "Error: ENOENT, there is no such folder.")
 
 
@@ -174,7 +176,7 @@ def history(endpoint: str, calls: list[Called], outputs: list[Called], parts: bo
     else:
         messages += [{"type": "function_call", "call_id": i, "name": n, "arguments": a} for i, n, a in made]
     for call in outputs:
-        message: Any = [part(endpoint, call.output)] if parts else call.output
+        message: Any = [part(endpoint, call.output), part(endpoint, MORE)] if parts else call.output
         if endpoint == "chat":
             messages.append({"role": "tool", "tool_call_id": call.id, "content": message})
         else:
@@ -207,6 +209,8 @@ def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool, declared: bool
     must_reach(proxy, (name, "getFileTree"))
     must_reach(proxy, (arguments, NORTH.path), (path(endpoint, 2), NORTH.output))
     must_be_paired(proxy, NORTH)
+    if parts:
+        must_reach(proxy, (f"{path(endpoint, 2)} (its second part)", MORE))
 
 
 @BOTH

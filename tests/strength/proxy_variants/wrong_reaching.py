@@ -130,6 +130,16 @@ def outputs_in_parts_lost() -> None:
 
 
 @variant
+def later_parts_of_outputs_lost() -> None:
+    old = normalise._output
+
+    def output(call_id: str, said: Any, where: str, transcript: Any) -> None:
+        old(call_id, said[:1] if isinstance(said, list) else said, where, transcript)
+
+    normalise._output = output
+
+
+@variant
 def texts_before_calls_lost() -> None:
     old = normalise._chat_message
     normalise._chat_message = lambda message, *more: old(
