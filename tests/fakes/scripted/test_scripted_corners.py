@@ -235,6 +235,21 @@ def test_a_patch_in_a_shell_command_is_a_file_change(start: Start, name: str, co
     assert len(warned) == changes
 
 
+@pytest.mark.parametrize(
+    ("name", "command", "warns"),
+    [
+        ("shell_command", "apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF\n", True),
+        ("shell", ["apply_patch", "*** Begin Patch\n*** End Patch"], True),
+        ("shell", ["apply_patch", "*** Begin Patch\n"], False),
+    ],
+)
+def test_an_empty_patch_in_a_shell_command_is_warned_about(start: Start, name: str, command: Any, warns: bool) -> None:
+    call = {"type": "function_call", "name": name, "arguments": {"command": command}, "call_id": "call_1"}
+    fake = start([{"items": [call]}, "on"])
+    assert ("patch rejected: empty patch" in output(fake, call)) is warns
+    assert ("Warning: apply_patch was requested via" in str(fake.ledger()[1]["body"]["input"])) is warns
+
+
 def test_the_clients_tool_comes_before_one_of_codex_with_that_name(start: Start) -> None:
     call = {"type": "function_call", "name": "update_plan", "arguments": "[1]", "call_id": "call_1"}
     fake = start([{"items": [call]}, "on"])

@@ -142,11 +142,12 @@ def summary_lines(patch: str) -> str:
 
 
 def readable(patch: str) -> bool:
-    """Return True if the patch can be read and has at least one change."""
+    """Return True if the patch can be read, even if it has no change."""
     try:
-        return bool(hunks_of(patch))
+        hunks_of(patch)
     except BadPatch:
         return False
+    return True
 
 
 # -- patches in shell commands --------------------------------------------------------------------------------------------
