@@ -34,6 +34,7 @@ REQUEST: dict[str, Any] = {
         "tool": STRING,
         "instructions": STRING,
         "turn": COUNT,
+        "repeated": {"type": "boolean"},
     },
 }
 _HEADER_NAME = {"type": "string", "pattern": r"^[^\s:\"\x00-\x20\x7f-\uffff]+$"}

@@ -379,9 +379,9 @@ def test_a_turn_that_sets_its_own_time_keeps_it() -> None:
     assert for_proxies({"turns": turns, "defaults": {"first_delay_ms": 1}}, 20)["defaults"] == {"first_delay_ms": 1}
 
 
-def test_a_turn_that_repeats_is_the_first_reply_of_a_conversation_only() -> None:
+def test_a_turn_that_repeats_answers_the_same_message_once() -> None:
     """A prompt that is submitted twice is one model call or two; chance decides, and the text of the answer is the same."""
-    first, empty = {"turn": 1}, {"items": [], "usage": {"input_tokens": 0, "output_tokens": 0}, "times": "always"}
+    first, empty = {"repeated": False}, {"items": [], "usage": {"input_tokens": 0, "output_tokens": 0}, "times": "always"}
     always = {"items": ["a"], "times": "always"}
     assert for_proxies([{**always, "match": "x;"}], 20)["turns"] == [{**always, "match": {**first, "prompt": "x;"}}, empty]
     assert for_proxies([always], 20)["turns"] == [{**always, "match": first}, empty]

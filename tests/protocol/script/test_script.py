@@ -241,6 +241,7 @@ def test_every_example_of_the_page_is_a_script() -> None:
         ({"pattern": "("}, '"pattern" is not a regular expression'),
         ({"turn": 0}, '"turn" must be a whole number, 1 or more'),
         ({"turn": True}, '"turn" must be a whole number, 1 or more'),
+        ({"repeated": 1}, '"repeated" must be true or false'),
         ({"user": 1}, '"user" must be a string'),
         ({"tools": "x"}, 'did you mean "tool"'),
     ],
@@ -249,6 +250,35 @@ def test_a_wrong_match_is_named(match: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadScript) as error:
         parse([{"match": match}])
     assert sentence in str(error.value)
+
+
+_CALL = [{"type": "function_call", "call_id": "c"}, {"type": "function_call_output", "call_id": "c", "output": "5"}]
+
+
+@pytest.mark.parametrize(
+    ("sent", "repeated"),
+    [
+        ("user: a", False),
+        ("user: a | user: a", False),  # submitted twice before the model answered
+        ("user: a | assistant: A | user: a", True),
+        ("user: a | user: b | assistant: A | user: a", True),
+        ("user: a | assistant: A | user: b", False),
+        ("user: b | assistant: B | user: a", False),  # a history that a client passes on
+        ("assistant: A | user: a", False),
+        ("user: a | call", False),  # the next call of the same reply
+        ("user: a | call | user: a", True),
+        ("user: a | assistant: A | user: a | call", True),
+        ("user: a | assistant: A | user: a | user: b", False),
+        ("", False),
+    ],
+)
+def test_a_message_is_repeated_if_the_model_has_answered_it(sent: str, repeated: bool) -> None:
+    items: list[dict[str, Any]] = []
+    for part in filter(None, sent.split(" | ")):
+        role, _, text = part.partition(": ")
+        items += _CALL if role == "call" else [{"type": "message", "role": role, "content": text}]
+    for wanted in (True, False):
+        assert (mismatch({"repeated": wanted}, {"input": items}, []) is None) is (repeated is wanted)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,10 @@ class Interrupts:
         self._raised = 0
 
     def interrupt(self, number: int, frame: object = None) -> None:
-        """Raise KeyboardInterrupt, unless the signal belongs to an interrupt that was already handled."""
+        """Raise KeyboardInterrupt, unless the signal belongs to an interrupt that was already handled.
+
+        The first interrupt after `terminate` is not raised, because pytest is already ending the run.
+        """
         self._counts[signal.Signals(number)] += 1
         if max(self._counts.values()) > self._raised:
             self._raised += 1

@@ -38,10 +38,10 @@ def script_of(items: list[pytest.Item], chosen: str) -> dict[str, Any]:
 
     The unique word in the prompt of a case selects the replies that its `@pytest.mark.model` sets.
 
-    If a case has only one reply, the model repeats it, because a proxy may call the model twice for one request. In the
-    profile as-specified, one request causes up to two calls of the model (sendUserTurn and sendUserMessage), and the second
-    call gets an empty reply. After a reply with a tool call, the model sends only empty replies, because the client sends
-    the output of the tool in its next request. If a reply has its own `match`, the prompt must also contain the text of
+    If a case has only one reply, the model repeats it, because a proxy may call the model several times for one case. In the
+    profile as-specified, only the first call gets the reply: there, one request causes up to two calls of the model
+    (sendUserTurn and sendUserMessage). After a reply with a tool call, the model sends only empty replies, because the client
+    sends the output of the tool in its next request. If a reply has its own `match`, the prompt must also contain the text of
     `match`.
     """
     turns: list[dict[str, Any]] = []
@@ -66,7 +66,9 @@ def _calls(turn: Mapping[str, Any]) -> bool:
 def for_proxies(script: Any, ms: float) -> dict[str, Any]:
     """Return the script with a default delay of `ms` milliseconds before each answer; a turn may have its own delay.
 
-    `script` may also be a list of turns.
+    `script` may also be a list of turns. The model answers the same message of a conversation only once; each further reply
+    to the message is empty and costs no tokens. If a proxy submits a prompt twice, it depends on chance whether the app-server
+    makes one or two model calls of the prompt, and the answer must not depend on this.
     """
     whole = script if isinstance(script, dict) else {"turns": script}
     one_is_left = sum("match" not in turn for turn in whole.get("turns", ())) == 1  # a match would change the order of several
@@ -76,11 +78,11 @@ def for_proxies(script: Any, ms: float) -> dict[str, Any]:
 
 
 def _first_reply(turn: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a turn that repeats for the first replies of conversations only; return any other turn as it is."""
+    """Return a turn that repeats ("times": "always") for the first reply to a message only; return any other turn as it is."""
     if turn.get("times") != "always" or not turn.get("items"):
         return turn
     match = turn.get("match", {})
-    return {**turn, "match": {"turn": 1, **({"prompt": match} if isinstance(match, str | list) else match)}}
+    return {**turn, "match": {"repeated": False, **({"prompt": match} if isinstance(match, str | list) else match)}}
 
 
 def silence(node: pytest.Item) -> float:

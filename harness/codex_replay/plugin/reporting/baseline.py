@@ -317,7 +317,7 @@ class Gate:
             rest = self._elsewhere(number, len(verdicts))
             if verdicts and not any(verdicts) and rest and line.racy is None and not self._sharded:
                 passed = "1 case passes" if len(verdicts) == 1 else f"{len(verdicts)} cases pass"
-                others = "1 other case" if rest == 1 else f"{rest} other cases"
+                others = plural(rest, "other case")
                 found.append(f"{line.check!r}: {passed} now, {others} did not run. If the others pass, too, the line is stale.")
         return found
 

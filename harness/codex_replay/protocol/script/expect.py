@@ -16,7 +16,8 @@ The keys of an expectation:
      "pattern": "add (\\d+)",                 a regular expression, found in the last message of the user
      "tool": "marker",                       is in the output of a call that follows the last message of the user
      "instructions": "marker",               is in the instructions, or in a message of the system or the developer
-     "turn": 2}                              the number of the reply in its conversation, from 1
+     "turn": 2,                              the number of the reply in its conversation, from 1
+     "repeated": false}                      whether the model has already answered the same message of the user
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 SHOWN = 80  # characters of a value
-KEYS = ("prompt", "model", "body", "absent", "headers", "outputs", "user", "pattern", "tool", "instructions", "turn")
+KEYS = (
+    *("prompt", "model", "body", "absent", "headers", "outputs"),
+    *("user", "pattern", "tool", "instructions", "turn", "repeated"),
+)
 
 
 def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
@@ -49,6 +53,7 @@ def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
         ("tool", (str,), "a string"),
         ("instructions", (str,), "a string"),
         ("turn", (int,), "a whole number, 1 or more"),
+        ("repeated", (bool,), "true or false"),
     ):
         if key in wanted and (not isinstance(wanted[key], kind) or (key == "turn" and not 1 <= wanted[key] is not True)):
             return f'"{key}" must be {meaning}.'
@@ -110,6 +115,9 @@ def _conversation(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | N
         return f'The instructions do not contain "{wanted["instructions"]}".'
     if "turn" in wanted and (number := turn_number(body)) != wanted["turn"]:
         return f"This request asks for turn {number} of its conversation, expected turn {wanted['turn']}."
+    if "repeated" in wanted and is_repeated(body) != wanted["repeated"]:
+        known = "has not answered" if wanted["repeated"] else "has already answered"
+        return f"The model {known} the last message of the user in this conversation."
     return None
 
 
@@ -168,11 +176,29 @@ def turn_number(body: Mapping[str, Any]) -> int:
     """
     number, inside = 1, False
     for item in input_items(body):
-        kind = str(item.get("type", "message"))
-        of_model = item.get("role") == "assistant" or kind in _OF_MODEL or kind.endswith("_call")
+        of_model = _of_model(item)
         number += of_model and not inside
         inside = of_model
     return number
+
+
+def is_repeated(body: Mapping[str, Any]) -> bool:
+    """Return True if the user's last message has the text of an earlier message of the user, and a reply stands between them."""
+    last, asked, answered, repeated = last_user(body), False, False, False
+    for item in input_items(body):
+        if item.get("role") == "user":
+            same = "\n".join(message_texts(item)) == last
+            repeated = same and answered
+            asked = asked or same
+        elif asked and _of_model(item):
+            answered = True
+    return repeated
+
+
+def _of_model(item: Mapping[str, Any]) -> bool:
+    """Return True if the model sent the item in an earlier reply."""
+    kind = str(item.get("type", "message"))
+    return item.get("role") == "assistant" or kind in _OF_MODEL or kind.endswith("_call")
 
 
 def markers_of(wanted: Mapping[str, Any]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ def named(draft: str, place: str) -> Iterator[None]:
     """A context manager that gives errors the name of the file that the user gave.
 
     If the body raises an ``OSError`` for the path `draft` or a file in it, the error gets the path `place`.
+    An error of a full disk, which names no file, also gets the path `place`.
     """
     try:
         yield
