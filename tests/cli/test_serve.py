@@ -200,12 +200,13 @@ def test_an_option_that_says_nothing_is_no_use(options: list[str], sentence: str
     assert done.stderr.startswith("Usage: ")
 
 
-def test_a_signal_in_the_middle_of_the_lines_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes when a request is taken and not yet printed, and again within the last lines, which are all printed."""
+@pytest.mark.parametrize("first", [0, 2], ids=["while the address is printed", "while a request is printed"])
+def test_a_signal_in_the_middle_of_the_lines_loses_none(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
+    """It comes when a request may have been sent and is not yet printed, and again within the last lines, which are all printed."""
     printed = []
 
     def at_once(line: str) -> None:
-        if len(printed) in (1, 3):
+        if len(printed) in (first, 4):
             os.kill(os.getpid(), signal.SIGTERM)
         printed.append(json.loads(line)["n"])
 
@@ -218,8 +219,9 @@ def test_a_signal_in_the_middle_of_the_lines_loses_none(monkeypatch: pytest.Monk
     stop.install()
     try:
         with pytest.raises(KeyboardInterrupt):
-            serve._Followed(SimpleNamespace(stderr=lambda: ""), session, stop, quiet=False, as_json=True).follow()  # type: ignore[arg-type]
+            backend: Any = SimpleNamespace(stderr=lambda: "")
+            serve._Followed(backend, session, stop, quiet=False, as_json=True).follow('{"n": 0}')  # type: ignore[arg-type]
     finally:
         for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
             signal.signal(number, handler)
-    assert printed == [1, 2, 3, 4, 5]
+    assert printed == [0, 1, 2, 3, 4, 5]

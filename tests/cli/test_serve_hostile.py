@@ -78,7 +78,7 @@ def test_a_failed_poll_is_a_sentence_and_does_not_end_it(
     monkeypatch.setattr(serve, "PAUSE", 0)
     failing: Any = Failing(alive=True)
     with pytest.raises(KeyboardInterrupt):
-        serve._Followed(failing, failing, serve._Stop(), quiet=False, as_json=False).follow()
+        serve._Followed(failing, failing, serve._Stop(), quiet=False, as_json=False).follow("http://127.0.0.1:7")
     assert failing.asked == 4
     assert capfd.readouterr().err.count("codex-replay: The ledger\\x1b[2J failed. The server continues.") == 2
 
@@ -86,7 +86,7 @@ def test_a_failed_poll_is_a_sentence_and_does_not_end_it(
 def test_a_poll_that_fails_because_the_backend_has_ended_ends_it() -> None:
     failing: Any = Failing(alive=False)
     with pytest.raises(BackendError):
-        serve._Followed(failing, failing, serve._Stop(), quiet=False, as_json=False).follow()
+        serve._Followed(failing, failing, serve._Stop(), quiet=False, as_json=False).follow("http://127.0.0.1:7")
 
 
 def test_it_prints_the_token_of_the_control_api() -> None:

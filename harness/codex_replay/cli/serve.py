@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,8 +165,8 @@ def command(
                     click.echo(_Printer().line(note), err=True)
             with contextlib.suppress(KeyboardInterrupt):
                 ready = {"url": process.url, "pid": process.pid, "token": process.token}
-                at_once(json.dumps(ready) if as_json else welcome(process.url, process.token))
-                _Followed(process, session, stop, quiet=quiet, as_json=as_json).follow()
+                address = json.dumps(ready) if as_json else welcome(process.url, process.token)
+                _Followed(process, session, stop, quiet=quiet, as_json=as_json).follow(address)
             if cassettes:
                 raise SystemExit(_settle(session, allow_unused, as_json))
     except BackendError as error:
@@ -298,13 +299,22 @@ class _Followed:
     def __init__(self, process: BackendProcess, session: BackendSession, stop: _Stop, *, quiet: bool, as_json: bool) -> None:
         self._process, self._session, self._stop = process, session, stop
         self._quiet, self._as_json = quiet, as_json
-        self._printer = _Printer()
         self._seen = self._dropped = 0
         self._complaints = ""
 
-    def follow(self) -> None:
-        """Print requests until the backend ends or stdout is closed; raises `BackendError` if the backend has ended."""
+    @cached_property
+    def _printer(self) -> _Printer:
+        return _Printer()
+
+    def follow(self, address: str) -> None:
+        """Print the address, and then the requests until the backend ends or stdout is closed.
+
+        Raises `BackendError` if the backend has ended.
+        """
         try:
+            with self._stop.printing():
+                at_once(address)
+                _ = self._printer  # a client may send requests from now on: a signal must not lose them
             while not disconnected():
                 self._poll(PATIENCE)
         except KeyboardInterrupt:
