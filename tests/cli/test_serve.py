@@ -202,7 +202,7 @@ def test_an_option_that_says_nothing_is_no_use(options: list[str], sentence: str
 
 @pytest.mark.parametrize("first", [0, 2], ids=["while the address is printed", "while a request is printed"])
 def test_a_signal_in_the_middle_of_the_lines_loses_none(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
-    """It comes when a request may have been sent and is not yet printed, and again within the last lines, which are all printed."""
+    """It comes when a request may have been sent and is not yet printed, and again within the last lines: all are printed."""
     printed = []
 
     def at_once(line: str) -> None:
@@ -213,15 +213,17 @@ def test_a_signal_in_the_middle_of_the_lines_loses_none(monkeypatch: pytest.Monk
     entry = {"method": "GET", "path": "/", "answer": "route", "status": 200, "end": "end", "sentence": None, "headers": []}
     entries = [{"n": n, **entry} for n in range(1, 6)]
     session = SimpleNamespace(dropped=0, ended=lambda since, seconds: entries[since : 3 if seconds else 5])
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+    before = [signal.getsignal(number) for number in numbers]
     monkeypatch.setattr(serve, "at_once", at_once)
+    backend: Any = SimpleNamespace(stderr=lambda: "")
     stop = serve._Stop()
     stop.install()
     try:
         with pytest.raises(KeyboardInterrupt):
-            backend: Any = SimpleNamespace(stderr=lambda: "")
             serve._Followed(backend, session, stop, quiet=False, as_json=True).follow('{"n": 0}')  # type: ignore[arg-type]
     finally:
-        for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
     assert printed == [0, 1, 2, 3, 4, 5]
