@@ -44,9 +44,9 @@ PREAMBLE = """# Clients
 
 This page is for users of an SDK or a framework on the Responses API, and shows which answers of the backend each of these
 clients understands. We ran these clients against the fake backend, and changed only their base URL. `make real` runs these
-clients again, and compares the results with every cell of the tables. A cell of a table shows what a program gets from the client: a text, a
-value, a status, or an exception with its HTTP status. The folder `tests/real/sdks/clients` lists the exact versions of the
-clients. The folder `tests/real/sdks/drivers` has the programs that use them.
+clients again, and compares the results with every cell of the tables. A cell of a table shows what a program gets from the
+client: a text, a value, a status, or an exception with its HTTP status. The folder `tests/real/sdks/clients` lists the exact
+versions of the clients. The folder `tests/real/sdks/drivers` has the programs that use them.
 
 | scenario | the backend plays |
 |---|---|
