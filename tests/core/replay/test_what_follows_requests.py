@@ -267,6 +267,12 @@ def test_a_command_of_the_user_in_mid_turn_is_an_item_of_the_turn() -> None:
     as_recorded(*entries)
 
 
+def test_the_usage_that_a_resume_shows_waits_for_the_resume_though_an_earlier_command_began_no_turn() -> None:
+    usage = told("thread/tokenUsage/updated", threadId="T", turnId="turn-1")
+    entries = [*OPENING, *TURN, asked(3, "thread/shellCommand", threadId="T"), answered(3), usage, END]
+    as_recorded(*entries, asked(4, "thread/resume", threadId="T"), answered(4), usage)
+
+
 def test_the_threads_of_a_deleted_project_wait_for_its_deletion() -> None:
     as_recorded(
         *OPENING,

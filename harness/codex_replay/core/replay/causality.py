@@ -306,9 +306,10 @@ class Causality:
             return []
         if thread.running:
             return [began] if began is not None and not turn else []
-        if thread.unclaimed and not thread.open:
+        answered = thread.answered
+        if thread.unclaimed and not thread.open and (answered or 0) <= thread.unclaimed[-1]:
             return thread.unclaimed[-1:]
-        answered, thread.answered = thread.answered, None
+        thread.answered = None
         return [n for n in (answered, min(thread.open, default=None)) if n is not None]
 
     def _of_no_thread(self, method: str, params: Any) -> tuple[Lane, tuple[int, ...]]:
