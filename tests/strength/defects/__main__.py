@@ -77,7 +77,9 @@ def together(names: str) -> tuple[Defect, ...]:
     """Return the classes that are planted together."""
     wanted = [defect.name for defect in DEFECTS] if names == "all" else names.split("+")
     if unknown := set(wanted) - {defect.name for defect in DEFECTS}:
-        raise argparse.ArgumentTypeError(f"there is no class {', '.join(sorted(unknown))}")
+        raise argparse.ArgumentTypeError(
+            f"there is no class {', '.join(sorted(unknown))}; there are {', '.join(each.name for each in DEFECTS)}, and all"
+        )
     return tuple(defect for defect in DEFECTS if defect.name in wanted)
 
 
