@@ -17,7 +17,15 @@ from codex_replay.core.redact import services
 from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.redact.streamed import clean
 from codex_replay.shell.cassettes.file import CassetteReader
-from tests.core.redact import planted, planted_cloud, planted_code, planted_commands, planted_entries, planted_tools
+from tests.core.redact import (
+    planted,
+    planted_cloud,
+    planted_code,
+    planted_commands,
+    planted_entries,
+    planted_places,
+    planted_tools,
+)
 from tests.core.redact.test_streamed import delta, streaming
 
 _RANDOM = Random(16)
@@ -101,6 +109,7 @@ TEXTS.update({f"tool {name}": text for name, text in planted_tools.TEXTS.items()
 TEXTS.update({f"cloud {name}": text for name, text in planted_cloud.TEXTS.items()})
 TEXTS.update({f"code {name}": text for name, text in planted_code.TEXTS.items()})
 TEXTS.update({f"entry {name}": text for name, text in planted_entries.TEXTS.items()})
+TEXTS.update({f"place {name}": text for name, text in planted_places.TEXTS.items()})
 PLANTED = {**{f"key {name}": ("{}", key) for name, key in KEYS.items()}, **TEXTS}
 
 
@@ -196,7 +205,7 @@ HARMLESS = [
 
 
 HARMLESS += planted.HARMLESS + planted_commands.HARMLESS + planted_tools.HARMLESS + planted_cloud.HARMLESS + planted_code.HARMLESS
-HARMLESS += planted_entries.HARMLESS
+HARMLESS += planted_entries.HARMLESS + planted_places.HARMLESS
 
 
 def test_there_are_enough_harmless_texts() -> None:

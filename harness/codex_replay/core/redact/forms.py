@@ -29,7 +29,8 @@ PARTS: dict[str, str] = {
     "flags": "(?:{next}-[A-OQ-Za-z]{1,4}){0,4}",
     "alone": r"(?<![\w-])",
     "option": "{alone}-",
-    "user_option": r"(?:-u{quoted}(?=\w)|(?:-u|--user|--proxy-user|-U)(?:={quoted}|{next}))",
+    "short_u": "-[a-zA-Z]{0,8}u",  # also with other options in front: `curl -su`
+    "user_option": r"(?:{short_u}{quoted}(?=\w)|(?:{short_u}|--user|--proxy-user|-U)(?:={quoted}|{next}))",
     "password_option": "--(?:http-|ftp-|proxy-)?password",
     "argument": r"[^\s\"'\\]{1,128}",
     # values: any; with a digit or a sign, after what is often something else; long. What follows a quote that ends a string
@@ -45,6 +46,9 @@ PARTS: dict[str, str] = {
     "(?={sign}{0,256}[0-9])(?={sign}{0,256}[a-z])(?={sign}{0,256}[A-Z!#@^*+?])",
     # no name of a type or a variable of code, such as `TokenKind2`
     "no_type": r"(?!(?:[A-Z]?[a-z]++)++[0-9]?\.?(?:[\s\"'\\,;\])\x1b]|\Z))",
+    # a quote of prose in front of a secret, also as an escape
+    "opening": r"(?:\\{0,63}[\"'`]|\xe2\x80[\x98-\x9e]|\xc2[\xab\xbb]|\\{1,64}u(?:201[89a-e]|00[ab]b))?",
+    "tab": r"(?:\t|\\{1,64}t)",
     # names of secrets
     "NAME": "[A-Z][A-Z0-9_]{0,64}(?:TOKEN|SECRET|PASSWORD|PASSWD|_KEY|APIKEY)",
     "name": r"[\w.:-]{0,48}(?i:password|passwd|passphrase|secret|token|api_?key)",
@@ -84,7 +88,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
         "password",
         "login",
         r"(?:(?<=docker.login)|(?<=podman.login)|(?<=skopeo.login)|(?<=registry.login)|(?<=\",\"login)"
-        r"|(?<=\", \"login)){options}{option}p{either}{like}",
+        r"|(?<=\", \"login)|(?<=\Aoc.login)|(?<=[^a-lo-z.]oc.login)){options}{option}p{either}{like}",
     ),
     ("password", "--service-principal", "{options}{option}p{either}{like}"),
     ("password", "mongo", r"(?:sh|dump|restore|export|import)?\b{options}{option}p{either}{like}"),
@@ -139,6 +143,12 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "-generic-password |-internet-password ", "{near}{option}w{next}{like}"),
     ("password", "plink |pscp ", "{near}{option}pw{next}{like}"),
     ("password", "openssl enc |openssl aes-", "{near}{option}k{next}{like}"),
+    ("api-key", "openssl enc |openssl aes-", "{near}{option}K{next}(?P<secret>[0-9A-Fa-f]{16,128}+)"),
+    ("password", "ab -a ", r"(?<![.a-lo-z]ab -A ){quoted}[^\s\"':\\]{1,64}:{like}"),
+    ("password", "etcdctl ", r"{near}--user{either}[^\s\"':\\]{1,64}:{value}"),
+    ("token", "doctl auth init", "{near}{option}t{next}{long}"),
+    ("password", "p4 ", r"(?<![.a-lo-z]p4 )(?<!\.mp4 ){near}{option}P{next}{mixed}{like}"),  # Perforce
+    ("api-key", "nuget push |nuget delete ", "{near}{option}k{next}{long}"),
     ("password", "influx|isql", "{near}{option}password{next}{like}"),
     ("password", "nuget ", "{near}{option}Password{next}{like}"),
     ("password", "x11vnc ", "{near}{option}passwd{next}{like}"),
@@ -165,7 +175,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
         "echo ",
         r"(?:-n[ ])?{quoted}{mixed}{like}{quoted}[ ]{0,4}>[ ]{0,4}[^\s|;&]{0,64}(?i:secret|password|passwd|token)",
     ),
-    ("password", "assword:", r"[^\r\n]{0,32}?send[ ](?:--[ ])?{string}"),  # expect
+    ("password", "assword:", r"(?:[^\r\n]|\r?\n){0,32}?send[ ](?:--[ ])?{string}"),  # expect
     ("password", "rootpw ", "(?:--plaintext{blanks})?{like}"),  # Kickstart
     ("password", "admin-password ", "{like}"),
     ("password", "wifi connect ", "{near}[ ]password{next}{like}"),
@@ -224,7 +234,22 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "basic_auth(", r"{quote}{argument}{quote},[ ]?(?:Some\()?{string}"),
     ("password", "credentials.basic(", "{login_strings}"),
     ("token", "client(", "{quote}AC[0-9a-f]{32}{quote},[ ]?{quote}(?P<secret>[0-9a-f]{32})"),  # Twilio
+    ("secret", "hmac.new(", r"[bf]?{quote}(?=[^\s\"']{16}){mixed}{value}{quote}"),
+    ("secret", "createhmac(", r"{quote}[\w-]{3,16}{quote},[ ]?{quote}(?=[^\s\"']{16}){like}"),
+    ("secret", "cookieparser(", r"{quote}(?=[^\s\"']{16}){like}"),
+    ("api-key", "cipheriv(", r"{quote}[\w-]{4,24}{quote},[ ]?(?:Buffer\.from\()?{quote}(?=[^\s\"']{16}){like}"),
+    ("password", "simple_bind_s(|simple_bind(", "{login_call}"),  # LDAP
+    ("api-key", "secret '", "(?P<secret>{random}[A-Za-z0-9+/_-]{20,}+={0,2})'"),  # DuckDB
+    ("api-key", "<string name=", "{quote}{name}{quote}>(?P<secret>{mixed}[A-Za-z0-9+/=_.-]{12,}+)</"),  # Android
     # --- Addresses, cookies and fields ---
+    ("password", "pwd={", r"(?P<secret>{mixed}[^\s\"'{}\\]{8,128}+)\}"),  # ODBC
+    ("api-key", "appid=", "(?<=[?&]appid=)(?P<secret>[0-9a-f]{32})(?![0-9a-f])"),
+    ("bearer", "bearer.authorization.k8s.io.", "(?P<secret>[A-Za-z0-9_-]{16,}+)"),
+    (
+        "cookie",  # a line of cookies.txt
+        r"	/|\t/",
+        r"[^\s\\]{0,128}{tab}(?:TRUE|FALSE){tab}[0-9]{1,12}{tab}[^\s\\]{1,128}{tab}(?P<secret>{random}[^\s\"'\\]{12,}+)",
+    ),
     ("api-key", "accountkey=|sharedaccesskey=", "(?P<secret>[A-Za-z0-9+/%]{20,}+={0,2})"),
     ("token", "sig=", "(?i)(?<=[?&;]sig=)(?P<secret>[A-Za-z0-9%+/_-]{20,}+=*)"),
     ("token", "signature=", "(?i)(?<=[?&;-]signature=)(?P<secret>[A-Za-z0-9%+/_~-]{20,}+=*)"),
@@ -259,6 +284,19 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", ":5432:", r"[\w*.-]{1,64}:[\w*.-]{1,64}:{value}"),  # pgpass
     ("password", "jdbc:oracle:", r"[a-z]{1,8}:[^\s/\"'\\@]{1,64}/(?P<secret>[^\s\"'\\@]{1,128}+)@"),
     ("password", "bindpw", "{blanks}{like}"),
+    ("password", "bundle_", r"[A-Z0-9_]{1,128}:[ ]{quoted}[\w.-]{1,64}:{like}"),
+    ("bearer", "type: bearer", "{line}credentials:[ ]{quoted}{like}"),  # Prometheus
+    ("api-key", "hmacencoded", "{assigned}(?P<secret>[A-Za-z0-9+/_-]{20,}+={0,2})"),  # ACME
+    ("password", "<auth-user-pass>", r"{eol}[^\s<\\]{1,128}{eol}{like}"),  # OpenVPN
+    ("password", "createuser ", "{argument}{blanks}[A-Z0-9-]{2,8}{blanks}{quoted}{like}"),  # SNMP, and the next one
+    (
+        "password",
+        "createuser ",
+        "{argument}{blanks}[A-Z0-9-]{2,8}{blanks}{quoted}{argument}{quoted}{blanks}[A-Z]{3}{blanks}{quoted}{like}",
+    ),
+    ("password", "]:587 |]:465 |]:25 ", r"[^\s:\"'\\]{1,128}:{like}"),  # Postfix
+    ("password", "util.secret>", r"\{?(?P<secret>[A-Za-z0-9+/]{20,}+={0,2})"),  # Jenkins
+    ("private-key", "encrypted secret key", "{line}(?P<secret>RW[A-Za-z0-9+/]{80,}+={0,2})"),  # minisign
     ("password", "wpa-psk ", "(?![Ww][Pp][Aa]-){quoted}(?={sign}{8}){like}"),
     ("password", ": psk ", "{string}"),  # IPsec
     ("password", "password 7 |key 7 ", "(?P<secret>[0-9A-Fa-f]{8,64}+)(?![0-9A-Za-z])"),  # Cisco
@@ -280,22 +318,29 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("secret", "name: ", r"[\"']?{NAME}[\"']?{line}value:[ \t]{1,4}{quoted}{like}"),  # Kubernetes
     ("bearer", "authorization ", "{quote}(?i:basic|bearer)[ ](?P<secret>[A-Za-z0-9+/._~-]{12,}+=*)"),  # nginx
     ("password", "mot de passe", "[ ]{0,2}:[ ]{0,2}{like}"),
+    ("password", "kennwort|passwort|wachtwoord|senha", "[ ]{0,2}(?::|=|lautet|ist|is)[ ]{0,2}{opening}{mixed}{like}"),
     ("password", "contrase", r"(?:\xc3\xb1|\\{1,64}u00f1)a[ ]{0,2}:[ ]{0,2}{like}"),
     ("password", "*:*:*:", r"[A-Za-z_][\w.-]{0,63}:{like}"),  # pgpass
     ("password", "password</t", r"[dh]>(?:{line}|[ ]{0,8})<td[^<>]{0,64}>{like}"),
     ("token", "token</t|secret</t|key</t", r"[dh]>(?:{line}|[ ]{0,8})<td[^<>]{0,64}>(?={sign}{8}){mixed}{like}"),
     ("api-key", "unseal key ", r"[0-9]{1,2}:[ ](?P<secret>[A-Za-z0-9+/]{40,}+={0,2})"),  # Vault
-    ("password", "password ", r"(?:(?<=\spassword[ ])|(?<=\\npassword[ ])){mixed}(?={sign}{6}){value}(?={eol}|\Z)"),  # a line
+    (
+        "password",
+        "password ",
+        r"(?:(?<=\spassword[ ])|(?<=\\npassword[ ])){mixed}(?={sign}{6}){value}(?={eol}|{dquote}|\Z)",
+    ),  # a line
     ("password", "password  ", r"[ \t]{0,30}{quoted}{like}"),  # a line of a configuration
     ("password", "password ", r"(?=[A-Za-z]{sign}{0,64}[!#@^*?])(?=[^\s(]{8}){mixed}{value}(?=[\s.,;)\"'\\]|\Z)"),
     ("password", "pw: ", r"(?:(?<![\w-]pw:[ ])|(?<=\\npw:[ ])|(?<=[0-9]mpw:[ ])){quoted}{no_type}{mixed}(?={sign}{6}){value}"),
-    ("password", "password is |passphrase is ", r"\\{0,63}[\"'`]?{mixed}(?=[^\s]{8}){value}"),
+    ("password", "password is |passphrase is ", "{opening}{mixed}(?=[^\\s]{8}){value}"),
+    ("password", "password `|passphrase `", r"(?P<secret>{mixed}[^\s\"'`\\]{8,128}+)`"),
     ("token", "token ", r"\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{32,}+)"),
     ("token", "token is ", r"\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{20,}+)"),
     (
         "api-key",
         "api key",
-        r"(?:\*\*)?[ ]?(?:is[ ]|[:=][ ]?|-{1,2}>[ ])?(?:\*\*[ ])?\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{20,}+)",
+        r"(?:\*\*)?[ ]?(?:is[ ]|[:=][ ]?|(?:-{1,2}>|\xe2\x86\x92|\\{1,64}u2192)[ ])?"
+        r"(?:\*\*[ ])?\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{20,}+)",
     ),
     ("password", "dockerconfigjson", "{assigned}(?P<secret>[A-Za-z0-9+/]{40,}+={0,2})"),
     ("token", "token-", "[a-z0-9]{5}:(?P<secret>[a-z0-9]{54})(?![a-z0-9])"),  # Rancher

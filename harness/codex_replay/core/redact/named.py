@@ -25,16 +25,19 @@ from codex_replay.core.redact.rules import (
 )
 from codex_replay.core.redact.text import Span, string_end, word_start
 
-_SPACE = r"(?:[ \t\r\n]|\\{1,64}[nrt]){0,16}+"
+#: Blanks, no-break and zero-width ones and the colours of a terminal included.
+_SPACE = r"(?:[ \t\r\n]|\\{1,64}(?:[nrt]|u00a0|u200b)|\xc2\xa0|\xe2\x80\x8b|(?:\x1b|\\{1,64}u001b)\[[0-9;]{0,12}m){0,16}+"
 _QUOTE = r"\\{0,63}[\"']"
 #: The type of a variable: `password: str = "X"`, `var password string = "X"`.
 _TYPE = rf"(?:(?::[ ]?[a-z&*?(][\w.:&*<>\[\]?'\\| ]{{0,40}}?|\*?string|\[\]byte)[ ](?==[ ]?[^=\s]{{0,40}}{_QUOTE}))?"
 _ARROW = r"(?P<arrow>(?:-{1,2}>|\xe2\x86\x92|\\{1,64}u2192)(?=[ ]))"
+_WIDE_COLON = r"\xef\xbc\x9a|\\{1,64}uff1a"
 #: The end of a name in bold or in backticks, before or after the separator: `**Password:** X`.
 _MARK = r"(?:[*_]{2}|`)?"
-#: The first line of a block of YAML, such as `password: >-`, up to the block's text.
+#: The first line of a block of YAML, such as `password: >-`, or of a here-document (`<<EOT`), up to the block's text.
 _LINE = PARTS["line"].replace("{eol}", PARTS["eol"]).replace("{number}", PARTS["number"])
-_BLOCK = rf"(?:(?P<block>[|>][0-9+-]{{0,2}})(?:[ ]{{1,8}}#[^\r\n\"\\]{{0,80}})?(?:{_LINE}){{1,3}})?"
+_HERE = rf"<<[~-]?(?:{_QUOTE})?[a-z_]{{2,16}}(?:{_QUOTE})?"
+_BLOCK = rf"(?:(?P<block>[|>][0-9+-]{{0,2}}|{_HERE})(?:[ ]{{1,8}}#[^\r\n\"\\]{{0,80}})?(?:{_LINE}){{1,3}})?"
 #: Three quotes of a string, of which the last begins the value.
 _TRIPLE = rf"(?:(?P<triple>{_QUOTE})(?P=triple)(?=(?P=triple)))?"
 #: The value of a parameter of Azure: `{"adminPassword": {"value": "X"}}`.
@@ -50,7 +53,7 @@ _AFTER_WORD = (
     + rf"(?P<quote>{_QUOTE})(?:\](?=[ ]?=[^=]))?{_SPACE}(?P<sep>=>|[:=,]){_SPACE}"
     + rf"(?:@|b(?=')|default=|{_IN_OBJECT})?(?:(?P<open>{_QUOTE})|(?=\[))"
     + rf"|(?:\[\])?{_MARK}{_SPACE}{_TYPE}"
-    + rf"(?P<bare_sep>=>|{_ARROW}|===?(?={_SPACE}{_QUOTE})|[:?]=|[:=]|%3d|(?<=[ ])(?:\|[ ]|(?={_QUOTE})))"
+    + rf"(?P<bare_sep>=>|{_ARROW}|===?(?={_SPACE}{_QUOTE})|[:?]=|[:=]|{_WIDE_COLON}|%3d|(?<=[ ])(?:\|[ ]|(?={_QUOTE})))"
     + rf"{_MARK}{_SPACE}{_BLOCK}{_BEFORE_VALUE}{_TRIPLE}(?P<bare_open>{_QUOTE})?)"
 )
 _BARE = re.compile(rb"(?:(?!%26)[^\x00-\x20\"'&\\;|<>(){}\[\]`])++")
@@ -59,6 +62,7 @@ _SINGLE = re.compile(rb"(?:[^'\"\\\r\n]|\\++[^\r\n])*+(?=')|(?:[^'\"\\\r\n]|\\++
 # What is around a string in JSON at any depth.
 _AFTER_STRING = re.compile(rb"(?:\s|\\{1,64}[nrt]){0,64}+(?:[,:}\])]|\Z)")
 _BEFORE_STRING = re.compile(rb"(?:[:,\[{(]|\A)(?:\s|\\{1,64}[nrt]){0,32}\Z")
+_LINE_END = re.compile(rb"[ \t]{0,8}(?:[\r\n]|\\{1,64}[nr])")
 _PROMPT = re.compile(rb"\([ ]?[fFrRbBuU]?'[^'\r\n]{0,200}\Z")  # input('Password: ')
 _HEADER_LINE = re.compile(rb"[^\r\n\"'\\]++")
 _COOKIE_LINE = re.compile(rb"[ ]*[^\s=;,\[({]++=[^\s=]")
@@ -126,7 +130,8 @@ def find_named(word: str, data: bytes, low: bytes) -> Iterator[Span]:
                 continue
             if is_stand_in(text) or (kind != "bearer" and is_description(name, text)):
                 continue
-            if is_like_password(text) if short else not weak or looks_random(text, 8 if name[-1:] in "sS" else 12):
+            code = weak and kind == "token" and b"(" in text  # `"token=" + repr(x) + "..."`
+            if is_like_password(text) if short else not weak or (looks_random(text, 8 if name[-1:] in "sS" else 12) and not code):
                 at = max(at, last)  # looked through as a whole: what is nested in it is not asked again
                 yield from secret_parts(data, kind, first, last)
 
@@ -147,6 +152,8 @@ def _values(data: bytes, found: re.Match[bytes], start: int, name: str, kind: st
             return  # the string ends where it began: `expect "password:"`
         if not found["bare_sep"] and not _is_before_string(data, start, name):
             return
+        if found["triple"] and found["bare_sep"] == b":" and _LINE_END.match(data, found.end("bare_sep")):
+            return  # the documentation of `class Cookie:`
         if found["call"] and not (found["bare_open"] and _is_password(data, *_quoted(data, found.end(), found["bare_open"]))):
             return  # a question: `password = ask_password("Your password")`
         if found["arrow"]:
@@ -248,7 +255,7 @@ def _unquoted(data: bytes, found: re.Match[bytes], start: int, name: str, kind: 
     spaced = found.end("bare_sep") != first or data[found.start("bare_sep") - 1 : found.start("bare_sep")] in (b" ", b"\t")
     argument = data[max(0, start - 2) : start].rstrip(b" ").endswith((b"(", b",")) and not name.isupper()
     call = data[end : end + 1] in (b"(", b"[")
-    code = sep in (b":", b"=>") or spaced or argument or call
+    code = sep in (b":", b"=>") or sep[:1] in (b"\\", b"\xef") or spaced or argument or call
     path = _CALL.fullmatch(value) is not None and data[end : end + 1] == b"(" and (b"." in value or spaced)
     reference = _is_reference(data, end) or is_same_name(name, value) or path
     if value and not reference and (not code or looks_random(value)):

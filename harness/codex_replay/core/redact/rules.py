@@ -56,6 +56,8 @@ _NO_TOKENS = frozenset({"page", "next", "continuation", "sync", "cursor", "eos",
 _NO_KEYS = frozenset({"partition", "shard", "cache", "idempotency", "routing", "sort", "dedup"})
 #: Names of passwords, of directories and of counts: the value must be no path, no number and no plain word.
 SHORT_NAMES = ("pass", "pwd")
+#: Words that stand directly before a short name (`dbpass`); `bypass` and `compass` are no names of passwords.
+_SHORT_NAME = re.compile(r"(?:db|sql|mysql|user|root|admin|login|mail|smtp|ftp)?(?:pass|pwd)")
 
 # Environment-like names, upper snake case.
 _ENV_PARTS = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "APIKEY")
@@ -94,7 +96,8 @@ NAME_WORDS = (
 #: Values that stand for a secret: references to a variable, templates (also cut off by the end of a chunk), words of an example.
 _STAND_INS = re.compile(
     rb"\$\{[A-Za-z_]\w*(?::?[?+][^{}]*|:?[-=])?\}|\$(?:\{\w*)?|\$\([^\r\n]*|`[^`\r\n]*`|\$?\{\{[^{}]*+(?:\}\}?)?"
-    rb"|<[\w .-]+>|\.+|\*+|\.[*+].*|(?:\xe2\x80\xa2|\\{1,64}u2022)+|%(?:\(\w+\))?s|:[a-z_]+|\{[\w.]+\}|[0-9]+(?:\.[0-9]+)+"
+    rb"|<[\w .-]+>\]?|\[[A-Za-z]+(?: [a-z]+)+\]|realm="
+    rb"|\.+|\*+|\.[*+].*|(?:\xe2\x80\xa2|\\{1,64}u2022)+|%(?:\(\w+\))?s|:[a-z_]+|\{[\w.]+\}|[0-9]+(?:\.[0-9]+)+"
     rb"|(?:projects/|arn:aws|op://|vault:)[^\s]+"
     rb"|(?i:none|null|true|false|undefined|nil|yes|no|ok|dummy|placeholder|change-?me|x{3,40}|password|passwd|pass|pw|secret)"
     rb"|(?i:required|nullable|sometimes)(?:\|[^\s]*)?|\.{1,2}/[^\s]*"  # a rule of Laravel, a file
@@ -126,7 +129,10 @@ def is_same_name(name: str, value: bytes) -> bool:
         return False
     last = path.rsplit(".", 1)[-1]
     telling = "." in path and (kind_of_name(last) or weak_kind_of_name(last) or is_short_name(last))
-    return bool(telling) or last.strip("_").lower() == name.rsplit(".", 1)[-1].strip("-_").lower()
+    own, word = name.rsplit(".", 1)[-1].strip("-_").lower(), last.strip("_")
+    if own in ("cookie", "cookies"):  # `cookies=merged_cookies`: a cookie has a name and a value
+        return word.lower().endswith(own)
+    return bool(telling) or word.lower() == own or (word[:1].isupper() and word.rstrip("0123456789").lower() == own)
 
 
 _NO_LETTERS = re.compile(r"[^a-z0-9]")
@@ -173,12 +179,19 @@ def kind_of_name(name: str) -> str | None:
 def is_short_name(name: str) -> bool:
     """Return True for a name that may belong to a password or to a harmless value (`pass`, `pwd`, `dbPass`)."""
     last = name.rsplit(".", 1)[-1].strip("-_")
-    return _HUMP.sub(r"\1_\2", last).replace("-", "_").lower().rsplit("_", 1)[-1] in SHORT_NAMES
+    return _SHORT_NAME.fullmatch(_HUMP.sub(r"\1_\2", last).replace("-", "_").lower().rsplit("_", 1)[-1]) is not None
 
 
 def is_like_password(text: bytes) -> bool:
     """Return True if a text may be a password: it is not a path, a number or a plain word."""
-    if len(text) < 4 or text[:1] in b"/~.$%" or b"/" in text or b"\\" in text or _LETTER.search(text) is None:
+    if (
+        len(text) < 4
+        or _ASSIGNMENT.match(text)
+        or text[:1] in b"/~.$%"
+        or b"/" in text
+        or b"\\" in text
+        or _LETTER.search(text) is None
+    ):
         return False
     return _DIGIT.search(text) is not None or _SIGN.search(text) is not None
 
@@ -225,6 +238,7 @@ _DIGIT = re.compile(rb"[0-9]")
 _LETTER = re.compile(rb"[A-Za-z]")
 _APP_PASSWORD = re.compile(rb"[a-z]{4}(?:-[a-z]{4}){3}(?![a-zA-Z0-9_-])")  # Apple: of one program
 _SIGN = re.compile(rb"[!#@^*+?]")
+_ASSIGNMENT = re.compile(rb"[a-z][a-z0-9_]{0,15}=[a-z0-9]+\Z")  # of code or a log: `pass1=ok`
 
 
 def is_sk_key(text: bytes) -> bool:

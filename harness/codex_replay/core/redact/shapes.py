@@ -81,9 +81,15 @@ def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
 
 
 _PEM = re.compile(
-    rb"-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)-----"
+    rb"-----?[ ]?BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)[ ]?-----?"
+    rb"(?:(?:\s|\\+[nr]){1,4}Comment: \\*\"[^\"\r\n]{0,120}\")?"  # SSH2
     rb"((?:[A-Za-z0-9+/=\s:,.()@<>#;_|]|-(?!-)|\\+[nrt/]?)*+)"
 )
+_PEM_END = re.compile(rb"-----?[ ]?END [A-Z0-9 ]{0,40}PRIVATE KEY")
+_PEM_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n\\"
+_PEM_LINES = re.compile(rb"(?:\s|\\+[nr])*+(?P<lines>.*?)(?:\s|\\+[nr])*\Z", re.DOTALL)
+_LONG_LINE = re.compile(rb"[A-Za-z0-9+/=]{32}")
+_PEM_MOST = 8192  # bytes
 _KEY_LINE = re.compile(rb"[A-Za-z0-9+/=]{12}")
 #: A line of a key that code or JSON has as a string of its own.
 _STRING_LINE = re.compile(
@@ -93,7 +99,13 @@ _STRING_LINE = re.compile(
 
 
 def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the span between the markers of each PEM private key."""
+    """Yield the span between the markers of each PEM private key, and the lines before an end whose beginning was cut off."""
+    for end in _PEM_END.finditer(data):
+        before = data[max(0, end.start() - _PEM_MOST) : end.start()]
+        first = end.start() - len(before) + len(before.rstrip(_PEM_LETTERS))
+        lines = _PEM_LINES.match(data, first, end.start())
+        if lines is not None and _LONG_LINE.search(lines["lines"]):
+            yield Span(*lines.span("lines"), "private-key")
     for found in _PEM.finditer(data):
         # A backslash before a closing quote is the quote's, not the key's.
         body = found[1].rstrip(b"\\")
