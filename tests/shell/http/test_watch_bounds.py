@@ -8,21 +8,60 @@ from hypothesis import strategies as st
 
 from codex_replay.cli.record import MAX_BODY
 from codex_replay.core.cassette import http_frames
+from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.shell.http import bodies, watch
-from tests.shell.http.test_http_watch import watching
+from codex_replay.shell.http.watch import Watch
+from tests.shell.http.test_http_watch import Notes, watching
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
 ASK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
-def test_a_request_whose_head_never_ends_is_passed_on_and_not_kept() -> None:
+def guarded() -> tuple[Watch, Notes, list[str]]:
+    made, notes, said = watching("http://up:9")
+    made.guard = WebGuard("127.0.0.1")
+    return made, notes, said
+
+
+LONG = b"x" * 1_200_000
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /?" + LONG + b" HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: " + LONG + b"\r\nOrigin: http://evil.example\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /?" + LONG + b" HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX A: 1\r\nHost: evil.example\r\n\r\n",
+        b"GET / HTTP/1.1\nHost: evil.example\n\n",
+        b"GET / HTTP/1.1\r\n\x0bX: 1\r\nhost : 127.0.0.1\r\nORIGIN\t: null\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("size", [65536, 3_000_000])
+def test_a_head_that_cannot_be_read_brings_no_web_page_to_the_server(sent: bytes, size: int) -> None:
+    """Browsers send addresses of up to 2 MB."""
+    made, notes, _ = guarded()
+    for at in range(0, len(sent), size):
+        if made.client(sent[at : at + size]) and made.refused is None:
+            assert len(notes.frames) == 1  # the first request, with the recorder's own host
+    assert made.refused is not None
+
+
+def test_a_line_that_is_no_http_still_passes_the_guard() -> None:
+    made, _, said = guarded()
+    assert made.client(b"\x16\x03\x01 no http\r\n") == b"\x16\x03\x01 no http\r\n"
+    assert made.refused is None
+    assert "does not speak HTTP" in said[0]
+
+
+def test_a_request_whose_head_never_ends_is_refused_and_not_kept() -> None:
     made, notes, said = watching("http://up:9")
     sent = b"GET / HTTP/1.1\r\n" + b"".join(b"x-%d: %b\r\n" % (n, b"y" * 1000) for n in range(2000))
     out = b"".join(made.client(sent[at : at + 65536]) for at in range(0, len(sent), 65536))
-    assert out == sent
-    assert made.blind
-    assert len(said) == 1
-    assert "connection 1: the head of a request is longer than 1024 KB" in said[0]
+    assert out == b""
+    assert made.refused == "The head of the request is longer than 1024 KB."
+    assert len(made._requests._kept) < 1_200_000
+    assert said == []
     assert notes.frames == []
 
 

@@ -19,6 +19,7 @@ from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.shell.http.bodies import MAX_HEAD, MAX_SENT, Redact, decodes_to_more, takes_long
 
 Pairs = list[tuple[str, str]]
+TOO_LONG = f"The head of the request is longer than {MAX_HEAD >> 10} KB."
 
 
 class Watch(Protocol):
@@ -51,6 +52,13 @@ class Watch(Protocol):
         """Pass on the rest of the connection without recording it."""
 
 
+def _as_lenient_servers_read(head: bytes | bytearray) -> Pairs:
+    """Return the headers of a head that is not valid HTTP."""
+    lines = bytes(head[:MAX_HEAD]).decode("latin-1").replace("\r", "\n").split("\n")
+    pairs = (line.partition(":") for line in lines[1:])
+    return [(name.strip(), value.strip()) for name, colon, value in pairs if colon]
+
+
 class Requests:
     """The HTTP requests of one connection.
 
@@ -80,14 +88,21 @@ class Requests:
                 # The response shows whether it is granted; if not, the next request begins here.
                 self._parser = httptools.HttpRequestParser(self)
             except httptools.HttpParserError as error:
-                return self._stop(f"the client does not speak HTTP ({error})", (piece if opened else self._kept) + data[at:])
+                rest = (piece if opened else self._kept) + data[at:]
+                if not opened and self._watch.guard is not None:
+                    self._watch.refused = self._watch.guard.refusal(_as_lenient_servers_read(rest))
+                if self._watch.refused is None:
+                    return self._stop(f"the client does not speak HTTP ({error})", rest)
+                continue
             if opened:
                 self._out.append(piece)
                 if self._open:
                     self._count(piece)
             if len(self._kept) > MAX_HEAD:
-                what = "a chunk size or the trailers of a request are" if opened else "the head of a request is"
-                return self._stop(f"{what} longer than {MAX_HEAD >> 10} KB", (b"" if opened else self._kept) + data[at:])
+                if not opened:  # the guard has not seen the headers
+                    self._watch.refused = TOO_LONG
+                    continue
+                return self._stop(f"a chunk size or the trailers of a request are longer than {MAX_HEAD >> 10} KB", data[at:])
         return self._take()
 
     def _count(self, piece: bytes) -> None:

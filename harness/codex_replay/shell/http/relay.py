@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
+from codex_replay.shell.http.client_requests import TOO_LONG
 from codex_replay.shell.http.deferred import Deferred
 from codex_replay.shell.http.upstream import Upstream
 from codex_replay.shell.http.watch import Watch
@@ -111,11 +112,15 @@ class Relay:
 
     def _turn_away(self, why: str) -> None:
         """Answer the client with a refusal, and do not pass on its request."""
-        self._write_out(
-            "Refused a request that came from a web page or through an unknown host name; allow it with --allow-host NAME."
-        )
+        if why == TOO_LONG:
+            self._write_out(f"Refused a request. {why}")
+        else:
+            self._write_out(
+                "Refused a request that came from a web page or through an unknown host name; allow it with --allow-host NAME."
+            )
         body = why.encode()
-        head = f"HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        status = "431 Request Header Fields Too Large" if why == TOO_LONG else "403 Forbidden"
+        head = f"HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
         self.client.write(head.encode() + body)
         self.client.close()
 
