@@ -155,11 +155,12 @@ SHELL = {
     "arguments": {"command": "printf marker", "sandbox_permissions": "require_escalated", "justification": "To see it."},
     "result": {"stdout": "marker"},
 }
+#: A change outside the project: the server requests an approval also if the editor has opened the thread with workspace-write.
 PATCH = {
     "type": "custom_tool_call",
     "name": "apply_patch",
     "call_id": "call_1",
-    "input": "*** Begin Patch\n*** Add File: new.txt\n+one\n*** End Patch\n",
+    "input": "*** Begin Patch\n*** Add File: ../new.txt\n+one\n*** End Patch\n",
 }
 
 

@@ -248,3 +248,24 @@ def test_a_scripted_model_is_recorded_in_one_command(version: str, tmp_path: Pat
         cwd=tmp_path,
     )
     assert again.returncode == 0, again.stdout + again.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "wrong", "tool"), [(VERSION, "exec_command", "shell_command"), ("0.169.0", "shell_command", "exec_command")]
+)
+def test_a_call_of_a_tool_that_the_version_does_not_have_is_reported(version: str, wrong: str, tool: str, tmp_path: Path) -> None:
+    script = tmp_path / "model.json"
+    script.write_text(json.dumps([{"items": [{"type": "function_call", "name": wrong, "arguments": "{}"}]}, "Done."]))
+    mine: Any = SimpleNamespace(env=dict(os.environ), work=tmp_path)
+    with Client([*RECORD, "--model", str(script), "--out", "run.ndjson", "--", f"codex@{version}"], mine) as client:
+        client.ask(1, "initialize", {"clientInfo": {"name": "test", "title": "Test", "version": "1"}})
+        client.send({"method": "initialized"})
+        thread = client.ask(2, "thread/start", {})["thread"]["id"]
+        client.ask(3, "turn/start", {"threadId": thread, "input": [{"type": "text", "text": "Go."}]})
+        client.until("turn/completed")
+        assert client.finish() == 0
+        assert client.process.stderr
+        errors = client.process.stderr.read().decode()
+    [line] = [line for line in errors.splitlines() if line.startswith("codex-replay record:")]
+    assert f"The script calls the tool {wrong}, which Codex {version} does not have. Its tools are: " in line
+    assert tool in line

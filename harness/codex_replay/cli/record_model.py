@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 CODEX = "codex@"
 #: What the folders of the hermetic home become in a cassette, as in the recordings of the suites.
 _RECORDED_HOME = "/home/user"
+#: The output that Codex gives the model for a call of a tool that this version does not have.
+_UNSUPPORTED = re.compile("unsupported (?:custom tool )?call: (.+)")
 
 
 class CannotRecord(Exception):
@@ -44,19 +47,29 @@ class Scripted:
         return {"upstream": {"script": self.script, "config": None}}
 
     def problems(self) -> list[str]:
-        """Return a sentence for each request without an answer, and a sentence about the turns of the script that no request
-        used.
-        """
+        """Return a sentence for each request without an answer, each tool that Codex does not have, and the unused turns."""
         from codex_replay.shell.http.backend_process import BackendError
 
         try:
             found = [f"The model has no answer for a request: {problem}" for problem in self._session.problems(but=[404, 426])]
+            found += self._missing_tools()
             unused = self._session.unused_turns()
         except BackendError as error:
             return [str(error)]
         if unused:
             found.append(f"No request used {', '.join(f'turns[{i}]' for i in unused)} of the script.")
         return found
+
+    def _missing_tools(self) -> list[str]:
+        tools: dict[str, list[str]] = {}
+        for body in (body for entry in self._session.ledger() if isinstance(body := entry.get("body"), dict)):
+            outputs = [str(item.get("output")) for item in body.get("input") or () if isinstance(item, dict)]
+            for name in (match[1] for match in map(_UNSUPPORTED.fullmatch, outputs) if match):
+                tools[name] = [tool["name"] for tool in body.get("tools") or () if "name" in tool]
+        return [
+            f"The script calls the tool {name}, which Codex {self.version} does not have. Its tools are: {', '.join(known)}."
+            for name, known in tools.items()
+        ]
 
 
 @contextlib.contextmanager

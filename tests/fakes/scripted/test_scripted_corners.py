@@ -218,6 +218,15 @@ def test_a_patch_is_read_as_strictly_as_by_the_real_server(start: Start, patch: 
 
 
 @pytest.mark.parametrize(
+    ("path", "inside"), [("sub/../n.txt", True), ("../" * 20 + "etc/n.txt", False), ("/tmp/../n.txt", False)]
+)
+def test_the_parts_of_a_path_decide_if_a_patch_is_outside(start: Start, path: str, inside: bool) -> None:
+    call = {"type": "custom_tool_call", "name": "apply_patch", "input": ADD.replace("n.txt", path), "call_id": "call_1"}
+    words = "Success. Updated" if inside else "patch rejected: writing outside of the project"
+    assert words in output(start([{"items": [call]}, "on"]), call, sandbox="workspace-write")
+
+
+@pytest.mark.parametrize(
     ("name", "command", "changes"),
     [
         ("shell_command", f"apply_patch <<'EOF'\n{ADD}EOF\n", True),

@@ -233,6 +233,12 @@ def no_sandbox_member() -> None:
 
 
 @variant("turns")
+def may_write_in_the_workspace() -> None:
+    """Starts the thread with workspace-write, as an editor may: only the comparison with the document's example fails."""
+    with_params("thread/start", sandbox="workspace-write")
+
+
+@variant("turns")
 def chooses_the_effort() -> None:
     """Starts turns with an effort of its own."""
     with_params("turn/start", effort="low")

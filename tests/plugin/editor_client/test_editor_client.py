@@ -121,6 +121,12 @@ def test_an_editor_that_never_wants_to_be_asked_is_said_so_at_once(tmp_path: Pat
     assert "did not come within" not in done.stdout
 
 
+def test_an_editor_that_may_write_in_its_workspace_is_asked_before_other_changes(tmp_path: Path) -> None:
+    editor = f"{sys.executable} {CLIENTS / 'broken.py'} may-write-in-the-workspace {{codex}}"
+    done = run_suite(tmp_path, "--editor-client", editor, "suites/editor_client", "-k", "app_server or statement")
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

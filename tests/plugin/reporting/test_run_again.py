@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, Line, Rate, one_line, parse, render
-from codex_replay.plugin.reporting.changes import MOST, Change, plan, rerun
+from codex_replay.plugin.reporting.changes import MOST, Change, batches, plan, rerun
 from codex_replay.report.data import Alone, read_report
 
 pytest_plugins = ["pytester"]
@@ -77,7 +77,7 @@ def test_a_failure_that_fails_again_alone_is_red(gate_both) -> None:
     result.assert_outcomes(failed=1, passed=3)
     result.stdout.fnmatch_lines(
         [
-            "1 new failure: rerunning these cases, each with new processes, one after another.",
+            "1 new failure: rerunning with new processes: 1 case one after another.",
             "Rerun: 1 case; 1 with the same result, 0 with a different result.",
             "'one' failed in the run, and also when rerun.",
         ]
@@ -197,13 +197,56 @@ def test_an_update_plays_every_failure_a_second_time(many, pytester: pytest.Pyte
     lines = {line.check: line.racy for line in parse(pytester.path.joinpath("known.yaml").read_text(), "it")}
     assert lines == {"c0": Rate(1, 2), **{f"c{i + 2}": None for i in range(MOST)}}
     told = result.stdout.str()
-    assert f"{MOST + 1} new failures: rerunning these cases, each with new processes" in told
+    assert f"{MOST + 1} new failures: rerunning with new processes: {MOST + 1} cases " in told
     assert f"Rerun: {MOST + 1} cases; {MOST} with the same result, 1 with a different result." in told
     assert "racy: 'c0' failed in the run, but passed when rerun (1 of 2 runs)." in told
     assert "known.yaml lists it with racy: 1/2." in told
     assert "'c5' failed in the run, and also" not in told, "only what differs is named"
     text = pytester.path.joinpath("known.yaml").read_text().replace(UNEXPLAINED, "slow")
     assert many(plans=["fp", "p", *["f"] * MOST], text=text)[0].ret == 0
+
+
+@pytest.mark.parametrize(
+    ("quick", "slow", "workers", "expected"),
+    [
+        (3, 2, 2, [(3, 0), (2, 2)]),
+        (0, 9, 2, [(9, 4)]),
+        (MOST, 9, 2, [(MOST, 2), (9, 4)]),
+        (MOST, 9, 6, [(MOST, 6), (9, 6)]),
+        (3, 1, 2, [(4, 0)]),
+        (3, 9, 1, [(12, 0)]),
+        (MOST + 1, 0, 2, [(MOST + 1, 2)]),
+    ],
+)
+def test_cases_that_waited_are_rerun_several_at_a_time(quick: int, slow: int, workers: int, expected: Any) -> None:
+    seconds = {**{f"quick{i}": 1.9 for i in range(quick)}, **{f"slow{i}": 2.0 for i in range(slow)}}
+    made = batches(list(seconds), seconds.__getitem__, workers)
+    assert [(len(chosen), at_a_time) for chosen, at_a_time in made] == expected
+    assert [nodeid for chosen, _ in made for nodeid in chosen] == list(seconds)
+
+
+def test_waiting_failures_are_rerun_in_workers(pytester: pytest.Pytester) -> None:
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    pytester.mkdir("suites")
+    pytester.makepyfile(
+        **{
+            "suites/test_it": """
+        import os, time
+        import pytest
+
+        @pytest.mark.parametrize("n", range(4))
+        @pytest.mark.spec("slow", "PAY-01")
+        def test_slow(n):
+            open(f"ran-in-{os.environ['PYTEST_XDIST_WORKER']}", "w").close()
+            time.sleep(2)
+            assert False
+    """
+        }
+    )
+    words = [*ALONE, "-n", "2", "--baseline", "known.yaml", "--report", "out", "--update-baseline", "--no-early-stop"]
+    result = pytester.runpytest_subprocess(*words)
+    assert "4 new failures: rerunning with new processes: 4 cases 4 at a time." in result.stdout.str()
+    assert sorted(path.name for path in pytester.path.glob("ran-in-*")) == [f"ran-in-gw{i}" for i in range(4)]
 
 
 def test_many_new_failures_that_all_pass_when_rerun_are_not_red(many) -> None:

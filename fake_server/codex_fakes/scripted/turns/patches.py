@@ -143,7 +143,9 @@ class Patches(Calls):
         return ""
 
     def _writable(self, changes: dict[str, Any]) -> bool:
-        """Return True if the sandbox allows writing all changed files."""
+        """Return True if the sandbox allows writing all changed files. The parts `..` of a path count, as in Codex."""
+        import os
+
         sandbox = self.turn.settings.sandbox
         if sandbox["type"] == "dangerFullAccess":
             return True
@@ -151,4 +153,4 @@ class Patches(Calls):
             return False
         roots = [self.turn.settings.cwd, *sandbox["writableRoots"], *(() if sandbox["excludeSlashTmp"] else ("/tmp",))]
         paths = [*changes, *(c["move_path"] for c in changes.values() if c.get("move_path"))]
-        return all(any(path.startswith(root.rstrip("/") + "/") for root in roots) for path in paths)
+        return all(any(path.startswith(root.rstrip("/") + "/") for root in roots) for path in map(os.path.normpath, paths))

@@ -54,8 +54,13 @@ OPTION = SubjectOption(
 )
 #: Bytes in a piece where lines are split.
 SPLIT = "7"
-#: A Codex that asks before commands and changes, and may do anything once it is allowed to.
-ASKS: Mapping[str, Any] = {"approval_policy": "on-request", "sandbox_mode": "read-only"}
+#: A Codex that asks before commands and changes, and may do anything once it is allowed to. If the editor opens its threads
+#: with workspace-write, the Codex still asks before a change outside the project, also in a project below /tmp.
+ASKS: Mapping[str, Any] = {
+    "approval_policy": "on-request",
+    "sandbox_mode": "read-only",
+    "sandbox_workspace_write": {"exclude_slash_tmp": True, "exclude_tmpdir_env_var": True},
+}
 
 
 class EditorClient:

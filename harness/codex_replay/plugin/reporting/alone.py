@@ -1,6 +1,6 @@
 """Rerun selected cases in a separate pytest process, where each proxy process serves only one case (`is_alone`).
 
-A few cases run one after another; more than `MOST` cases run several at a time, in the workers of the run.
+A few cases run one after another; more than `MOST` cases, and cases that waited long, run several at a time (`batches`).
 
 The environment variable CODEX_REPLAY_ALONE names the file for the results of the child process. Each line of the file is
 the JSON result of one case, without secrets.
@@ -17,12 +17,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codex_replay.core.text.plural import plural
 from codex_replay.core.text.truncate import shortened
 from codex_replay.plugin.base.progress import LAST_WORDS
 from codex_replay.plugin.base.progress import VARIABLE as PROGRESS
 from codex_replay.plugin.base.rerun_command import RerunCommand
 from codex_replay.plugin.base.signals import end_with
-from codex_replay.plugin.reporting.changes import MOST, Change, headline, rerun
+from codex_replay.plugin.reporting.changes import Change, batches, headline, rerun
 from codex_replay.plugin.reporting.message import message_of
 from codex_replay.plugin.reporting.session import SESSION
 from codex_replay.plugin.reporting.verdict import LONGEST_MESSAGE
@@ -48,25 +49,35 @@ def rerun_changes(session: pytest.Session, changes: Sequence[Change], update: bo
     If the run writes the baseline (`update`), all changed cases are rerun.
     """
     config, verdict = session.config, session.config.stash[SESSION].verdict if SESSION in session.config.stash else None
-    workers = (getattr(config.option, "numprocesses", None) or 0) if len(changes) > MOST else 0
-    how = f"{workers} at a time" if workers else "one after another"
+    workers = getattr(config.option, "numprocesses", None) or 0
+
+    def seconds(nodeid: str) -> float:
+        case = verdict.case_of(nodeid) if verdict is not None else None
+        return case["seconds"] if case is not None else 0.0
+
+    def run(nodeids: list[str]) -> dict[str, Alone]:
+        found: dict[str, Alone] = {}
+        for chosen, at_a_time in batches(nodeids, seconds, workers):
+            found |= run_alone(config, chosen, at_a_time)
+        return found
+
     out = config.pluginmanager.get_plugin("terminalreporter")
     if out is not None:
         out.ensure_newline()
         out.write_line("")
-        out.write_line(f"{headline(changes)}: rerunning these cases, each with new processes, {how}.")
+        how = [
+            f"{plural(len(chosen), 'case')} {f'{at_a_time} at a time' if at_a_time else 'one after another'}"
+            for chosen, at_a_time in batches([change.nodeid for change in changes], seconds, workers)
+        ]
+        out.write_line(f"{headline(changes)}: rerunning with new processes: {', '.join(how)}.")
 
     watcher = config.pluginmanager.get_plugin("codex-replay-progress")
     if watcher is not None:
         watcher.report_on(rerunning=len(changes))
 
-    def duration(change: Change) -> float:
-        case = verdict.case_of(change.nodeid) if verdict is not None else None
-        return case["seconds"] if case is not None else 0.0
-
     try:
         # The fast cases first: the reruns of a broken subject then end early.
-        rerun(sorted(changes, key=duration), lambda nodeids: run_alone(config, nodeids, workers), every=update)
+        rerun(sorted(changes, key=lambda change: seconds(change.nodeid)), run, every=update)
     except CannotStart as error:
         return f"The changes were not rerun: {error}"
     left = sum(not change.alone for change in changes)

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 #: The maximum number of changed cases that are rerun one after another. Of more cases, the workers of the run rerun several at a
 #: time. Then the gate reruns so many of them, and the next ones only if no result is red: a broken subject must not cost minutes.
 MOST = 30
+#: Cases of at least so many seconds mostly waited for an answer that did not come. They use no processor time while they wait, so
+#: that several of them at a time do not disturb each other.
+WAITED = 2.0
+AT_A_TIME = 4
 #: The rate of a case that failed once and passed once.
 ONCE = Rate(1, 2)
 _DIFFERED = {
@@ -135,6 +139,19 @@ def _rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Al
         results = run([change.nodeid for change in chosen])
         for change in chosen:
             change.alone.append(results.get(change.nodeid, _NO_RESULT))
+
+
+def batches(nodeids: Sequence[str], seconds: Callable[[str], float], workers: int) -> list[tuple[list[str], int]]:
+    """Divide the cases of a rerun: return lists of node ids, each with the number of cases that run at a time (0: one).
+
+    `seconds` returns the duration of a case in the run, and `workers` is the number of workers of the run.
+    """
+    many = workers if len(nodeids) > MOST else 0
+    waited = [nodeid for nodeid in nodeids if seconds(nodeid) >= WAITED]
+    if workers < 2 or len(waited) < 2:
+        return [(list(nodeids), many)]
+    others = [nodeid for nodeid in nodeids if seconds(nodeid) < WAITED]
+    return [*([(others, many)] if others else []), (waited, max(workers, min(AT_A_TIME, len(waited))))]
 
 
 def results(changes: Sequence[Change], path: object, update: bool) -> list[tuple[str, bool]]:
