@@ -13,7 +13,7 @@ from typing import Any
 
 from codex_fakes.backend.exchange import Framing
 from codex_replay.core.wire.json_text import compact
-from codex_replay.protocol.responses.items import reply
+from codex_replay.protocol.responses.items import steps_of
 from codex_replay.protocol.responses.settings import READ, read_key
 from codex_replay.protocol.responses.steps import Send
 from codex_replay.protocol.script.script import Turn
@@ -48,6 +48,7 @@ class ReplyCache:
 
     MARK = "\x7f"
     LARGEST = 4 * 1024 * 1024
+    MOST_EVENTS = LARGEST // 200  # a delta has some more bytes
     SIZE = 32 * 1024 * 1024
     ENTRIES = 64
     REPEATED = 64 * 1024  # bytes of what a reply repeats of its request: with more it is not kept
@@ -90,10 +91,13 @@ class ReplyCache:
         return None if written is None else Framed(written, label)
 
     def _write(self, turn: Turn, body: Mapping[str, Any], mark: str, framing: Framing, whole: bool) -> bytes | None:
-        steps = reply(turn, body, mark, whole)
-        events = [step.event for step in steps if isinstance(step, Send)]
+        events: list[Mapping[str, Any]] = []
+        for step in steps_of(turn, body, mark, whole):
+            if not isinstance(step, Send) or len(events) == self.MOST_EVENTS:  # other clients wait meanwhile
+                return None
+            events.append(step.event)
         given = [list(turn.items), turn.response_id, *(body.get(name) for name in READ)]
-        if len(events) != len(steps) or self.MARK in compact(given):
+        if self.MARK in compact(given):
             return None
         written = framing(events)
         return written if len(written) <= self.LARGEST else None

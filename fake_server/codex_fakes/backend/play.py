@@ -53,7 +53,7 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
         return
     entry.status = turn.status
     if not streamed and turn.status == 200 and (failed := unstreamed.as_error(turn)) is not None:
-        await pause(exchange, session, unstreamed.pauses(turn, reply(turn, body, label)))
+        await pause(exchange, session, unstreamed.pauses(turn, reply(unstreamed.undivided(turn), body, label)))
         turn, entry.status = failed, failed.status
     if turn.status != 200:
         headers = merged(request_id(exchange, label), turn.headers)
@@ -65,10 +65,11 @@ async def play(exchange: Exchange, session: Session, entry: Entry, turn: Turn, l
         if framed is not None:
             await exchange.stream_framed(200, begin, framed)
             return
-    steps = steps_of(turn, body, label, whole)  # made as they are sent: a long reply has thousands
     if not streamed:
-        await _play_unstreamed(exchange, session, entry, turn, list(steps), merged([id_], turn.headers))
+        made = reply(unstreamed.undivided(turn), body, label, whole)
+        await _play_unstreamed(exchange, session, entry, turn, made, merged([id_], turn.headers))
         return
+    steps = steps_of(turn, body, label, whole)  # made as they are sent: a long reply has thousands
     exchange.start(200, begin)
     entry.close(await stream(exchange, session, turn, apply(turn.fault, steps)))
 
@@ -93,7 +94,7 @@ def _background(session: Session, turn: Turn, body: Mapping[str, Any], label: st
 
     In the stream of a background response, the delays and gates are therefore left out.
     """
-    for act in [*_first(turn), *unstreamed.pauses(turn, reply(turn, body, label))]:
+    for act in [*_first(turn), *unstreamed.pauses(turn, reply(unstreamed.undivided(turn), body, label))]:
         if isinstance(act, Gate):
             session.reach(act.name)
             yield session.gate(act.name).wait()

@@ -28,9 +28,18 @@ _AT_PLACE: dict[Any, type[Cut | Reset | Idle]] = {
 }
 _AS_STREAMED = ("empty", "split_utf8", "slow_drip")
 _FAULTS = ("missing_completed", "malformed_event", *_AT_PLACE, *_AS_STREAMED)
+_WHOLE = 1 << 40  # characters
 _STREAM = 'Send the request with "stream": true'
 #: code of an `error` item -> the status of its answer; others get 500.
 _STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400, "context_length_exceeded": 400}
+
+
+def undivided(turn: Turn) -> Turn:
+    """Return a turn with the same response and pauses, whose texts are not divided into thousands of deltas.
+
+    A turn in which the number of events counts is returned as it is.
+    """
+    return turn if turn.delay_ms or turn.fault is not None else turn.but(delta=_WHOLE)
 
 
 def refusal(turn: Turn) -> str | None:

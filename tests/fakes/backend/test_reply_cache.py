@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from codex_fakes.backend import cache
 from codex_fakes.backend.cache import ReplyCache
 from codex_fakes.backend.exchange import chunks, frame
-from codex_replay.protocol.responses.items import reply
+from codex_replay.protocol.responses.items import reply, steps_of
 from codex_replay.protocol.responses.steps import Send, event_bytes
 from codex_replay.protocol.script.script import Turn
 
@@ -70,3 +73,18 @@ def test_what_is_around_a_reply_is_in_its_first_and_last_piece(written: cache.Wr
 
 def test_a_reply_without_an_event_has_a_piece() -> None:
     assert cache._split(b"", b"\x7f") == [[b""]]
+
+
+def test_a_reply_of_too_many_events_is_given_up_before_all_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other clients wait while a reply is made: one text of 3 MB has 187,500 deltas."""
+    made = []
+
+    def counted(*args: Any) -> Iterator[Any]:
+        for step in steps_of(*args):
+            made.append(step)
+            yield step
+
+    monkeypatch.setattr(cache, "steps_of", counted)
+    turn = Turn(items=({"type": "text", "text": "x" * 3_000_000},))
+    assert ReplyCache().framed(turn, {"model": "m"}, "a1", chunks, True) is None
+    assert len(made) <= 25_000

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from codex_fakes.model.faults import NAMES
-from codex_fakes.model.unstreamed import pauses, refusal
+from codex_fakes.model.unstreamed import pauses, refusal, response, undivided
 from codex_replay.protocol.responses.items import reply
 from codex_replay.protocol.responses.steps import Gate, Wait
-from codex_replay.protocol.script.script import parse
+from codex_replay.protocol.script.script import Turn, parse
 from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 
 
@@ -149,3 +149,19 @@ def test_no_fault_is_left_out_in_silence(backend: BackendProcess) -> None:
 def test_the_chunks_of_a_body_are_as_the_turn_writes_them(backend: BackendProcess) -> None:
     session = backend.session("written", [{"items": ["Hello"], "write": 100}])
     assert json.loads(ask(session)[1])["status"] == "completed"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_long_text_is_not_divided_for_an_answer_without_events(whole: bool) -> None:
+    """The other clients wait while the steps are made: one text of 3 MB has 187,500 deltas."""
+    items = ({"type": "text", "text": "x" * 3000}, {"type": "function_call", "name": "f", "arguments": "y" * 3000})
+    for turn in (Turn(items=items), Turn(items=items, gate="g", usage={})):
+        steps = reply(undivided(turn), {"model": "m"}, "a1", whole)
+        assert len(steps) < 20
+        assert response(turn, steps) == response(turn, reply(turn, {"model": "m"}, "a1", whole))
+        assert pauses(turn, steps) == pauses(turn, reply(turn, {"model": "m"}, "a1", whole))
+
+
+@pytest.mark.parametrize("turn", [Turn(delay_ms=5), Turn(fault={"name": "cut", "after_bytes": 5})])
+def test_a_turn_in_which_events_count_stays_divided(turn: Turn) -> None:
+    assert undivided(turn) is turn

@@ -19,12 +19,13 @@ from codex_fakes.backend.sessions import Session
 from codex_fakes.backend.state import stored as responses
 from codex_fakes.backend.state.conversations import Conversation, listed, page
 from codex_fakes.backend.state.stored import Stored
+from codex_fakes.model import unstreamed
 from codex_replay.core.text.whole_number import whole_number
 from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
 from codex_replay.core.wire.percent import query_values, unquoted
 from codex_replay.protocol.responses.items import CREATED_AT, reply
-from codex_replay.protocol.responses.steps import Send, event_bytes
+from codex_replay.protocol.responses.steps import event_bytes
 from codex_replay.protocol.script.expect import input_items
 from codex_replay.protocol.script.script import Turn
 
@@ -237,10 +238,8 @@ def converse(session: Session, entry: Entry, turn: Turn, label: str, body: Mappi
     conversation = None if named is None else session.conversations.get(named)
     if conversation is None or turn.fault is not None or entry.status != 200:
         return
-    last = [
-        step.event["response"] for step in reply(turn, body, label, True) if isinstance(step, Send) and "response" in step.event
-    ]
-    conversation.add([*input_items(body), *(last[-1]["output"] if last else ())])
+    last = unstreamed.response(turn, reply(unstreamed.undivided(turn), body, label, True))
+    conversation.add([*input_items(body), *last.get("output", ())])
     session.conversations.trim()
 
 

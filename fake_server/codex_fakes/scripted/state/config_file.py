@@ -7,7 +7,7 @@ invalid configuration (`configWarning`), and refuses requests that need the conf
 from __future__ import annotations
 
 from codex_fakes.scripted.state.config_forms import wrong_setting
-from codex_fakes.scripted.state.settings import BrokenConfig, Settings, merged, read_config
+from codex_fakes.scripted.state.settings import TOO_DEEP, BrokenConfig, Settings, merged, read_config
 from codex_replay.protocol.data_tables import load
 
 TYPE_CHECKING = False
@@ -36,6 +36,10 @@ class ConfigFile:
         try:
             user, flags = read_config(home, overrides)
         except BrokenConfig as error:
+            if str(error) == TOO_DEEP:
+                self._refuse(path, (TOO_DEEP, (1, 1, 1)))
+                self.too_deep(path)
+                return
             from codex_fakes.scripted.state.toml_report import broken, shown_in
 
             fault = broken(error.text) or (str(error), (1, 1, 1))
@@ -69,8 +73,8 @@ class ConfigFile:
 
     def too_deep(self, path: str) -> None:
         """Refuse the file, because its tables are deeper than the real server reads."""
-        self.edit_error = "recursion limit\n"
-        self.refusal = f"{path}:1:1: recursion limit"
+        self.edit_error = f"{TOO_DEEP}\n"
+        self.refusal = f"{path}:1:1: {TOO_DEEP}"
         self.read_error = f"failed to read configuration layers: {self.refusal}"
         self.load_error = f"failed to load configuration: {self.refusal}"
 

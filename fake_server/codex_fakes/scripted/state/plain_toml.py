@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SPACE = " \t"
+_MOST_NAMES = 80  # of a key or of a table's head; the real server reads no file with more
 
 
 def loads(text: str) -> dict[str, Any]:
@@ -21,6 +22,21 @@ def loads(text: str) -> dict[str, Any]:
 
         found = tomllib.loads(text)
     return found
+
+
+def is_too_deep(text: str) -> bool:
+    """Return True if a key, or the head of a table, has more names than the real server reads.
+
+    `tomllib` takes a time that grows with the square of the names.
+    """
+    for line in text.split("\n"):
+        if line.count(".") >= _MOST_NAMES:
+            head = line.strip(_SPACE)
+            table = head[:1] == "["
+            names = (head[1:-1] if table else line.partition("=")[0]).split(".")
+            if len(names) > _MOST_NAMES and (table or "=" in line) and all(_is_bare(name.strip(_SPACE)) for name in names):
+                return True
+    return False
 
 
 def plain(text: str) -> dict[str, Any] | None:

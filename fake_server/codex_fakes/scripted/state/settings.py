@@ -267,6 +267,9 @@ def sandbox_v2(given: Any) -> dict[str, Any]:
     }
 
 
+TOO_DEEP = "recursion limit"
+
+
 class BrokenConfig(ValueError):
     """config.toml is not TOML; `text` is its content."""
 
@@ -287,8 +290,10 @@ def read_config(home: str, overrides: list[tuple[str, str]]) -> tuple[dict[str, 
         text = ""
     config: dict[str, Any] = {}
     if text:
-        from codex_fakes.scripted.state.plain_toml import loads
+        from codex_fakes.scripted.state.plain_toml import is_too_deep, loads
 
+        if is_too_deep(text):
+            raise BrokenConfig(TOO_DEEP, text)
         try:
             config = loads(text)
         except ValueError as error:

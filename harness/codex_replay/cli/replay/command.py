@@ -29,6 +29,8 @@ from codex_replay.shell.rpc.client import Client, SubjectFailure
 
 SHOWN = 20
 EFFECTS_SHOWN = 5
+#: The live frames that are compared: so many times the recorded ones, and so many more.
+TIMES, MORE = 10, 10_000
 #: In a command line: the URL of the backend that answers for the model; the same word as for codex-replay record.
 LISTEN = "{listen}"
 
@@ -146,11 +148,23 @@ def command(
         absent = absent_methods(frames, codex or header.codex, live_version)
         failure, live = _play(stage, everything, codex or header.codex, timeout, absent)
         problems = stage.problems()
+    live, flood = within_bounds(frames, live)
+    failure = failure or flood
     found = compare(frames, live, codex or header.codex)
     itself = chosen.name == "fake" and stage.env.get("FAKE_CODEX_CASSETTE") == str(cassette)
     note = model.ITSELF if itself else absent_text(absent, chosen.version) if absent else ""
     _report_on(found, failure, truncated, as_json, stage.says, problems, note, absent)
     raise SystemExit(0 if found.equal and failure is None else 1)
+
+
+def within_bounds(recorded: list[Frame], live: list[Frame]) -> tuple[list[Frame], str | None]:
+    """Return the first live frames, and a sentence if a flood of further frames is not compared, which would take minutes."""
+    most = TIMES * len(recorded) + MORE
+    if len(live) <= most:
+        return live, None
+    return live[
+        :most
+    ], f"The live run has {len(live)} frames, and the recording {len(recorded)}: only the first {most} are compared."
 
 
 def _refuse_effects(cassette: str, header: Header, frames: list[Frame], script: object | None) -> None:

@@ -62,6 +62,26 @@ def test_a_table_that_is_too_deep_makes_the_file_unreadable(tmp_path: Path, path
     assert read["message"].endswith(":1:1: recursion limit")
 
 
+@pytest.mark.parametrize("form", ["{} = 1\n", "[{}]\nx = 1\n", 'model = "m"\n\n[t]\n {} = 1\n'])
+@pytest.mark.parametrize("names", [81, 50_000])
+def test_a_file_with_a_key_that_is_too_deep_is_refused(tmp_path: Path, form: str, names: int) -> None:
+    """The key of 50,000 names took tomllib more than a minute."""
+    found = configured(tmp_path, form.format(deep(names)), READ, ("thread/start", {}), ("setDefaultModel", {"model": "m"}))
+    fault = f"{tmp_path}/home/config.toml:1:1: recursion limit"
+    assert [one["message"] for one in found] == [
+        f"failed to read configuration layers: {fault}",
+        f"error deriving config: {fault}",
+        "failed to persist model selection: recursion limit\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", [f"{deep(80)} = 1\n", f"[{deep(80)}]\nb = 1\n", f'x = "{deep(99)}"\n', f'x = """\n{deep(99)} {"." * 99}\n"""\n']
+)
+def test_a_file_with_many_dots_is_read(tmp_path: Path, text: str) -> None:
+    assert "config" in configured(tmp_path, text, READ)[0]
+
+
 @pytest.mark.parametrize("names", [101, 2000, 50_000])
 def test_a_key_path_beyond_what_the_fake_keeps_is_refused_in_a_sentence(tmp_path: Path, names: int) -> None:
     written, read = configured(tmp_path, "", write(deep(names)), READ)
