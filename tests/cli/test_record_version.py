@@ -50,6 +50,17 @@ def test_the_version_is_the_one_of_the_reply_to_initialize(tmp_path: Path) -> No
     assert "not in canonical form" not in lint.stdout
 
 
+def test_a_line_that_was_edited_by_hand_is_named_by_lint(tmp_path: Path) -> None:
+    """Spaces in the message of a client put it into `text`, with its decoded view beside it: an edit of one leaves the other."""
+    words = [PROGRAM, "record", "--out", "run.ndjson", "--", server_saying(tmp_path, AGENT.format("0.92.0")), "app-server"]
+    spaced = INITIALIZE.replace(b'":', b'": ')
+    subprocess.run(words, input=spaced, capture_output=True, timeout=60, cwd=tmp_path, check=True)
+    cassette = tmp_path / "run.ndjson"
+    cassette.write_bytes(cassette.read_bytes().replace(b"initialize", b"initialise", 1))
+    lint = subprocess.run([PROGRAM, "cassette", "lint", "run.ndjson"], capture_output=True, timeout=60, cwd=tmp_path, text=True)
+    assert "form: 'view' is not the decoded 'text': the line was edited by hand; record the cassette again" in lint.stdout
+
+
 def test_a_version_without_a_bundle_is_named_too(tmp_path: Path) -> None:
     header = recorded(tmp_path, AGENT.format("0.91.7-alpha.3"))
     assert (header.codex, header.bundle) == ("0.91.7-alpha.3", "unknown")

@@ -157,6 +157,19 @@ def test_an_editor_that_says_nothing_is_ended_and_said_so(tmp_path: Path) -> Non
     assert f"{cause} The editor is still running." in done.stdout
 
 
+def test_what_an_editor_writes_to_stderr_only_at_its_exit_is_shown(tmp_path: Path) -> None:
+    """As asyncio does: it reports an exception that nobody has awaited when the program exits."""
+    (tmp_path / "editor.py").write_text("import sys\nsys.stdin.read()\nsys.stderr.write('KeyError: turn\\n')\n")
+    command = f"{sys.executable} {tmp_path / 'editor.py'} {{codex}}"
+    done = run_suite(
+        tmp_path, "--editor-client", command, "--wait", "0.5", "suites/editor_client/test_turns.py", "-k", "all_prompts"
+    )
+    assert done.returncode == 1
+    _, head, after = done.stdout.partition("Editor 1: stderr at its exit, after the failure")
+    assert head, done.stdout[-3000:]
+    assert after.splitlines()[1] == "KeyError: turn"
+
+
 def test_an_editor_that_dies_is_said_to_be_dead_and_why(tmp_path: Path) -> None:
     """Its stdout ends before it does, and what it died of stands above a trace of ten calls, as Node.js writes it."""
     trace = "TypeError: no id\\n" + "    at a call\\n" * 10 + "\\nNode.js v20\\n"

@@ -100,7 +100,7 @@ def find_editor(subject: str, folder: str, wait: float, report_on: Tell) -> Foun
     lines = [
         ("sends", ", ".join(found.methods) or "nothing"),
         ("reports", ", ".join(found.reports) or "nothing"),
-        ("turn", f"completed after {found.seconds:.1f} s" if not found.wrong else "not completed"),
+        ("turn", f"completed after {found.seconds:.1f} s" if found.seconds else "not completed"),
     ]
     data = asdict(found)
     return Found(lines, {"command": subject}, wrong=data.pop("wrong"), data=data)

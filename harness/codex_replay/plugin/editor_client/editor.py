@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 KINDS = ("text", "reasoning", "output", "diff", "plan", "approval", "error", "end")
 #: The number of stderr lines to show: Node.js writes a dozen below the error message.
 STDERR = 20
+#: Seconds that an editor has for its exit after a failed case.
+EXIT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,16 @@ class Editor(Wire):
         return f"The editor {how} too early{last_words(self.process.stderr_tail(60))}\n{self.report_on(what)}"
 
     # -- for people ----------------------------------------------------------------------------------------------------------
+
+    def last_stderr(self) -> str:
+        """End the editor after a failure: close its stdin, and give it a moment to exit. Return what it then wrote to stderr.
+
+        Some programs report an error only when they exit, such as an exception that no task of asyncio has awaited.
+        """
+        since = self.process.stderr_bytes
+        self.process.close_stdin()
+        self.process.wait(EXIT)
+        return "\n".join(self.process.stderr_tail(60, since))
 
     def stop(self) -> None:
         """Stop the editor and all processes that it started, immediately."""

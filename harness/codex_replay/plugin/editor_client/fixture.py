@@ -181,6 +181,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed and report.when == "call" and isinstance(client, EditorClient):
         for number, editor in enumerate(client.editors, 1):
             report.sections.append((f"Editor {number}", editor.traffic(60)))
+            if message := editor.last_stderr():
+                report.sections.append((f"Editor {number}: stderr at its exit, after the failure", message))
     return report
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from codex_replay.shell.http.backend_process import BackendProcess
 
 ANSWER = "Hello from the model."
+#: Seconds that an editor has to end after `shutdown`.
+EXIT = 10.0
 DOCUMENT = "docs/editor-client.md has the commands and reports of a driver."
 
 
@@ -24,7 +26,8 @@ class FoundEditor:
     """The behaviour of an editor client in a trial: the methods that its codex received, the reports to the user, and its exit
     status.
 
-    `seconds` is the duration of the turn. `wrong` is a sentence about the failure if the editor failed in the trial.
+    `seconds` is the duration of the turn, 0 if it did not complete. `wrong` is a sentence about the failure if the editor failed
+    in the trial.
     """
 
     methods: tuple[str, ...] = ()
@@ -50,19 +53,24 @@ def try_editor(command: str, wait: float) -> FoundEditor:
             turn = editor.turn("Hello")
             seconds = time.monotonic() - begun
             methods = tuple(dict.fromkeys(str(sent["method"]) for sent in editor.sent() if "method" in sent))
-            status = editor.close()
+            found = judge(turn.status, turn.text, turn.errors, [report["report"] for report in turn.reports], methods, seconds)
+            if found.wrong:
+                return found
+            editor.timeout = min(wait, EXIT)
+            try:
+                return replace(found, status=editor.close())
+            except SubjectFailure:
+                late = f"The editor completes a turn, but does not end within {editor.timeout:g} s after the command shutdown"
+                return replace(found, wrong=f"{late}: the editor must end its server and exit. {DOCUMENT}")
         except SubjectFailure as error:
             first, _, rest = str(error).partition("\n")
             return FoundEditor(wrong=f"The editor does not complete one turn. {first} {DOCUMENT}\n{rest}".rstrip())
         finally:
             for each in client.editors:
                 each.stop()
-    return judge(turn.status, turn.text, turn.errors, [report["report"] for report in turn.reports], methods, status, seconds)
 
 
-def judge(
-    ended: str, text: str, errors: str, reports: list[str], methods: tuple[str, ...], status: int, seconds: float
-) -> FoundEditor:
+def judge(ended: str, text: str, errors: str, reports: list[str], methods: tuple[str, ...], seconds: float) -> FoundEditor:
     """Return the findings about an editor from one turn. This is a pure function."""
     kinds = tuple(dict.fromkeys(reports))
     wrong = ""
@@ -72,4 +80,4 @@ def judge(
         wrong = f"The editor never started the program whose path replaces {{codex}}. {DOCUMENT}"
     elif text != ANSWER:
         wrong = f"The model said {ANSWER!r}, and the editor reports the text {text!r}. {DOCUMENT}"
-    return FoundEditor(methods, kinds, status, seconds, wrong)
+    return FoundEditor(methods, kinds, seconds=seconds if ended == "completed" else 0.0, wrong=wrong)

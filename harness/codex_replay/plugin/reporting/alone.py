@@ -51,13 +51,13 @@ def rerun_changes(session: pytest.Session, changes: Sequence[Change], update: bo
     config, verdict = session.config, session.config.stash[SESSION].verdict if SESSION in session.config.stash else None
     workers = getattr(config.option, "numprocesses", None) or 0
 
-    def seconds(nodeid: str) -> float:
+    def duration(nodeid: str) -> float:
         case = verdict.case_of(nodeid) if verdict is not None else None
         return case["seconds"] if case is not None else 0.0
 
     def run(nodeids: list[str]) -> dict[str, Alone]:
         found: dict[str, Alone] = {}
-        for chosen, at_a_time in batches(nodeids, seconds, workers):
+        for chosen, at_a_time in batches(nodeids, duration, workers):
             found |= run_alone(config, chosen, at_a_time)
         return found
 
@@ -67,7 +67,7 @@ def rerun_changes(session: pytest.Session, changes: Sequence[Change], update: bo
         out.write_line("")
         how = [
             f"{plural(len(chosen), 'case')} {f'{at_a_time} at a time' if at_a_time else 'one after another'}"
-            for chosen, at_a_time in batches([change.nodeid for change in changes], seconds, workers)
+            for chosen, at_a_time in batches([change.nodeid for change in changes], duration, workers)
         ]
         out.write_line(f"{headline(changes)}: rerunning with new processes: {', '.join(how)}.")
 
@@ -77,7 +77,7 @@ def rerun_changes(session: pytest.Session, changes: Sequence[Change], update: bo
 
     try:
         # The fast cases first: the reruns of a broken subject then end early.
-        rerun(sorted(changes, key=lambda change: seconds(change.nodeid)), run, every=update)
+        rerun(sorted(changes, key=lambda change: duration(change.nodeid)), run, every=update)
     except CannotStart as error:
         return f"The changes were not rerun: {error}"
     left = sum(not change.alone for change in changes)

@@ -141,16 +141,16 @@ def _rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Al
             change.alone.append(results.get(change.nodeid, _NO_RESULT))
 
 
-def batches(nodeids: Sequence[str], seconds: Callable[[str], float], workers: int) -> list[tuple[list[str], int]]:
+def batches(nodeids: Sequence[str], duration: Callable[[str], float], workers: int) -> list[tuple[list[str], int]]:
     """Divide the cases of a rerun: return lists of node ids, each with the number of cases that run at a time (0: one).
 
-    `seconds` returns the duration of a case in the run, and `workers` is the number of workers of the run.
+    `duration` returns the seconds that a case took in the run, and `workers` is the number of workers of the run.
     """
     many = workers if len(nodeids) > MOST else 0
-    waited = [nodeid for nodeid in nodeids if seconds(nodeid) >= WAITED]
+    waited = [nodeid for nodeid in nodeids if duration(nodeid) >= WAITED]
     if workers < 2 or len(waited) < 2:
         return [(list(nodeids), many)]
-    others = [nodeid for nodeid in nodeids if seconds(nodeid) < WAITED]
+    others = [nodeid for nodeid in nodeids if duration(nodeid) < WAITED]
     return [*([(others, many)] if others else []), (waited, max(workers, min(AT_A_TIME, len(waited))))]
 
 

@@ -326,7 +326,13 @@ def _foreign_bundle(header: Header) -> str | None:
 def _form(line: bytes) -> str:
     if b',"msg":' in line:
         return "the message is not in the form that serde_json writes, so 'msg' would change its bytes; use 'text'"
-    return "the line is not in canonical form: keys in order, no spaces, 'msg' for canonical bytes"
+    content = loads(line)
+    try:
+        if "view" in content and loads(str(content.get("text")).encode()) != content["view"]:
+            return "'view' is not the decoded 'text': the line was edited by hand; record the cassette again"
+    except NotJson:
+        pass
+    return "the line is not in canonical form (keys in order, no spaces, 'msg' for canonical bytes); record the cassette again"
 
 
 def find_files(paths: Iterable[str], note: Callable[[str], None] = lambda text: None) -> Iterator[str]:
