@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.forked import fork
+from tests.support.forked import fork, fork_xdist_workers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -142,6 +142,7 @@ def guest(folder: str | Path, options: Sequence[str]) -> Callable[[], int]:
         sys.argv = ["pytest", *options]
         os.environ["PYTHONPATH"] = os.pathsep.join(first)
         warnings.resetwarnings()
+        fork_xdist_workers(options)
         return pytest.main([*options])
 
     return main
