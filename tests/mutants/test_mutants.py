@@ -251,31 +251,31 @@ def test_a_logged_call_is_given_once_more_in_its_order() -> None:
 # -- a sample ----------------------------------------------------------------------------------------------------------------
 
 REQUESTS = "envelope environment input instructions new_conversation tools_payload user_message user_turn"
-#: What is judged -> the modules whose cases judge it, the mutants, how many of them.
-PARTS: dict[str, tuple[list[str], str, int]] = {
-    "calls": (
+#: What is judged (subjects of which one recording of the modules serves) -> the modules whose cases judge it, the mutants, how
+#: many of each subject.
+PARTS: dict[str, tuple[list[str], list[str], int]] = {
+    "calls instructions": (
         ["proxy/replies/test_models.py", *(f"proxy/requests/test_{name}.py" for name in REQUESTS.split())],
-        "calls*",
+        ["calls*", "instructions*"],
         400,
     ),
-    "instructions": (["proxy/requests/test_instructions.py"], "instructions*", 400),
     "answers": (
         [f"proxy/replies/test_{name}.py" for name in ["auth", "chat_shape", "models", "responses_shape", "types"]],
-        "answers*",
+        ["answers*"],
         400,
     ),
     "lite_client": (
         [f"lite_client/test_{name}.py" for name in ["auth", "follow_up", "headers", "request_body", "tools"]],
-        "lite_client: POST responses*",
+        ["lite_client: POST responses*"],
         200,
     ),
     "editor_client": (
         [f"editor_client/test_{name}.py" for name in ["approvals", "handshake", "interrupt", "turns"]],
-        "editor_client*",
+        ["editor_client*"],
         200,
     ),
-    "backend": (["backend"], "backend*", 400),
-    "app_server": (["app_server/conversation/test_v2.py", "app_server/tools/test_approvals.py"], "app_server*", 400),
+    "backend": (["backend"], ["backend*"], 400),
+    "app_server": (["app_server/conversation/test_v2.py", "app_server/tools/test_approvals.py"], ["app_server*"], 400),
 }
 
 
@@ -283,12 +283,13 @@ PARTS: dict[str, tuple[list[str], str, int]] = {
 def test_a_sample_of_the_mutants_is_found(part: str, tmp_path: Path) -> None:
     """`make mutants` judges all; this is a sample of each subject's, judged by the modules that are about it."""
     report = tmp_path / "mutants.json"
-    modules, pattern, size = PARTS[part]
-    options = ["-p", "tests.mutants.plugin", "--mutants", pattern, "--mutants-sample", str(size), "--mutants-jobs", "1"]
-    argv = [sys.executable, "-m", "pytest", *(f"suites/{name}" for name in modules), "-q", "-p", "no:hypothesispytest", *options]
-    done = subprocess.run([*argv, "--mutants-report", str(report)], cwd=ROOT, capture_output=True, text=True, timeout=600)
+    modules, patterns, size = PARTS[part]
+    options = [f"--mutants={pattern}" for pattern in patterns] + [f"--mutants-sample={size}", "--mutants-jobs=1"]
+    argv = [sys.executable, "-m", "pytest", *(f"suites/{name}" for name in modules), "-q", "-p", "no:hypothesispytest"]
+    argv += ["-p", "tests.mutants.plugin", *options, f"--mutants-report={report}"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-3000:]
     found = json.loads(report.read_text(encoding="utf-8"))
-    assert found["subjects"].keys() == {part}
-    assert found["killed"] > 0.8 * size
+    assert found["subjects"].keys() == set(part.split())
+    assert all(count["killed"] > 0.8 * size for count in found["subjects"].values()), found["subjects"]
     assert found["killed"] + found["allowed"] == found["mutants"]
