@@ -206,6 +206,7 @@ def test_an_update_plays_every_failure_a_second_time(many, pytester: pytest.Pyte
     assert many(plans=["fp", "p", *["f"] * MOST], text=text)[0].ret == 0
 
 
+@pytest.mark.parametrize("many", [()], ids=["one process"], indirect=True)
 def test_many_new_failures_that_all_pass_when_rerun_are_not_red(many) -> None:
     result, report, _ = many(plans=["p", *["fp"] * (MOST + 1)])
     assert result.ret == 0
