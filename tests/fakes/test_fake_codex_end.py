@@ -9,8 +9,6 @@ import pytest
 from codex_replay.shell.cassettes.file import CassetteReader
 from tests.fakes.replays import THREAD, conversation, of_client, red, run, write
 
-# -- what differed and was answered ---------------------------------------------------------------------------------------
-
 
 def check_told(tmp_path: Path, broken: str = "") -> None:
     sent = of_client(conversation())

@@ -11,8 +11,6 @@ import pytest
 from codex_replay.shell.files import version_data
 from tests.fakes.replays import BROKEN, conversation, environ, fake, of_client, run, write
 
-# -- the version of the cassette ------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     ("codex", "start"),
