@@ -91,7 +91,7 @@ record: $(STAMP) ## record every cassette again from codex@$(CODEX); git diff is
 	$(BIN)/python -m pytest suites/app_server --app-server codex@$(CODEX) --record all
 
 drift-matrix: $(STAMP) ## reports/drift: what each Codex version breaks; resumable, one binary at a time
-	$(BIN)/python -m codex_replay.cli.drift.matrix
+	$(BIN)/python -m tests.tools.drift_matrix
 
 wheel-test: $(STAMP) ## the wheel in an empty environment: fixtures, fake-codex, the packaged suites
 	$(BIN)/python -m pytest tests/wheel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -29,22 +29,33 @@ def graph(modules: Mapping[str, str], known: Container[str] | None = None) -> di
 
 
 @cache
+def import_statements(source: str) -> tuple[tuple[ast.Import | ast.ImportFrom, bool], ...]:
+    """Return each import of a module, wherever it stands, and whether it is for type checkers alone."""
+    return tuple(_imports_in(ast.parse(source), False))
+
+
+def _imports_in(block: ast.AST, typing: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    # An import is a statement: nothing below an expression is walked through, which is nine tenths of a module.
+    for field, inner in ast.iter_fields(block):
+        if field in ("body", "orelse", "finalbody", "handlers", "cases") and isinstance(inner, list):
+            only_types = typing or (field == "body" and isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test))
+            for node in inner:
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    yield node, only_types
+                else:
+                    yield from _imports_in(node, only_types)
+
+
+@cache
 def runtime_imports(source: str) -> frozenset[str]:
     """Return all that a module imports, wherever the import stands; `if TYPE_CHECKING` blocks load nothing and are left out."""
-    tree = ast.parse(source)
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
     found: set[str] = set()
-    for node in ast.walk(tree):
-        if id(node) in skipped:
+    for node, typing in import_statements(source):
+        if typing:
             continue
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
     return frozenset(found)
@@ -52,10 +63,10 @@ def runtime_imports(source: str) -> frozenset[str]:
 
 def _imported(source: str, known: Container[str]) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node, _ in import_statements(source):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, "imports are absolute here"
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if name in known else str(node.module) for name in names}

@@ -104,8 +104,8 @@ def dead_names(module: str, source: str) -> Iterator[str]:
     """Yield a sentence for each dead name of a module: its own, and those of its classes, functions, parameters and locals."""
     names = [module.rpartition(".")[2]]
     whole = set(names)
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(source)))
+    for node in nodes:
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             names.append(node.name)
             whole.add(node.name)
@@ -118,12 +118,18 @@ def dead_names(module: str, source: str) -> Iterator[str]:
                 yield f"{module}: {name}: {part} is dead; write {PARTS[part]}"
         if name in whole and plain in WHOLE:
             yield f"{module}: {name} is dead; write {WHOLE[plain]}"
-    for function in ast.walk(tree):
+    if _stored(nodes).isdisjoint(LOCALS):
+        return
+    for function in nodes:
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            parameters = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-            stored = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-            for name in sorted(stored & LOCALS.keys() - parameters):
+            inner = list(ast.walk(function))
+            parameters = {node.arg for node in inner if isinstance(node, ast.arg)}
+            for name in sorted(_stored(inner) & LOCALS.keys() - parameters):
                 yield f"{module}: {name} in {function.name} is dead; write {LOCALS[name]}"
+
+
+def _stored(nodes: Iterable[ast.AST]) -> set[str]:
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def dead_terms(name: str, text: str) -> Iterator[str]:
@@ -157,9 +163,19 @@ def test_no_dead_word_is_a_term_of_the_documents() -> None:
     assert [found for name, text in texts.items() for found in dead_terms(name, text)] == []
 
 
-def test_every_sentence_is_understood_alone() -> None:
+@pytest.fixture(scope="module")
+def every_sentence() -> list[tuple[str, str]]:
+    return sentences(ROOT)
+
+
+def test_the_sentences_are_prose_of_all_pages(every_sentence: list[tuple[str, str]]) -> None:
+    assert not [place for place, sentence in every_sentence if sentence.startswith("python -m")]
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} < {place for place, _ in every_sentence}
+
+
+def test_every_sentence_is_understood_alone(every_sentence: list[tuple[str, str]]) -> None:
     """A reader meets one sentence, in a failure or a tooltip: none begins with a word for a thing in the sentence before."""
-    found = sentences(ROOT)
+    found = every_sentence
     assert len(found) > 10_000
     assert list(leaning(found)) == []
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.laws.import_graph import import_statements
+
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("codex_replay", "codex_fakes", "suites", "tests")
 #: Where their packages lie, below the root.
@@ -66,20 +68,12 @@ def imported(root: Path, module: str, path: Path) -> set[str]:
 def _imports(package: str, source: str) -> set[str]:
     """What a module of a package imports. Every closure asks for most modules again."""
     found: set[str] = set()
-    tree = ast.parse(source)
-    unread = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for part in node.body
-        for inner in ast.walk(part)
-    }
-    for node in ast.walk(tree):
-        if id(node) in unread:
+    for node, typing in import_statements(source):
+        if typing:
             continue
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             found |= {base} | {f"{base}.{alias.name}" for alias in node.names}

@@ -136,11 +136,11 @@ NAMES_A_VERSION = {
 
 def versions_in(source: str) -> list[str]:
     """Return the string constants of a source that have a version number in them, docstrings left out."""
-    tree = ast.parse(source)
+    nodes = list(ast.walk(ast.parse(source)))
     scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    firsts = [node.body[0] for node in ast.walk(tree) if isinstance(node, scopes) and node.body]
+    firsts = [node.body[0] for node in nodes if isinstance(node, scopes) and node.body]
     texts = {id(first.value) for first in firsts if isinstance(first, ast.Expr)}
-    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    strings = (node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return [str(node.value) for node in strings if id(node) not in texts and VERSION.search(str(node.value))]
 
 

@@ -43,7 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("codex-replay")
     text = "Only the mutants of such an id; repeatable."
     group.addoption("--mutants", metavar="PATTERN", action="append", default=[], help=text)
-    group.addoption("--mutants-sample", metavar="N", type=int, default=0, help="Only so many, chosen by --mutants-seed.")
+    text = "Only so many of each subject, chosen by --mutants-seed."
+    group.addoption("--mutants-sample", metavar="N", type=int, default=0, help=text)
     group.addoption("--mutants-seed", metavar="N", type=int, default=0, help="The seed of the sample.")
     group.addoption("--mutants-jobs", metavar="N", type=int, default=2, help="How many forks judge at a time. Default: 2.")
     group.addoption("--mutants-report", metavar="FILE", default="reports/mutants.json", help="Where the result is written.")
@@ -78,7 +79,7 @@ class Run:
         chosen = [one for one in mutants(recordings) if not patterns or any(row.fits(one.id) for row in patterns)]
         total = len(chosen)
         if sample := self._option("mutants_sample"):
-            chosen = random.Random(self._option("mutants_seed")).sample(chosen, min(sample, total))
+            chosen = sampled(chosen, sample, random.Random(self._option("mutants_seed")))
         self._write_out(
             f"{judge.count} cases are replayed ({len(judge.left_out)} need the process itself); {len(chosen)} of {total} mutants."
         )
@@ -193,6 +194,14 @@ def mutants(recordings: dict[str, Any]) -> list[Mutant]:
     for one in itertools.chain(*made):
         found.setdefault(one.id, one)
     return list(found.values())
+
+
+def sampled(chosen: list[Mutant], size: int, rnd: random.Random) -> list[Mutant]:
+    """Return at most `size` mutants of each subject."""
+    subjects: dict[str, list[Mutant]] = {}
+    for one in chosen:
+        subjects.setdefault(one.subject, []).append(one)
+    return [one for each in subjects.values() for one in rnd.sample(each, min(size, len(each)))]
 
 
 def result(chosen: list[Mutant], verdicts: dict[str, Any], total: int) -> dict[str, Any]:

@@ -191,7 +191,7 @@ def sandbox(folder: Path, empty: bool, script: str = "") -> Path:
 def environment(folder: Path, snapshots: bool = False) -> dict[str, str]:
     """Return the environment of the commands: the venv's programs first, a home of their own, the cache of real binaries."""
     from codex_replay.shell.codex.cache import cache_folder
-    from tests.support.suite_run import ONE_WORKER  # not there for `make docs`, which runs this file as a program
+    from tests.support.suite_run import ONE_PROCESS  # not there for `make docs`, which runs this file as a program
 
     programs = folder / "bin"
     programs.mkdir()
@@ -203,7 +203,8 @@ def environment(folder: Path, snapshots: bool = False) -> dict[str, str]:
         "CODEX_REPLAY_CACHE": str(cache_folder()),
         "LANG": "C.UTF-8",
         "TERM": "dumb",
-        "PYTEST_ADDOPTS": ONE_WORKER.replace("-p no:syrupy", "") if snapshots else ONE_WORKER,
+        **ONE_PROCESS,
+        "PYTEST_ADDOPTS": ONE_PROCESS["PYTEST_ADDOPTS"].replace("-p no:syrupy", "" if snapshots else "-p no:syrupy"),
     }
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tests.tools.random_sentences import prose, sentences, texts
+from tests.tools.random_sentences import prose, texts
 
 CODE = "    pytest suites runs all of the cases here.\n\n    A second line of the same code block."
 
@@ -26,9 +24,3 @@ def test_indented_code_of_a_docstring_is_no_prose_and_a_message_keeps_its_indent
     code = CODE.replace("    ", "        ")
     source = f'def f():\n    """Do this.\n\n{code}\n\n    After.\n    """\n    raise E("    It failed.")\n'
     assert ["".join(text.split("\n")) for text in texts(source)] == ["Do this.After.", "    It failed."]
-
-
-def test_the_sentences_of_this_checkout() -> None:
-    found = sentences(Path(__file__).resolve().parents[2])
-    assert not [place for place, sentence in found if sentence.startswith("python -m")]
-    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} < {place for place, _ in found}

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from codex_replay.cli.drift import matrix
 from codex_replay.protocol import versions
 from codex_replay.protocol.drift.compare import compare
 from codex_replay.protocol.drift.experimental import declares
@@ -24,6 +23,7 @@ from codex_replay.shell.codex.schema_gen import generate
 from codex_replay.shell.files import version_data
 from codex_replay.shell.files.bundle_files import load_file
 from tests.cli.drift.test_drift_matrix import MATRIX, OBSERVED, three
+from tests.tools import drift_matrix as matrix
 
 #: The versions whose bundles are at hand; 0.92.0 always is, so nothing here is ever empty.
 AT_HAND = [version for version in versions.STEPS if version == "0.92.0" or bundles.cached(version)]

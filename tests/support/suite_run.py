@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.forked import fork
+from tests.support.forked import fork, fork_xdist_workers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,8 +28,8 @@ PYTEST = [
 QUICK = "-p no:hypothesispytest"
 #: The suites use none of these either, which together take as long to load as pytest.
 LEAN = f"{QUICK} -p no:syrupy -p no:asyncio"
-#: Each further worker collects the whole suite, which takes longer than the few cases that such a run chooses.
-ONE_WORKER = f"{LEAN} --maxprocesses 1"
+#: The environment of `codex-replay run` that runs its few cases without workers, each of which would collect the whole suite.
+ONE_PROCESS = {"PYTEST_ADDOPTS": f"{LEAN} -p one_process", "PYTHONPATH": str(ROOT / "tests" / "support" / "plugins")}
 
 
 def run_suite(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -142,6 +142,7 @@ def guest(folder: str | Path, options: Sequence[str]) -> Callable[[], int]:
         sys.argv = ["pytest", *options]
         os.environ["PYTHONPATH"] = os.pathsep.join(first)
         warnings.resetwarnings()
+        fork_xdist_workers(options)
         return pytest.main([*options])
 
     return main

@@ -47,11 +47,14 @@ def without_code(text: str) -> str:
 
 def texts(source: str) -> Iterator[str]:
     """Yield the docstrings of a module, and the texts in it that look like messages: no prompts, no sources."""
-    tree = ast.parse(source)
-    spoken = {id(part) for node in ast.walk(tree) if _speaks(node) for part in ast.walk(node)}
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(source)))  # each node after the one that it is in
+    spoken: set[int] = set()
+    for node in nodes:
+        if id(node) not in spoken and _speaks(node):
+            spoken.update(id(part) for part in ast.walk(node))
+    docs = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             if id(node) not in spoken:
                 yield "".join(str(part.value) if isinstance(part, ast.Constant) else "\u2026" for part in node.values)

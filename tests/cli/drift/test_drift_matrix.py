@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from codex_replay.cli.drift import matrix
 from codex_replay.cli.drift import pages as drift_pages
 from codex_replay.plugin.app_server.start import RECORDED_HOME
 from codex_replay.protocol import data_tables
 from codex_replay.protocol.drift.report import encode
 from codex_replay.protocol.schema import bundle
 from codex_replay.protocol.versions import STEPS as VERSIONS
+from tests.tools import drift_matrix as matrix
 
 MATRIX = Path(__file__).resolve().parents[3] / "reports" / "drift"
 #: REAL-116: client methods, server notifications, server requests.

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.suite_run import ONE_WORKER
+from tests.support.suite_run import ONE_PROCESS
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMAND = str(Path(sys.executable).with_name("codex-replay"))
@@ -37,7 +37,7 @@ NVIM = pytest.mark.skipif(shutil.which("nvim") is None, reason="there is no nvim
 
 def run(folder: Path, *words: str, chosen: str = "") -> subprocess.CompletedProcess[str]:
     """Run codex-replay; `chosen` is a pytest expression that keeps a suite short."""
-    env = {**os.environ, "PYTEST_ADDOPTS": f'{ONE_WORKER} -k "{chosen}"'} if chosen else None
+    env = {**os.environ, **ONE_PROCESS, "PYTEST_ADDOPTS": f'{ONE_PROCESS["PYTEST_ADDOPTS"]} -k "{chosen}"'} if chosen else None
     return subprocess.run(
         [COMMAND, *words], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False
     )

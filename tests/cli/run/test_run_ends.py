@@ -134,15 +134,16 @@ def run(folder: Path, *options: str, **more: Any) -> Iterator[Run]:
         running.process.communicate()
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize(
-    ("number", "to", "status"),
+    ("number", "to", "status", "jobs"),
     [
-        (signal.SIGINT, "command", 2),
-        (signal.SIGINT, "group", 2),
-        (signal.SIGTERM, "command", 143),
-        (signal.SIGTERM, "group", 143),
-        (signal.SIGHUP, "group", 129),
+        (signal.SIGINT, "command", 2, "2"),
+        (signal.SIGINT, "group", 2, "1"),
+        (signal.SIGINT, "group", 2, "2"),
+        (signal.SIGTERM, "command", 143, "1"),
+        (signal.SIGTERM, "command", 143, "2"),
+        (signal.SIGTERM, "group", 143, "2"),
+        (signal.SIGHUP, "group", 129, "2"),
     ],
 )
 def test_an_ended_run_leaves_its_report_and_nothing_else(number: int, to: str, status: int, jobs: str, project: Path) -> None:

@@ -15,7 +15,7 @@ from codex_replay.core.replay.track import Track
 from codex_replay.protocol.data_tables import load
 from codex_replay.protocol.recordings.compare import compare
 from codex_replay.shell.cassettes.file import CassetteReader
-from tests.core.replay.test_replay import Lines, drain, live
+from tests.core.replay.players import Lines, drain, live
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = {

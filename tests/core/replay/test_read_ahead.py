@@ -15,7 +15,7 @@ from codex_replay.core.replay.player import Player
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.data_tables import load
 from codex_replay.shell.cassettes.file import CassetteReader
-from tests.core.replay.test_replay import METHODS, OTHER, THREAD, Lines, drain, log, opening
+from tests.core.replay.players import METHODS, OTHER, THREAD, Lines, drain, log, opening
 
 CASSETTES = sorted((Path(__file__).parents[3] / "cassettes" / "app_server").rglob("*.ndjson"))
 

@@ -11,7 +11,7 @@ from codex_replay.core.replay.match import Matcher
 from codex_replay.core.replay.player import Player
 from codex_replay.core.replay.track import Track
 from codex_replay.protocol.data_tables import load
-from tests.core.replay.test_replay import Lines, drain, live, log
+from tests.core.replay.players import Lines, drain, live, log
 
 VERSION = "0.169.0"
 OPENING = (

@@ -127,12 +127,6 @@ def test_refused_sends_no_byte(backend: BackendProcess) -> None:
     assert (wire.end, wire.head, entry["status"]) == ("reset", b"", None)
 
 
-def test_a_port_that_refuses_connections(backend: BackendProcess) -> None:
-    parts = urlsplit(backend.refusing_url())
-    with socket.socket() as sock:
-        assert sock.connect_ex((parts.hostname, parts.port)) != 0
-
-
 def test_idle_holds_until_the_client_leaves(backend: BackendProcess) -> None:
     session = backend.session("idle", [{"items": [TEXT], "fault": {"name": "idle", "after": 2}}])
     parts = urlsplit(session.url)

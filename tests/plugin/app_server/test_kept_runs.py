@@ -42,7 +42,7 @@ def test_has_no_server(tmp_path):
 """
 
 
-@pytest.fixture(scope="module", params=["0", "2"], ids=["alone", "xdist"])
+@pytest.fixture(scope="module", params=["0", "1"], ids=["alone", "xdist"])
 def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that a run has left its cases in."""
     root = tmp_path_factory.mktemp("project")

@@ -209,8 +209,7 @@ def test_looking_whether_a_report_can_be_written_leaves_nothing(suite: pytest.Py
     assert not suite.path.joinpath("out").exists()
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize("how", ["--plain", "--json"])
+@pytest.mark.parametrize(("how", "jobs"), [("--plain", "2"), ("--json", "1")])
 def test_the_verdict_and_the_report_are_the_last_words(suite: pytest.Pytester, how: str, jobs: str) -> None:
     suite.makepyfile(test_it=GOOD + GOOD.replace("test_hello", "test_other").replace("== {}", "== 5"))
     command = codex_replay("test_it.py", "--app-server", subject(suite), "-n", jobs, how)

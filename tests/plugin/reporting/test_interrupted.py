@@ -96,7 +96,8 @@ def interrupted(folder: Path, jobs: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    ("planted", "jobs"), [*((name, "2") for name in PLANTED), ("raises", "0"), ("warns", "0"), ("interrupts-again", "0")]
+    ("planted", "jobs"),
+    [("none", "2"), *((name, "1") for name in list(PLANTED)[1:]), ("raises", "0"), ("warns", "0"), ("interrupts-again", "0")],
 )
 def test_an_interrupted_run_leaves_its_report(planted: str, jobs: str, tmp_path: Path) -> None:
     project(tmp_path, planted)

@@ -249,6 +249,7 @@ def test_waiting_failures_are_rerun_in_workers(pytester: pytest.Pytester) -> Non
     assert sorted(path.name for path in pytester.path.glob("ran-in-*")) == [f"ran-in-gw{i}" for i in range(4)]
 
 
+@pytest.mark.parametrize("many", [()], ids=["one process"], indirect=True)
 def test_many_new_failures_that_all_pass_when_rerun_are_not_red(many) -> None:
     result, report, _ = many(plans=["p", *["fp"] * (MOST + 1)])
     assert result.ret == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.plugin.user_fixtures.projects import CLIENT
 from tests.support.suite_run import QUICK, fork_pytester, prepare_pytester
 
 
@@ -12,3 +13,12 @@ def _suites_plugin(request: pytest.FixtureRequest) -> None:
     """Leave the suites' plugin out."""
     prepare_pytester(request, QUICK)
     fork_pytester(request)
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project beside ours, in which codex-replay is installed and nothing else is known of it."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    pytester.makepyfile(client=CLIENT)
+    pytester.makeini("[pytest]\nfilterwarnings = error\nasyncio_default_fixture_loop_scope = function\n")
+    return pytester

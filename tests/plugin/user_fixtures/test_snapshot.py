@@ -12,7 +12,7 @@ from codex_replay.core.cassette.frames import Frame
 from codex_replay.plugin.user_fixtures.fake_codex import by_connection
 from codex_replay.protocol.recordings.conversation import Conversation, text
 from codex_replay.snapshot import ConversationSnapshot
-from tests.plugin.user_fixtures.test_fixtures import CLIENT
+from tests.plugin.user_fixtures.projects import CLIENT
 
 pytest_plugins = ["pytester"]
 CASSETTES = Path(__file__).parents[3] / "cassettes" / "app_server"

@@ -112,13 +112,13 @@ def test_an_unknown_method_is_named(sort, rnd):
     assert f"`{sort[2]}`" in found.message
 
 
-def test_two_opinions_agree_on_twenty_thousand_frames():
+def test_two_opinions_agree_on_ten_thousand_frames():
     # jsonschema, the independent one, against jsonschema-rs and against our own walk, on whole and on damaged frames.
     rnd = random.Random(92)
     opened = {sort: jsonschema.Draft7Validator(frame_schema(sort).opened) for sort in SORTS}
     closed = {sort: jsonschema.Draft7Validator(frame_schema(sort).closed) for sort in SORTS}
     frames = invalid = 0
-    while frames < 20_000:
+    while frames < 10_000:
         for sort in SORTS:
             schema = frame_schema(sort)
             maker = Maker(schema.opened, rnd)
@@ -134,4 +134,4 @@ def test_two_opinions_agree_on_twenty_thousand_frames():
                 assert (not any(f.verdict == "valid" for f in faults)) is opinion, (sort, value, faults)
                 assert not (schema.holds(value) and not opinion), (sort, value)
                 assert not (schema.holds(value) and faults), (sort, value, faults)
-    assert 3_000 < invalid < 17_000
+    assert 1_500 < invalid < 8_500

@@ -93,8 +93,7 @@ def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> No
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
     """End the run if a worker of pytest-xdist reports a usage error."""
-    found = getattr(node, "workeroutput", {}).get(REFUSED)
-    if found:
+    if found := getattr(node, "workeroutput", {}).get(REFUSED):
         raise pytest.UsageError(found)
 
 
@@ -200,22 +199,17 @@ class Gate:
         report.user_properties.append((PROPERTY, [failed, self._names[item.nodeid], mine, totals]))
         if not mine or self.update:
             return report
-        lines = [self.lines[i] for i in mine]
         if failed:
             report.outcome = "skipped"
-            report.wasxfail = f"known: {lines[0].reason}"
-        elif single := [line for line in lines if line.racy is None and self._alone(line)]:
+            report.wasxfail = f"known: {self.lines[mine[0]].reason}"
+        elif single := [self.lines[i].check for i in mine if self.lines[i].racy is None and self._totals[i] == 1]:
             report.outcome = "failed"
-            report.longrepr = f"{STALE}{self._passes_now(single[0].check)}"
+            report.longrepr = f"{STALE}{self._passes_now(single[0])}"
         return report
 
     def _passes_now(self, check: str) -> str:
         """Return the sentence on a stale line, and what to do."""
         return f"{check!r} passes now; remove its line from {self.path}, or add --update-baseline."
-
-    def _alone(self, line: Line) -> bool:
-        number = self.lines.index(line)
-        return sum(number in found for found in self._of.values()) == 1
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect the result of each case, in the main process of the run."""
@@ -306,14 +300,17 @@ class Gate:
         return len(reports)
 
     def _passes(self, number: int) -> bool:
-        verdicts = [failed for failed, _, lines in self.seen.values() if number in lines]
+        verdicts = self._verdicts(number)
         return bool(verdicts) and not any(verdicts) and not self._elsewhere(number, len(verdicts))
+
+    def _verdicts(self, number: int) -> list[bool]:
+        return [failed for failed, _, lines in self.seen.values() if number in lines]
 
     def _passing_here(self) -> list[str]:
         """Return a sentence for each baseline line of which some cases passed in this run and others did not run."""
         found = []
         for number, line in enumerate(self.lines):
-            verdicts = [failed for failed, _, lines in self.seen.values() if number in lines]
+            verdicts = self._verdicts(number)
             rest = self._elsewhere(number, len(verdicts))
             if verdicts and not any(verdicts) and rest and line.racy is None and not self._sharded:
                 passed = "1 case passes" if len(verdicts) == 1 else f"{len(verdicts)} cases pass"
@@ -333,17 +330,14 @@ class Gate:
             replace(line, racy=ONCE, entry=len(self.lines) + i) for i, line in enumerate(self.lines) if i in self._failed_again()
         ]
         self.dropped = len({self.lines[i].entry for i in lost} - {line.entry for line in kept})
-        messages = dict(self._messages)
-        if SESSION in config.stash:
-            clean = config.stash[SESSION].trace_collector().clean
-            messages = {change.nodeid: clean(messages.get(change.nodeid, "")) for change in self.changes}
+        clean = config.stash[SESSION].trace_collector().clean if SESSION in config.stash else str
+        messages = {change.nodeid: clean(self._messages.get(change.nodeid, "")) for change in self.changes}
         new = new_lines(self.changes, self.seen, messages, 1 + max((line.entry for line in kept), default=0))
         self.added = [line.check for line in new]
-        lines = [*kept, *new]
-        self.path.write_text(render(lines), encoding="utf-8")
-        self.written = lines
+        self.written = [*kept, *new]
+        self.path.write_text(render(self.written), encoding="utf-8")
         self.listed = (self.path.name, sum(failed for failed, _, _ in self.seen.values()))
-        self.unexplained = len({line.entry for line in lines if line.reason == UNEXPLAINED})
+        self.unexplained = len({line.entry for line in self.written if line.reason == UNEXPLAINED})
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
     def pytest_terminal_summary_first(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:

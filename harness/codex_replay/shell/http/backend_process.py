@@ -11,7 +11,6 @@ import json
 import os
 import select
 import signal
-import socket
 import subprocess
 import time
 from collections import Counter
@@ -206,7 +205,6 @@ class BackendProcess:
         seconds: float = 20.0,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        self._refusing: socket.socket | None = None
         argv = [*(command or backend_command()), "--host", host, "--port", str(port)]
         argv += ["--exit-with-stdin", *(["--script", str(script)] if script is not None else []), *options]
         self._stderr = _unnamed_file()
@@ -255,13 +253,6 @@ class BackendProcess:
         """Return all requests of a session so far (see `BackendSession.ledger`)."""
         return BackendSession(self, name).ledger()
 
-    def refusing_url(self) -> str:
-        """Return a base URL at which every connection is refused, as long as the backend runs."""
-        if self._refusing is None:
-            self._refusing = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            self._refusing.bind(("127.0.0.1", 0))  # bound and not listening: no other process gets the port meanwhile
-        return f"http://127.0.0.1:{self._refusing.getsockname()[1]}"
-
     def running(self) -> bool:
         """Return True if the process has not ended."""
         return self._process.poll() is None
@@ -290,8 +281,6 @@ class BackendProcess:
     def close(self) -> None:
         """End the backend process and its process group. After a call of `close`, no process, pipe or port is left."""
         process = self._process
-        if self._refusing is not None:
-            self._refusing.close()
         if process.stdin is not None:
             with contextlib.suppress(OSError):
                 process.stdin.close()
