@@ -127,7 +127,7 @@ def must_come_of_the_text(proxy: Proxy, done: Exchange) -> None:
 def must_be_at_once(done: Exchange, since: float, what: str, begun: float | None = None) -> None:
     """Check that the answer ended after the event `what`, and at most `AT_ONCE` seconds later.
 
-    `since` is the time of the event, in seconds since the epoch. If `begun` is given, the answer may also end between
+    `since` is the time of the event, in seconds of the monotonic clock. If `begun` is given, the answer may also end between
     `begun` and `since`.
     """
     __tracebackhide__ = True
@@ -176,7 +176,7 @@ def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any],
                 f"The proxy answered {early.answered} before its app-server had started the turn: {early.shown()}"
             )
         time.sleep(WATCHED)
-        killed, child = time.time(), frames[-1].child
+        killed, child = time.monotonic(), frames[-1].child
         os.kill(int(child), signal.SIGTERM)
         done = asked.result()
     # A busy machine may need a while for the end itself: the limit begins when the proxy can see it.
