@@ -5,13 +5,14 @@ Source: docs/lite-client.md, "WebSocket"; docs/websocket.md.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from codex_replay.plugin.base.ledger import Request
 from codex_replay.plugin.lite_client.fixture import LiteClient, Run
 from suites.lite_client.expected import ADD, CHATGPT, always, call, outputs, then, user_texts
-from suites.lite_protocol import FIXED
 
 pytestmark = pytest.mark.lite_websocket
 
@@ -22,6 +23,12 @@ OVER = {"LITE_TRANSPORT": "websocket"}
 def script(*turns: object, **settings: Any) -> dict[str, Any]:
     """Return a script with a WebSocket."""
     return {"websocket": {"mode": "on", **settings}, "turns": list(turns)}
+
+
+def values(request: Request) -> dict[str, str]:
+    """Return the fields of a body as JSON, without those that differ between two requests; 1 is not true."""
+    own = ("type", "prompt_cache_key")
+    return {name: json.dumps(value, sort_keys=True) for name, value in request.body.items() if name not in own}
 
 
 def methods(run: Run) -> list[str]:
@@ -46,18 +53,25 @@ def test_the_handshake_has_the_headers(lite_client: LiteClient) -> None:
     handshake = run.turns[0]
     assert handshake.header("authorization") == "Bearer access-1"
     assert handshake.header("chatgpt-account-id") == "account-1"
-    for name in ("originator", "user-agent", "session_id"):
+    assert handshake.header("session_id"), "expected the header session_id in the handshake, got none"
+    request = lite_client(script=["Hi."], auth=CHATGPT).turns[0]
+    for name in ("originator", "user-agent"):
         assert handshake.header(name), f"expected the header {name} in the handshake, got none"
+        assert handshake.header(name) == request.header(name), f"the header {name} must be that of a request over HTTP"
 
 
 @pytest.mark.spec("websocket-message-fields", source=SOURCE, says="the message is the body of a request over HTTP, with a type")
 def test_the_message_is_the_body(lite_client: LiteClient) -> None:
-    """The client's message has the fields of a request body with their fixed values."""
-    run = lite_client(script=script("Hi."), env=OVER)
-    assert run.text() == "Hi."
-    body = run.turns[1].body
-    assert {name: body.get(name) for name in FIXED} == FIXED
-    assert body["prompt_cache_key"] == run.turns[0].header("session_id")
+    """The client's messages have the values of its request bodies over HTTP; `prompt_cache_key` is the session_id."""
+    given = {"LITE_MODEL": "gpt-5.2", "LITE_INSTRUCTIONS": "Speak like a pirate."}
+    turns = then({**call(), "id": "fc_1"})
+    run = lite_client(script=script(*turns), tools=ADD, env={**given, **OVER})
+    assert run.text() == "done"
+    assert [each.body["prompt_cache_key"] for each in run.turns[1:]] == [run.turns[0].header("session_id")] * 2
+    over_http = lite_client(script=turns, tools=ADD, env=given)
+    assert over_http.text() == "done"
+    for message, request in zip(run.turns[1:], over_http.turns, strict=True):
+        assert values(message) == values(request)
 
 
 @pytest.mark.spec("websocket-follow-up", source=SOURCE, says="the output of a call is sent in full or as an increment")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
 from codex_replay.plugin.proxy.no_end import SUBMISSIONS, ends_turn, is_quiet
+from codex_replay.plugin.proxy.process import RunningProxy
 from codex_replay.plugin.proxy.wire import WireFrame
 from suites.proxy.expected import asking
 from suites.proxy.saying import must_be_answered
@@ -127,7 +129,7 @@ def must_come_of_the_text(proxy: Proxy, done: Exchange) -> None:
 def must_be_at_once(done: Exchange, since: float, what: str, begun: float | None = None) -> None:
     """Check that the answer ended after the event `what`, and at most `AT_ONCE` seconds later.
 
-    `since` is the time of the event, in seconds since the epoch. If `begun` is given, the answer may also end between
+    `since` is the time of the event, in seconds of the monotonic clock. If `begun` is given, the answer may also end between
     `begun` and `since`.
     """
     __tracebackhide__ = True
@@ -176,13 +178,52 @@ def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any],
                 f"The proxy answered {early.answered} before its app-server had started the turn: {early.shown()}"
             )
         time.sleep(WATCHED)
-        killed, child = time.time(), frames[-1].child
+        killed, child = time.monotonic(), frames[-1].child
         os.kill(int(child), signal.SIGTERM)
         done = asked.result()
     # A busy machine may need a while for the end itself: the limit begins when the proxy can see it.
     running.wire.until(lambda _: child in running.wire.ended, ENDS)
     must_be_at_once(done, running.wire.ended.get(child, killed), "the end of its app-server", begun=killed)
     return done
+
+
+def without_app_server(
+    proxy: Proxy, running: RunningProxy, endpoint: str, script: list[Any], starts: Callable[[], list[float]]
+) -> Exchange | None:
+    """End the app-servers of a proxy, and return its answer to a request; return None if the proxy itself ends with them.
+
+    An app-server that the proxy had started in reserve shows itself only when it serves a request. The suite then ends this
+    app-server too, and repeats the request. `starts` returns the times of the starts that have failed.
+    """
+    __tracebackhide__ = True
+    running.wire.update()
+    _end_app_servers(running, running.wire.frames)
+    while True:
+        if running.process is None or running.process.exited.wait(WATCHED):
+            return None
+        asked = time.monotonic()
+        try:
+            done = proxy.post(endpoint, asking(endpoint, "And now?"), script=script, ok=False)
+        except SubjectFailure:
+            if any(t >= asked for t in starts()) or not running.process.exited.wait(AT_ONCE):
+                raise
+            return None
+        if proxy.running is not running:
+            return None  # it had ended just before the request, so that another process has served it
+        if not _end_app_servers(running, done.frames):
+            return done
+
+
+def _end_app_servers(running: RunningProxy, frames: Sequence[WireFrame]) -> bool:
+    """End the app-servers that sent or received these frames, and wait for their ends; return False if none of them ran."""
+    last = {frame.child: frame for frame in frames if frame.child not in running.wire.ended}
+    children = [frame for frame in last.values() if frame.child_runs()]
+    for frame in children:
+        with contextlib.suppress(ProcessLookupError):  # a proxy may end its app-server after each request
+            os.kill(int(frame.child), signal.SIGTERM)
+    if not running.wire.until(lambda _: not any(frame.child_runs() for frame in children), ENDS):
+        raise SubjectFailure(f"The app-server must end within {ENDS:g} s after SIGTERM, but it still runs.")
+    return bool(children)
 
 
 def served_again(proxy: Proxy, endpoint: str, script: list[Any]) -> Exchange:

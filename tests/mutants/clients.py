@@ -57,16 +57,19 @@ class LiteAdapter:
         return lambda: setattr(LiteClient, "_run", old)
 
     def messages(self, one: Run) -> Messages:
-        """The requests, by method and the end of the path."""
+        """The requests, by method and the end of the path. A message of a WebSocket has the headers of its handshake."""
         return tuple(
-            Message(f"{each.method} {each.path.rpartition('/')[2]}", json.dumps(each.body), tuple(each.headers), None, each)
+            Message(f"{each.method} {each.path.rpartition('/')[2]}", json.dumps(each.body), headers, None, each)
             for each in one.requests
+            for headers in [() if each.method == "WEBSOCKET" else tuple(each.headers)]
         )
 
     def changed(self, one: Run, messages: Messages) -> Run:
         """The run with other requests."""
         other = copy.copy(one)
-        other.requests = [replace(each.place, body=each.value, headers=list(each.headers)) for each in messages]
+        other.requests = [
+            replace(each.place, body=each.value, headers=list(each.headers or each.place.headers)) for each in messages
+        ]
         return other
 
     def leaves_out(self, kind: str, path: str, what: str) -> bool:

@@ -38,6 +38,7 @@ Alter = Callable[[Messages], Messages]
 OTHER = "(another)"
 #: Headers of the connection and of the HTTP library: no suite can see them, or there is no message without them.
 CONNECTION = {"accept-encoding", "connection", "content-length", "date", "host", "keep-alive", "server", "transfer-encoding"}
+CONNECTION |= {"upgrade", "sec-websocket-extensions", "sec-websocket-key", "sec-websocket-version"}
 STATUSES = (200, 201, 400, 401, 404, 500)
 #: What may become of the id of a request: with another value the peer would answer with that value.
 IDS = {"is missing", "is null", "is a boolean", "is an object", "is an array"}

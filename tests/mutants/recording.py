@@ -70,9 +70,9 @@ class Recording:
 
 
 def answer_kind(done: Exchange) -> str:
-    """Return which answer it is: the route, its status, whole or stream."""
+    """Return which answer it is: the route without a query, its status, whole or stream."""
     outcome = "error" if done.status >= 400 else "stream" if done.is_stream else "whole"
-    return f"{done.method} {done.path} {outcome}"
+    return f"{done.method} {done.path.partition('?')[0]} {outcome}"
 
 
 def record(recordings: dict[str, Recording], current: Callable[[], str]) -> Callable[[], None]:

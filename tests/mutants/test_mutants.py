@@ -21,7 +21,7 @@ from tests.mutants.judge import Judge
 from tests.mutants.logged import Log, log_calls
 from tests.mutants.messages import Conversations, Message, Messages, default_opaque, message_mutants, slots
 from tests.mutants.operators import changes, kind, other_name, text_changes
-from tests.mutants.recording import NotReplayable, Recording
+from tests.mutants.recording import NotReplayable, Recording, answer_kind
 from tests.mutants.sites import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,6 +121,12 @@ def test_a_check_kills_the_mutants_of_what_it_asserts() -> None:
     assert found["calls: newConversation has an unknown null member in params"] == 2
     assert found["calls: newConversation is omitted"][0] == "asks_for_the_model"
     assert found["answers: POST /v1/responses whole status is 200"] == 0
+
+
+def test_an_answer_is_the_same_whatever_query_was_asked() -> None:
+    """All cases that read such an answer judge its mutants."""
+    paths = ("/v1/responses", "/v1/responses?api-version=1")
+    assert len({answer_kind(Exchange("POST", path, None, 200)) for path in paths}) == 1
 
 
 def test_a_case_that_is_red_on_the_recording_judges_nothing() -> None:
@@ -266,8 +272,8 @@ PARTS: dict[str, tuple[list[str], str, int]] = {
         400,
     ),
     "lite_client": (
-        [f"lite_client/test_{name}.py" for name in ["auth", "follow_up", "headers", "request_body", "tools"]],
-        "lite_client: POST responses*",
+        [f"lite_client/test_{name}.py" for name in ["auth", "follow_up", "headers", "request_body", "tools", "websocket"]],
+        "lite_client: * responses*",
         200,
     ),
     "editor_client": (

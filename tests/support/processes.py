@@ -9,7 +9,7 @@ from pathlib import Path
 from codex_replay.shell.process.subject import runs
 
 
-def ended(pid: int, within: float = 5.0) -> bool:
+def ended(pid: int, within: float = 60.0) -> bool:
     """Return True if the process ends within so many seconds.
 
     What another process started is reaped by whoever inherits it, at a moment that no test chooses.

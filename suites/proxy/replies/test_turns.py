@@ -5,9 +5,6 @@ Source: docs/contract/real-0.92.md, sections 2 and 4.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import time
 from typing import Any
 
@@ -15,8 +12,17 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.answers import must_say, read
-from suites.proxy.expected import ENDPOINTS, WORKS, asking, native, tool
-from suites.proxy.failures import AT_ONCE, THINKS, failure, killed_in_turn, must_be_at_once, must_come_of_the_fault, served_again
+from suites.proxy.expected import ENDPOINTS, WORKS, native, tool
+from suites.proxy.failures import (
+    AT_ONCE,
+    THINKS,
+    failure,
+    killed_in_turn,
+    must_be_at_once,
+    must_come_of_the_fault,
+    served_again,
+    without_app_server,
+)
 from suites.proxy.saying import must_be, short
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
@@ -197,16 +203,9 @@ def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> No
     running = proxy.process(script=script)
     began, before = time.monotonic(), len(proxy.exchanges)
     with running.codex_ends_at_its_start() as starts:
-        for _ in range(2):  # a spare app-server, which the proxy has just started, shows itself a little later
-            time.sleep(0.3)
-            running.wire.update()
-            for child in {int(frame.child) for frame in running.wire.frames}:
-                with contextlib.suppress(ProcessLookupError):  # a proxy may end its app-server after each request
-                    os.kill(child, signal.SIGTERM)
-        time.sleep(0.2)
-        if not running.alive:
+        done = without_app_server(proxy, running, endpoint, script, starts)
+        if done is None:
             return  # it ends with its app-server, and leaves the next start to its process manager
-        done = proxy.post(endpoint, asking(endpoint, "And now?"), script=script, ok=False)
         # The answer comes of the first start for this request, which a busy machine may delay; without one, of earlier ends.
         first = next((t for t in starts() if t >= done.started), done.started)
         must_be_at_once(done, first, "the end of the app-server at its start", begun=done.started)

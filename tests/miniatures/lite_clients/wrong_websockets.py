@@ -65,6 +65,19 @@ def message_with_few_fields() -> None:
 
 
 @variant
+def message_without_tools() -> None:
+    """Leaves the tools out of messages."""
+    in_message(lambda body: without(body, "tools"))
+
+
+@variant
+def handshake_of_another_program() -> None:
+    """Has another User-Agent in the handshake than in requests."""
+    old = Socket.__init__
+    Socket.__init__ = lambda self, url, headers, timeout: old(self, url, {**headers, "User-Agent": "codex_cli_rs/0"}, timeout)  # type: ignore[method-assign]
+
+
+@variant
 def follow_up_of_outputs_alone() -> None:
     """Sends the output of a call without what it continues."""
     in_message(lambda body: {**body, "input": [one for one in body["input"] if "output" in one] or body["input"]})

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from signal import SIGHUP, SIGINT, SIGTERM, Signals
 
 import pytest
 
 from codex_replay.plugin.base.signals import INTERRUPT, Interrupts
+
+#: A worker that cannot stop a program, and whose case catches every exception.
+WORKER = """
+import time
+from codex_replay.plugin.base.signals import follow_controller
+
+def stop():
+    raise OSError
+
+follow_controller(stop)
+print("ready", flush=True)
+try:
+    time.sleep(600)
+except Exception:
+    print("goes on")
+"""
 
 
 @pytest.mark.parametrize(
@@ -34,3 +52,14 @@ def test_a_signal_of_another_kind_is_only_noted(numbers: list[Signals], raised: 
             found.append("")
     assert found == raised
     assert interrupts.ended_by == ended_by
+
+
+def test_a_worker_ends_even_if_a_program_cannot_be_stopped() -> None:
+    """A case may catch every exception, so that the worker would go on."""
+    process = subprocess.Popen([sys.executable, "-c", WORKER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(SIGTERM)
+        assert process.stdout.read() == ""
+    assert process.returncode == 128 + SIGTERM

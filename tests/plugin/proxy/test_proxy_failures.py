@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
 from codex_replay.plugin.proxy.vectors import Outcome, Vector
 from codex_replay.plugin.proxy.wire import Wire, WireFrame
 from suites.proxy.failures import must_be_at_once, must_be_served_without, must_come_of_the_fault, must_come_of_the_text
+from suites.proxy.replies import test_turns
 from suites.proxy.replies.test_tool_calls import judge
 
 ASKED = {"id": 3, "method": "turn/start", "params": {"threadId": "own"}}
@@ -23,6 +30,7 @@ DELTA_OF_ANOTHER = {"method": "item/agentMessage/delta", "params": {"threadId": 
 STARTED = {"method": "turn/started", "params": {"threadId": "own"}}
 FAILED = {"method": "turn/completed", "params": {"threadId": "own", "turn": {"status": "failed"}}}
 BROKEN = Vector("cut", "", "A call that is cut off.", (), "<tool_call>{", None, (Outcome(error=True),), ())
+AGAIN = b'{"status": "completed", "output": [{"type": "message", "content": [{"type": "output_text", "text": "Again."}]}]}'
 BUSY = b'{"error": {"message": "This proxy is busy.", "code": "rate_limit_exceeded"}}'
 
 
@@ -91,3 +99,61 @@ def test_the_wire_knows_when_an_app_server_ended(tmp_path: Path) -> None:
     wire = Wire(tmp_path)
     assert wire.until(lambda frames: len(frames) == 1, 0)
     assert (wire.ended, wire.until(lambda frames: len(frames) == 1, 0)) == ({"7": 2.5}, False)
+
+
+def dies_at_its_start(folder: Path, post: Callable[[], Exchange], starts: list[float], exited: threading.Event) -> None:
+    """Run the case about an app-server that dies at its start, with a proxy whose answers are those of `post`."""
+    ends = contextlib.nullcontext(lambda: starts)
+    wire = Wire(folder)
+    running = SimpleNamespace(wire=wire, process=SimpleNamespace(exited=exited), codex_ends_at_its_start=lambda: ends)
+
+    def send(*_: Any, **__: Any) -> Exchange:
+        began, done = time.monotonic(), post()
+        done.started, done.ended, done.frames = began, time.monotonic(), wire.update()
+        return done
+
+    proxy = SimpleNamespace(attached=False, exchanges=[], running=running, process=lambda **_: running, post=send)
+    test_turns.test_an_app_server_that_dies_at_its_start(cast("Proxy", proxy), "responses")
+
+
+def test_a_spare_app_server_from_before_is_ended_too(tmp_path: Path) -> None:
+    """The proxy had started it before app-servers began to end at their start, and shows it only by serving a request."""
+    spares = [subprocess.Popen(["sleep", "60"]) for _ in range(2)]
+    served: list[int] = []
+    starts: list[float] = []
+
+    def post() -> Exchange:
+        for spare in spares[len(served) : len(served) + 1]:
+            assert spare.poll() is None
+            (tmp_path / f"wire.{spare.pid}").write_text('{"t":1.0,"got":"{}"}\n')
+        served.append(502 if len(served) == len(spares) else 200)
+        if served[-1] == 200:
+            return Exchange("POST", "/v1/responses", {}, 200, body=AGAIN)
+        starts.append(time.monotonic())
+        return Exchange("POST", "/v1/responses", {}, 502, body=BUSY)
+
+    try:
+        dies_at_its_start(tmp_path, post, starts, threading.Event())
+    finally:
+        for spare in spares:
+            spare.kill()
+    assert served == [200, 200, 502, 200]
+    assert [spare.wait() for spare in spares] == [-signal.SIGTERM] * 2
+
+
+@pytest.mark.parametrize("on_request", [False, True])
+def test_a_proxy_may_end_with_its_app_server_but_not_with_a_request(tmp_path: Path, on_request: bool) -> None:
+    exited, starts = threading.Event(), [0.0]
+    served: list[int] = []
+
+    def post() -> Exchange:
+        served.append(len(served))
+        if len(served) == 1:
+            return Exchange("POST", "/v1/responses", {}, 200, body=AGAIN)
+        exited.set()
+        starts.append(time.monotonic() if on_request else 0.0)
+        raise SubjectFailure("the connection closed")
+
+    with pytest.raises(SubjectFailure) if on_request else contextlib.nullcontext():
+        dies_at_its_start(tmp_path, post, starts, exited)
+    assert served == [0, 1]

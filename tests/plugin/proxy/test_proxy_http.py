@@ -96,7 +96,7 @@ def test_a_second_submission_is_waited_for_only_until_its_turn_would_have_begun(
         submission, started, ended = ({"method": f"turn/{name}", "params": thread} for name in ("start", "started", "completed"))
         sent = [("client", {"id": 1, **submission}), ("client", {"id": 2, **submission})]
         came = [("server", {"id": 1, "result": {}}), ("server", started), ("server", {"id": 2, "result": {}}), ("server", ended)]
-        return [WireFrame(time.time() - ago, "7", sender, dumps(dumps(value)).encode()) for sender, value in [*sent, *came]]
+        return [WireFrame(time.monotonic() - ago, "7", sender, dumps(dumps(value)).encode()) for sender, value in [*sent, *came]]
 
     assert is_quiet(frames(2 * QUIET))
     assert not is_quiet(frames(0))

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codex_replay.plugin.proxy.http import Exchange
-from codex_replay.plugin.proxy.no_end import ENDED, UNANSWERED, Watch, are_joined, ends_turn, no_end, stuck, turn_is_open
+from codex_replay.plugin.proxy.no_end import (
+    ENDED,
+    REACTION,
+    UNANSWERED,
+    Watch,
+    are_joined,
+    ends_turn,
+    no_end,
+    stuck,
+    turn_is_open,
+)
 from codex_replay.plugin.proxy.timeline import proxy_frames, report_on
 from codex_replay.plugin.proxy.wire import Wire, WireFrame
 from codex_replay.shell.process.patience import Patience
@@ -118,6 +131,21 @@ def test_frames_that_another_thread_reads_belong_to_the_request_too(tmp_path: Pa
     (tmp_path / "wire.7").write_text('{"t":1,"got":"{\\"id\\":1,\\"method\\":\\"turn/start\\"}"}\n')
     assert len(wire.update()) == 1
     assert [frame.value["method"] for frame in watch.frames()] == ["turn/start"]
+
+
+def test_a_jump_of_the_wall_clock_gives_up_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock may be set while the proxy answers: the frame is from before, and the look at it from after."""
+    ledger = str(tmp_path / "wire.7")
+    argv = [sys.executable, "-m", "codex_replay.shell.rpc.timed_tap", ledger, "--", "echo", json.dumps(APPROVAL)]
+    wire = Wire(tmp_path)
+    watch = Watch(wire, Patience(None, alone=False))
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    assert stuck(watch.frames()) == UNANSWERED
+    now = time.time() + 3600
+    monkeypatch.setattr(time, "time", lambda: now)
+    assert not watch.hopeless()
+    monkeypatch.setattr(time, "monotonic", lambda: wire.frames[-1].t + 2 * REACTION)
+    assert watch.hopeless()
 
 
 def test_a_frame_that_two_requests_saw_is_once_on_the_timeline() -> None:

@@ -102,8 +102,10 @@ def follow_controller(stop: Callable[[], None]) -> None:
     """
 
     def end(number: int, frame: object) -> NoReturn:
-        stop()
-        os._exit(128 + number)
+        try:
+            stop()
+        finally:
+            os._exit(128 + number)
 
     controller = os.getppid()
     signal.signal(signal.SIGTERM, end)

@@ -58,7 +58,8 @@ class Chunks:
 class Exchange:
     """A request to the proxy and its answer.
 
-    `started` and `ended` are seconds since the epoch; `frames` are the frames between the proxy and its app-server.
+    `started` and `ended` are seconds of the monotonic clock. `frames` are the frames between the proxy and its app-server;
+    their times are seconds of the same clock.
     """
 
     method: str
@@ -251,7 +252,7 @@ def exchange(
     """
     import http.client  # not needed by a run of other suites; it loads ssl
 
-    done = Exchange(method, path, body.whole if isinstance(body, Chunks) else body, started=time.time())
+    done = Exchange(method, path, body.whole if isinstance(body, Chunks) else body, started=time.monotonic())
     deadline = time.monotonic() + timeout
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port or 80, timeout=timeout)
@@ -291,5 +292,5 @@ def exchange(
     finally:
         connection.close()
         done.body = b"".join(pieces)
-        done.ended = time.time()
+        done.ended = time.monotonic()
     return done

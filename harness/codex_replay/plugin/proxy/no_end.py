@@ -88,7 +88,7 @@ def is_quiet(frames: Sequence[WireFrame]) -> bool:
 
     If the client submitted two prompts, a second turn begins directly after the first.
     """
-    return not turn_is_open(frames) or (time.time() - frames[-1].t > QUIET and are_joined(frames))
+    return not turn_is_open(frames) or (time.monotonic() - frames[-1].t > QUIET and are_joined(frames))
 
 
 def stuck(frames: Sequence[WireFrame]) -> str:
@@ -134,7 +134,7 @@ class Watch:
             limit = self._patience.part(self._within, cause)
         else:
             limit = self._patience.limit(REACTION, cause)
-        if time.time() - max(frame.t for frame in frames) < limit:
+        if time.monotonic() - max(frame.t for frame in frames) < limit:
             return False
         if self._within is not None and limit < self._within:
             self._earlier = "Several earlier answers were late, so the suite waited less time for this answer. "
@@ -182,7 +182,7 @@ def _received(done: Exchange) -> str:
 def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framing: str) -> str:
     """Return sentences about the reason why an answer did not end, from the frames of the app-server.
 
-    `at` is the time when the client stopped waiting, in seconds since the epoch.
+    `at` is the time when the client stopped waiting, in seconds of the monotonic clock.
 
     If the turn had ended, the text `framing` is added.
     """

@@ -244,14 +244,15 @@ class RunningProxy:
         """Make each new app-server of the proxy exit immediately with status 1, inside the `with` block.
 
         The value of the `with` statement is a function that returns the times at which the app-servers exited in this way,
-        in seconds since the epoch.
+        in seconds of the monotonic clock.
         """
         path = self.folder / ENDS
         path.mkdir()
         try:
-            yield lambda: sorted(each.stat().st_mtime for each in path.iterdir())
+            # The system keeps the times of files by the wall clock.
+            yield lambda: sorted(time.monotonic() - time.time() + each.stat().st_mtime for each in path.iterdir())
         finally:
-            path.rename(path.with_name(f"{ENDS}.{time.time_ns()}"))  # at once: a start may still write into it
+            path.rename(path.with_name(f"{ENDS}.{time.monotonic_ns()}"))  # at once: a start may still write into it
 
     def leave(self, since: int) -> None:
         """Note that a case has ended, although one of its turns may still run.

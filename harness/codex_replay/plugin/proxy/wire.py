@@ -32,7 +32,7 @@ LOOK = 0.01
 class WireFrame:
     """One line of JSON-RPC between a proxy and its app-server.
 
-    `t` is the time in seconds since the epoch, `child` is the process id of the tap, `sender` is "client" (the proxy) or
+    `t` is the time in seconds of the monotonic clock, `child` is the process id of the tap, `sender` is "client" (the proxy) or
     "server".
 
     `taken` is the line as an undecoded JSON string; the properties `raw` and `value` decode it when they are used.
@@ -75,7 +75,7 @@ class Wire:
         self._lock = threading.Lock()
         #: All frames so far, in the order of their passing.
         self.frames: list[WireFrame] = []
-        #: The time at which each child ended, in seconds since the epoch.
+        #: The time at which each child ended, in seconds of the monotonic clock.
         self.ended: dict[str, float] = {}
 
     def update(self) -> list[WireFrame]:

@@ -2,8 +2,9 @@
 
     python -m codex_replay.shell.rpc.timed_tap LEDGER [PIECE] -- COMMAND...
 
-`"t"` is in seconds since the epoch, so that a test can put the lines of several app-servers and the client's requests on
-one timeline. The ledger is not redacted, so it must be in the test's own folder.
+`"t"` is in seconds of the monotonic clock, which all processes of a machine share. A test can therefore put the lines of
+several app-servers and the client's requests on one timeline, even if the wall clock is set meanwhile. The ledger is not
+redacted, so it must be in the test's own folder.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class TimedTap(wire_tap.Tap):
 
     def add(self, **said: Any) -> None:
         """Add one line to the ledger, in one write."""
-        super().add(t=time.time(), **said)
+        super().add(t=time.monotonic(), **said)
 
 
 def main(argv: list[str]) -> None:
