@@ -51,6 +51,18 @@ def must_say(done: Exchange, text: str) -> None:
         )
 
 
+def must_have_messages(text: str, *messages: str) -> None:
+    """Check that the text of an answer has each message of the turn."""
+    __tracebackhide__ = True
+    for message in messages:
+        if message not in text:
+            raise AssertionError(
+                f"The answer lacks {message!r}, a message of the turn; its text is {text!r}. A turn may have several agent "
+                "messages: keep the text of each, and end the answer at the end of the turn (turn/completed, or "
+                "codex/event/task_complete)."
+            )
+
+
 def read(done: Exchange) -> Answer:
     """Read the answer of `done`; raises AssertionError if it does not have the form of its endpoint."""
     chat = done.path.partition("?")[0].endswith("/chat/completions")

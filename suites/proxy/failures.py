@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
 from codex_replay.plugin.proxy.no_end import SUBMISSIONS, ends_turn, is_quiet
@@ -154,6 +158,44 @@ def must_be_served_without(proxy: Proxy, endpoint: str, body: Mapping[str, Any],
     __tracebackhide__ = True
     done = proxy.post(endpoint, body, ok=False)
     must_be_answered(done, 200, f"without {refused}, because only that may be refused,")
+
+
+def is_refused(done: Exchange, *names: str) -> bool:
+    """Return True if the proxy refused a request with status 400, and the error names one of the given parts of the request."""
+    if done.status != 400:
+        return False
+    error = json.dumps(done.json.get("error"))
+    return any(re.search(rf"(?<![A-Za-z]){name}(?![A-Za-z])", error) for name in names)
+
+
+def with_optional(proxy: Proxy, ask: Callable[..., Exchange], **optional: Any) -> tuple[Exchange, bool]:
+    """Send a request with optional members, such as `stream_options`; return the answer, and whether the members were accepted.
+
+    A proxy may refuse an optional member with status 400 if the error names the member, and if the proxy serves the same
+    request without the members. If the proxy refuses a member, return the answer to the request without the members.
+    """
+    __tracebackhide__ = True
+    try:
+        return ask(**optional), True
+    except SubjectFailure:
+        if not is_refused(proxy.exchanges[-1], *optional):
+            raise
+    return ask(), False
+
+
+def must_be_served_with_calls(proxy: Proxy, ask: Callable[[], Exchange]) -> Exchange:
+    """Send a request with calls and outputs of tools in its history; return the answer.
+
+    Skip the case if a proxy without tools refuses the request with an error that names the part.
+    """
+    __tracebackhide__ = True
+    try:
+        return ask()
+    except SubjectFailure:
+        tools = {"text-tools", "native-tools"} & {*proxy.able}
+        if tools or not is_refused(proxy.exchanges[-1], "tool", "tool_calls", "function_call", "function_call_output"):
+            raise
+    pytest.skip("not verified: the proxy supports no tools, and refuses calls and outputs of tools in the history")
 
 
 def killed_in_turn(proxy: Proxy, endpoint: str, stream: bool, script: list[Any], *, begun: Sequence[str]) -> Exchange:

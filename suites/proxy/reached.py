@@ -75,7 +75,9 @@ def must_reach(proxy: Proxy, *texts: tuple[str, str]) -> None:
         for where, text in texts:
             first = whole.find(text)
             if first < 0:
-                raise AssertionError(f"{where} of the client's request ({text!r}) did not reach the model. {shown(body, number)}")
+                raise AssertionError(
+                    f"{where} of the client's request ({text!r}) did not reach the model.\n{shown(body, number)}"
+                )
             if first < at:
                 raise AssertionError(
                     f"{where} of the client's request ({text!r}) reached the model before {before}, which comes first there. "
@@ -107,9 +109,9 @@ def must_be_paired(proxy: Proxy, *calls: Called) -> None:
     for number, body in enumerate(model_bodies(proxy), 1):
         for call in calls:
             if not any(call.output in text for _, text in strings(body)):
-                raise AssertionError(f"The output of {call.id} ({call.output!r}) did not reach the model. {shown(body, number)}")
+                raise AssertionError(f"The output of {call.id} ({call.output!r}) did not reach the model.\n{shown(body, number)}")
         if wrong := _in_items(body, calls) or _in_text(body, calls):
-            raise AssertionError(f"{wrong} {shown(body, number)}")
+            raise AssertionError(f"{wrong}\n{shown(body, number)}")
 
 
 def _items(body: Any, kind: str) -> list[tuple[str, Any]]:

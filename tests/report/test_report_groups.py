@@ -78,6 +78,22 @@ def test_one_status_and_one_error_code_are_one_cause() -> None:
     ]
 
 
+def test_a_status_has_the_condition_and_the_messages_of_its_errors() -> None:
+    """The code `unsupported` alone does not say which member the proxy refuses."""
+    answer = 'must succeed, but was answered 400 (unsupported): \'{"error":{"message":"No %s here.","code":"unsupported"}}\''
+    cases = [each for n in ("n", "n", "text") for each in failed(1, f"POST /v1/responses {answer % n}", f"{n}{id(n)}")]
+    assert counted_groups(cases) == [  # type: ignore[arg-type]
+        (
+            "Requests got the status 400 (unsupported) instead of a success: POST /v1/responses. The errors: No n here.; "
+            "No text here.",
+            3,
+        )
+    ]
+    cases = failed(LEAST, "POST /v1/responses with `bearer`, must be answered 200, but was answered 401: 'no'", "b")
+    told = "Requests got the status 401 instead of 200: POST /v1/responses with `bearer`."
+    assert counted_groups(cases) == [(told, LEAST)]  # type: ignore[arg-type]
+
+
 def test_a_value_that_all_lines_share_stays() -> None:
     lines = [f"No end of the answer within 10 s: {n} bytes of 'text'." for n in range(6)]
     cases = [each for n, line in enumerate(lines) for each in failed(1, line, f"v{n}-")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,56 @@ def test_an_answer_that_ends_early_is_no_turn_that_goes_on() -> None:
     planted = tuple(defect for defect in DEFECTS if defect.name == "first-message")
     chosen = "client_that_goes_away or does_not_wait_for_a_whole or hangs_up_early"
     assert failures("loop", planted, "fake", chosen) == []
+
+
+def test_an_answer_that_ends_early_mixes_no_threads() -> None:
+    """The other threads of these cases do not cause the missing text, so a message about them would mislead."""
+    planted = tuple(defect for defect in DEFECTS if defect.name == "first-message")
+    assert failures("loop", planted, "fake", "test_foreign_threads") == []
+    (message,) = {text for _, text in failures("loop", planted, "fake", "silent_stream and chat")}
+    assert message.startswith("The answer lacks 'Here.', a message of the turn; its text is 'Still. '.")
+
+
+def loop(*names: str) -> list[str]:
+    """Return the command of the loop proxy with these defects or choices."""
+    return ["env", f"PROXY_DEFECTS={','.join(names)}", *command("loop", ())[2:]]
+
+
+def failed(found: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the messages of the failed cases by the names of the cases."""
+    return {case["id"].rpartition("/")[2]: case["message"] for case in found if case["outcome"] == "failed"}
+
+
+OPTIONAL = "schema_reaches or usage_of_a_stream or usage_adds_up or one_head or (types_of_chat and text)"
+
+
+def test_a_proxy_may_refuse_an_optional_member_by_its_name() -> None:
+    chosen = f"({OPTIONAL} or foreign_thread) and not native and not tool"
+    assert failed(run("loop", loop("refuses-options"), chosen)) == {}
+    found = failed(run("loop", loop("refuses-namelessly"), chosen))
+    for check in ("a_schema_reaches_the_model", "usage_of_a_stream", "usage_adds_up", "one_head_and_one_choice", "types_of_chat"):
+        assert [name for name in found if name.startswith(check)], (check, found)
+    assert [name for name in found if "foreign" in name and "usage" not in name] == []
+
+
+def test_only_a_proxy_without_tools_may_refuse_their_calls() -> None:
+    chosen = "(a_tools_output and no-tools) or without_a_content or (one_model_call and chat and whole)"
+    able = 'capabilities = ["chat", "responses", "stream", "models"]'
+    found = run("loop", loop("refuses-calls"), chosen, able=able)
+    skipped = [case["message"] for case in found if case["outcome"] == "skipped"]
+    assert (len(skipped), len(found), failed(found)) == (5, 6, {})
+    assert all("refuses calls and outputs of tools" in message for message in skipped)
+    assert len(failed(run("loop", loop("refuses-calls"), chosen))) == 5
+
+
+def test_a_line_that_is_too_long_for_a_proxy_is_named() -> None:
+    messages = failed(run("loop", loop("line-limit"), "test_pieces_of_every_size and 100K and chat and whole"))
+    assert [text.startswith("The app-server sent a line of ") for text in messages.values()] == [True]
+
+
+def test_a_refused_call_of_the_proxy_is_named() -> None:
+    messages = failed(run("loop", loop("unknown-call"), "test_one_request_is_one_model_call and chat and whole"))
+    assert [text.startswith("The app-server refused thread/inject (") for text in messages.values()] == [True]
 
 
 def test_every_class_is_in_a_group_and_has_a_variant_of_the_reference() -> None:

@@ -26,6 +26,8 @@ VALUE = "\u2026"
 _VALUES = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|(?<![\w\'])b?\'[^\']*(?:\'(?!\w)|$)|\b\d[\w-]*(?:\.\w+)*')
 #: A request with an unexpected status; `answer` is the status, and the error's code in parentheses.
 _ANSWERED = re.compile(r"(?P<request>[A-Z]+ /[^\s?]*)\b(?P<wanted>.*?), but was answered (?P<answer>[1-5]\d\d(?: \([^()]*\))?)")
+#: The message of an error in the body of an answer.
+_ERROR = re.compile(r'"message": ?"([^"\\]+)')
 #: The status that a case expects, in the text before the unexpected status.
 _WANTED = re.compile(r" must be answered (?P<status>.+?)(?= \(| if | while | for |$)")
 #: The end of a line that is continued by what a program wrote to stderr.
@@ -87,7 +89,8 @@ def _first_line(message: str) -> str:
 
 
 def _with_requests(text: str, lines: Iterable[str]) -> str:
-    """For a group with one unexpected status, name the requests and their expected status, the most frequent first.
+    """For a group with one unexpected status, name the requests, their expected status and the messages of the errors, the most
+    frequent first. If all requests have the same special condition (such as a header), name the condition.
 
     In other texts, replace each `VALUE` by the value itself, if it is the same in all `lines`.
     """
@@ -98,7 +101,10 @@ def _with_requests(text: str, lines: Iterable[str]) -> str:
     requests = Counter(match["request"] for match in found)
     wanted = Counter(status["status"] if (status := _WANTED.search(match["wanted"])) else "a success" for match in found)
     instead, names = (", ".join(name for name, _ in counted.most_common(FEW)) for counted in (wanted, requests))
-    return f"{text} instead of {instead}: {names}."
+    conditions = {match["wanted"].partition(" must ")[0].rstrip(",") for match in found}
+    errors = Counter(error[1] for line in lines if (error := _ERROR.search(line)))
+    messages = f" The errors: {'; '.join(truncate(error, LONGEST) for error, _ in errors.most_common(FEW))}" if errors else ""
+    return f"{text} instead of {instead}: {names}{conditions.pop() if len(conditions) == 1 else ''}.{messages}"
 
 
 def _with_values(text: str, lines: Sequence[str]) -> str:

@@ -123,7 +123,7 @@ def test_request_ids(proxy: Proxy, endpoint: str, kind: str) -> None:
         ids.append(next((value for name in names if (value := done.header(name))), None))
         had = ", ".join(name for name, _ in done.headers)
         assert ids[-1], (
-            f"The answer has no id of its request in a header named {', '.join(names[:-1])} or {names[-1]}. "
+            f"The answer has no id of its request in a header named {', '.join(names[:-1])} or {names[-1]}.\n"
             f"The headers of the answer are: {had}."
         )
     assert ids[0] != ids[1], f"Two answers have the same request id, {ids[0]!r}; each must have a different one."

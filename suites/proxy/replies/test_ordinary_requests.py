@@ -20,7 +20,7 @@ from codex_replay.plugin.proxy.fixture import Proxy, SubjectFailure
 from codex_replay.plugin.proxy.http import Chunks
 from suites.proxy.answers import must_say, read
 from suites.proxy.expected import ENDLESS, ENDPOINTS, WORKS, asking
-from suites.proxy.failures import FREED
+from suites.proxy.failures import FREED, must_be_served_with_calls
 from suites.proxy.reached import model_bodies, strings
 from suites.proxy.saying import must_be, short
 
@@ -114,7 +114,7 @@ def test_a_message_without_a_content(proxy: Proxy) -> None:
         {"role": "tool", "tool_call_id": "call_1", "content": "b.txt"},
         {"role": "user", "content": proxy.prompt("And now?")},
     ]
-    proxy.chat({"messages": messages})
+    must_be_served_with_calls(proxy, lambda: proxy.chat({"messages": messages}))
     for body in model_bodies(proxy):
         for path, text in strings(body):
             nothing = re.search(r"(?:^|[\s:\])])(?:null|None|undefined)\s*$", text, re.MULTILINE)

@@ -13,7 +13,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import arguments, read
 from suites.proxy.expected import ENDPOINTS, WORKS, each_way, format_of, native, tool
-from suites.proxy.failures import AT_ONCE, THINKS, failure, must_come_of_the_fault
+from suites.proxy.failures import AT_ONCE, THINKS, failure, must_come_of_the_fault, with_optional
 from suites.proxy.saying import must_be, must_be_answered
 from suites.proxy.shapes import CHUNK, COMPLETION, ERROR, EVENTS, MODELS, RESPONSE, must_fit
 
@@ -99,7 +99,7 @@ def test_types_of_responses_by_a_schema(proxy: Proxy, stream: bool) -> None:
 def test_types_of_chat(proxy: Proxy, way: str, stream: bool) -> None:
     """Each member of the answer that a client reads is present and has the right type."""
     more = {"stream_options": {"include_usage": True}} if stream else {}
-    must_have_types(asked(proxy, "chat", way, stream=stream, **more))
+    must_have_types(with_optional(proxy, lambda **more: asked(proxy, "chat", way, stream=stream, **more), **more)[0])
 
 
 @pytest.mark.spec("error-types", "HAND-14", source="OpenAI API reference, Errors", says="error: message, type, param, code")
@@ -152,7 +152,9 @@ def test_types_of_the_models(proxy: Proxy) -> None:
 def test_usage_adds_up(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """In `usage`, the counts and their details come from the model, and the total is their sum."""
     more = {"stream_options": {"include_usage": True}} if stream and endpoint == "chat" else {}
-    done = proxy.post(endpoint, {"stream": stream, **more})
+    done, counted = with_optional(proxy, lambda **more: proxy.post(endpoint, {"stream": stream, **more}), **more)
+    if not counted:
+        return  # a stream without stream_options has no usage
     values = [event.value for event in done.events if isinstance(event.value, dict)] if stream else [done.json]
     found = [usage for each in values if (usage := (each.get("response") or each).get("usage"))]
     assert found, "the answer has no usage, though the app-server has reported it"
@@ -258,13 +260,15 @@ def test_one_head_and_one_choice(proxy: Proxy, way: str) -> None:
 
     The last choice has the finish reason.
     """
-    done = asked(proxy, "chat", way, stream=True, stream_options={"include_usage": True})
+    optional = {"stream_options": {"include_usage": True}}
+    done, counted = with_optional(proxy, lambda **more: asked(proxy, "chat", way, stream=True, **more), **optional)
     values = [event.value for event in done.events if event.data != "[DONE]"]
     heads = [(value["id"], value["created"], value["model"]) for value in values]
     must_be("(id, created, model) of all chunks of an answer", set(heads), {(values[0]["id"], values[0]["created"], "gpt-5.2")})
     places = [[choice["index"] for choice in value["choices"]] for value in values]
-    must_be("The indices of the choices of all chunks (the last has the usage alone)", places, [[0]] * (len(values) - 1) + [[]])
-    choices = [value["choices"][0] for value in values[:-1]]
+    wanted = [[0]] * (len(values) - 1) + [[] if counted else [0]]
+    must_be("The indices of the choices of all chunks (the last has the usage alone, if it was asked for)", places, wanted)
+    choices = [value["choices"][0] for value in values if value["choices"]]
     ends = [at for at, choice in enumerate(choices) if choice.get("finish_reason")]
     must_be("The positions of the chunks with a finish_reason (only the last chunk)", ends, [len(choices) - 1])
     must_be("delta.role of the first chunk", choices[0]["delta"].get("role"), "assistant")

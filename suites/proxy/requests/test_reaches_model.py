@@ -13,7 +13,7 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.expected import ENDPOINTS, WORKS, tool
-from suites.proxy.failures import must_be_served_without, settle
+from suites.proxy.failures import must_be_served_with_calls, must_be_served_without, settle
 from suites.proxy.reached import Called, model_bodies, must_be_paired, must_not_be_the_users, must_reach, shown, strings
 from suites.proxy.saying import must_be_answered, short
 
@@ -33,7 +33,7 @@ def ask(proxy: Proxy, endpoint: str, messages: list[Any], **more: Any) -> Exchan
     """Send a request with the given messages and a last user message, which identifies the case for the fake model."""
     given = [*messages, {"role": "user", "content": proxy.prompt("And now?")}]
     body = {"messages": given} if endpoint == "chat" else {"input": given}
-    return proxy.post(endpoint, {**body, **more}, env=KEPT)
+    return must_be_served_with_calls(proxy, lambda: proxy.post(endpoint, {**body, **more}, env=KEPT))
 
 
 def path(endpoint: str, number: int) -> str:
@@ -264,10 +264,9 @@ def test_the_error_of_a_tool(proxy: Proxy, endpoint: str, order: str) -> None:
     must_be_paired(proxy, FAILED, SOUTH)
 
 
-#: The smallest PNG and the smallest GIF: one pixel each.
+#: Two PNGs of one pixel each. The real Codex sends a PNG unchanged, and converts a GIF to a PNG.
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-
-DOT = "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw=="
+DOT = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP476AAAAOhAWARCVPIAAAAAElFTkSuQmCC"
 
 
 @BOTH
@@ -292,7 +291,7 @@ def test_two_images(proxy: Proxy, endpoint: str) -> None:
     for at, url in ((1, PIXEL), (3, DOT)):
         if not any(url in text for body in bodies for _, text in strings(body)):
             raise AssertionError(
-                f"{path(endpoint, 0)}.content[{at}] (an image) of the client's request did not reach the model. "
+                f"{path(endpoint, 0)}.content[{at}] (an image) of the client's request did not reach the model.\n"
                 f"{shown(bodies[0], 1)}"
             )
 

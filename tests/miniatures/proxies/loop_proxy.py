@@ -4,7 +4,7 @@
 
 A request takes an idle app-server (or starts one), reads its stdout itself until the turn has ended, and gives it back. It has no
 obsidian-xml and title-intercept. Each NAME plants one class of defects of real proxies; the tests hold the suite to
-naming it.
+naming it. `refuses-options` and `refuses-calls` are choices that a proxy may make.
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ class AppServer:
                     self.end()
                     raise Refused(502, "The app-server ended in mid-turn.")
                 *whole, self.rest = (self.rest + data).split(b"\n")
+                if "line-limit" in DEFECTS and any(len(line) > 1 << 16 for line in whole):
+                    time.sleep(IDLE)
                 self.lines += [json.loads(line) for line in whole]
         return self.lines.pop(0)
 
@@ -142,6 +144,8 @@ def turn(asked, client):
     fit = False
     try:
         thread = server.ask("thread/start", asked["opening"])["thread"]["id"]
+        if "unknown-call" in DEFECTS:
+            server.ask("thread/inject", {"threadId": thread})
         if "two-calls" in DEFECTS:
             server.send("sendUserMessage", {"conversationId": thread, "items": asked["v1"]})
         server.send("turn/start", {"threadId": thread, **asked["turn"]})
@@ -318,6 +322,9 @@ def understand(body, chat):
         raise Refused(400, "n can only be 1.", "n")
     if body.get("previous_response_id"):
         raise Refused(400, "previous_response_id is not supported.", "previous_response_id")
+    for name in ("stream_options", "response_format", "text", "reasoning_effort", "reasoning"):
+        if body.get(name) and {"refuses-options", "refuses-namelessly"} & DEFECTS:
+            raise Refused(400, "No." if "refuses-namelessly" in DEFECTS else f"{name} is not supported.")
     given = body.get("messages" if chat else "input")
     if given is None:
         raise Refused(400, "There is no prompt.")
@@ -325,6 +332,8 @@ def understand(body, chat):
     lost = "lost-input" in DEFECTS and not chat
     for each in [{"role": "user", "content": given}] if isinstance(given, str) else given:
         kind, role = each.get("type"), each.get("role")
+        if "refuses-calls" in DEFECTS and (kind == "function_call" or role == "tool"):
+            raise Refused(400, f"An item of type {kind or role} is not supported.")
         if kind in ("function_call", "function_call_output"):
             if not lost:
                 said = f"{each.get('name')} {each.get('arguments')}" if kind == "function_call" else plain(each["output"])

@@ -28,7 +28,7 @@ from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
 from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, Fields, needs_of, subject_of
 from codex_replay.plugin.proxy.fields import fields, unknown_members
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
-from codex_replay.plugin.proxy.no_end import Watch, no_end
+from codex_replay.plugin.proxy.no_end import Watch, no_end, refused_submission
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
 from codex_replay.plugin.proxy.script import for_proxies, marker_of, profile_of, script_of, silence
 from codex_replay.plugin.proxy.subject import ProxySubject, capabilities_of, not_claimed, tools_of
@@ -149,18 +149,19 @@ class Proxy:
         headers: Mapping[str, str | None] | None = None,
         script: Any = None,
         ok: bool = False,
-        stop_after: int | None = None,
+        stop_after: str | None = None,
         within: float | None = None,
     ) -> Exchange:
         """Send a request; return the answer, and the JSON-RPC messages between the proxy and its app-server during the request.
 
-        `within` is for a request whose turn fails: the maximum time, in seconds, between the end of the turn and the end of
-        the answer. `headers` are added to the Authorization header; a header with the value None is removed. Raises
-        `SubjectFailure` if the answer does not end in time. If `ok` is True, also raises `SubjectFailure` for an answer
-        that is not a success. If the proxy is busy (429 or 503 with Retry-After), send the request again after the time in
-        Retry-After, as real clients do. If `ok` is True, the retries after a busy answer end after the time limit of one
-        answer, otherwise after a few seconds. After the proxy has sent a message to its app-server, there is no retry,
-        because the 429 or 503 may then come from a fault of the model.
+        `within` is for a request whose turn fails: the maximum time, in seconds, between the end of the turn and the
+        end of the answer. With `stop_after`, the client hangs up once the answer has this text. `headers` are added to
+        the Authorization header; a header with the value None is removed. Raises `SubjectFailure` if the answer does
+        not end in time. If `ok` is True, also raises `SubjectFailure` for an answer that is not a success. If the proxy
+        is busy (429 or 503 with Retry-After), send the request again after the time in Retry-After, as real clients do.
+        If `ok` is True, the retries after a busy answer end after the time limit of one answer, otherwise after a few
+        seconds. After the proxy has sent a message to its app-server, there is no retry, because the 429 or 503 may
+        then come from a fault of the model.
         """
         __tracebackhide__ = True
         self._claimed([*capabilities_of(path, body), *tools_of(self._subject.capabilities, body)])
@@ -191,7 +192,10 @@ class Proxy:
             raise SubjectFailure(watch.late + no_end(done, attached=self.attached, gone=gone))
         if ok and not 200 <= done.status < 300:
             busy = "" if done.retry_after is None else f". The proxy was still busy after {self._wait:g} s of retries."
-            raise SubjectFailure(f"{method} {path} must succeed, but was answered {done.answered}: {done.shown(500)}{busy}")
+            refused = "" if self.attached else refused_submission(done.frames)
+            raise SubjectFailure(
+                f"{refused}{method} {path} must succeed, but was answered {done.answered}: {done.shown(500)}{busy}"
+            )
         return done
 
     def _busy(self, done: Exchange) -> bool:
@@ -243,7 +247,8 @@ class Proxy:
         return running.wire.model_calls(self.marker)
 
     def violations(self, kind: Kind) -> list[str]:
-        """Return a sentence for each fault in the messages that the proxy wrote to its app-servers.
+        """Return a sentence for each fault in the messages that the proxy wrote to its app-servers during this case and in their
+        handshakes.
 
         If `kind` is "valid", invalid messages are faults; if `kind` is "known", unknown members are faults.
 
@@ -256,7 +261,7 @@ class Proxy:
                 f"not verified: there is no bundle of Codex {self.version}; codex-replay codex add {self.version} makes it"
             )
         running.wire.update()
-        return violations(running.wire.frames, kind, self.version)
+        return violations(running.wire.frames, kind, self.version, since=self._from[running][0])
 
     def leave(self) -> None:
         """Note the turns of the case that has ended; the pool stops using the proxy process if one of these turns still runs.

@@ -241,13 +241,13 @@ def exchange(
     body: Any,
     headers: Mapping[str, str],
     timeout: float,
-    stop_after: int | None = None,
+    stop_after: str | None = None,
     hopeless: Callable[[], bool] | None = None,
 ) -> Exchange:
     """Send a request and read its answer, within `timeout` seconds; `problem` of the returned `Exchange` describes an error.
 
     `body` is a value that is sent as JSON, bytes that are sent unchanged, `Chunks` of bytes, or None. Close the connection
-    after `stop_after` bytes of the answer, or when `hopeless` returns True. `hopeless` is a function, which is called
+    once the answer has the text `stop_after`, or when `hopeless` returns True. `hopeless` is a function, which is called
     whenever no bytes have arrived for a while.
     """
     import http.client  # not needed by a run of other suites; it loads ssl
@@ -273,7 +273,7 @@ def exchange(
         done.status, done.headers, done.version = response.status, response.getheaders(), response.version
         while piece := response.read1(1 << 16):
             pieces.append(piece)
-            if stop_after is not None and sum(map(len, pieces)) >= stop_after:
+            if stop_after is not None and stop_after.encode() in b"".join(pieces):
                 break
         else:
             if response.length:  # http.client reports only a body in chunks that ends too early

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from codex_replay.core.text.plural import plural
+from codex_replay.core.text.truncate import truncate
 from codex_replay.core.wire.jsonrpc import is_reply, label
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ UNANSWERED, ENDED, FAILED = "a request of the app-server", "the end of the turn"
 REACTION = 3.0
 #: The seconds after a turn within which the turn of a further submission begins.
 QUIET = 0.05
+#: The default limit of a line in Python's asyncio, in bytes.
+LONG_LINE = 1 << 16
 
 
 def ends_turn(message: Any) -> bool:
@@ -165,7 +168,8 @@ def no_end(done: Exchange, *, attached: bool, gone: Collection[str] = ()) -> str
     URL: its frames cannot be seen, so the cause is unknown.
     """
     cause = "" if attached else _cause(done.frames, done.ended, gone, _framing(done)) + " "
-    return f"{cause}{done.method} {done.path}: {done.problem}. {_received(done)}"
+    long = "" if attached else _long_line(done.frames)
+    return f"{long}{cause}{done.method} {done.path}: {done.problem}. {_received(done)}"
 
 
 def came(done: Exchange) -> str:
@@ -210,6 +214,29 @@ def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framin
         )
     last = next(frame for frame in reversed(frames) if frame.sender == "server")  # the submission was answered
     return f"The turn had not ended; the app-server's last message was {_ago(last, at)}."
+
+
+def _long_line(frames: Sequence[WireFrame]) -> str:
+    """Return a sentence if the app-server sent a line that is longer than the default limit of common line readers."""
+    line = max((frame for frame in frames if frame.sender == "server"), key=lambda frame: len(frame.taken), default=None)
+    if line is None or len(line.raw.encode()) < LONG_LINE:
+        return ""
+    return (
+        f"The app-server sent a line of {len(line.raw.encode())} bytes ({label(line.value)}). A line has no limit, and "
+        f"some readers stop at one of {LONG_LINE} bytes (in Python, asyncio's StreamReader without `limit`). "
+    )
+
+
+def refused_submission(frames: Sequence[WireFrame]) -> str:
+    """Return a sentence if the app-server refused a call of the proxy, and therefore got no prompt."""
+    calls = {(f.child, str(f.value["id"])): f for f in frames if f.sender == "client" and f.kind == "request"}
+    submitted = [call for call in calls.values() if call.value["method"] in SUBMISSIONS]
+    for frame in frames:
+        call = calls.get((frame.child, str(frame.value["id"]))) if frame.sender == "server" and frame.kind == "error" else None
+        if call is not None and submitted in ([], [call]):
+            error = truncate(str((frame.value.get("error") or {}).get("message")), 100)
+            return f"The app-server refused {label(call.value)} ({error}), so it got no prompt. "
+    return ""
 
 
 def _framing(done: Exchange) -> str:

@@ -86,10 +86,12 @@ def _first_reply(turn: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def silence(node: pytest.Item) -> float:
-    """Return the number of seconds before the model sends its first word in a case.
+    """Return the number of seconds in which the model of a case sends nothing, before its first word and between its items.
 
     The time limit for the proxy's answer is longer by the silence of the model.
     """
     marker = node.get_closest_marker("model")
     turns = marker.kwargs.get("turns", ()) if marker is not None else ()
-    return sum(float(turn.get("first_delay_ms", 0)) for turn in turns if isinstance(turn, dict)) / 1000
+    scripted = [turn for turn in turns if isinstance(turn, dict)]
+    pauses = [float(item["ms"]) for turn in scripted for item in turn.get("items", ()) if "ms" in item]
+    return (sum(float(turn.get("first_delay_ms", 0)) for turn in scripted) + sum(pauses)) / 1000

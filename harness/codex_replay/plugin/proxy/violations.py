@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 Kind = Literal["valid", "known"]
 
 
-def violations(frames: Iterable[WireFrame], kind: Kind, version: str) -> list[str]:
+def violations(frames: Iterable[WireFrame], kind: Kind, version: str, since: int = 0) -> list[str]:
     """Return one sentence for each distinct fault of one kind in the proxy's messages to its app-servers (requests, notifications
     and replies).
 
-    `frames` are all frames between the proxy and its app-servers since their start. Raises `BundleError` if codex-replay
+    `frames` are all frames between the proxy and its app-servers since their start. Before the frame with the index `since`,
+    only faults of `initialize` count, because other cases may have caused the others. Raises `BundleError` if codex-replay
     has no schema bundle of `version`.
     """
     checkers: dict[str, BundleChecker] = {}
     found: dict[str, None] = {}
-    for frame in frames:
+    for index, frame in enumerate(frames):
         if frame.child not in checkers:
             checkers[frame.child] = BundleChecker(version)
         sender: Literal["client", "server"] = "client" if frame.sender == "client" else "server"
         for violation in checkers[frame.child].violations(sender, frame.value):
-            if sender == "client" and violation.verdict == kind:
+            counts = index >= since or label(frame.value).startswith("initialize")
+            if sender == "client" and violation.verdict == kind and counts:
                 found[f"{label(frame.value)}: {violation.message}"] = None
     return list(found)
