@@ -22,6 +22,7 @@ from tests.real.differential.scenarios import GREETING, conversation
 VERSION = "0.169.0"
 FOLDER = Path(__file__).parents[2] / "data" / "scripted-later"
 HI = ("echo hi", "hi\n", 0)
+TIERS = ("fast", "flex", "nonsense", None, "priority", "default")
 
 
 def conversations() -> dict[str, dict[str, Any]]:
@@ -122,6 +123,14 @@ def conversations() -> dict[str, dict[str, Any]]:
     of_fork = [{**each, "thread": 1} for each in (read, {"call": "thread/read"}, {"call": "thread/unarchive"}, name)]
     given = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": " From elsewhere."}]}
     elsewhere = {"load": "thread/resume", "params": {"history": [given]}}
+
+    def tiers(*names: str | None) -> dict[str, Any]:
+        """Return a scenario whose thread, turns and forks name service tiers; a resume shows that of a turn."""
+        steps: list[Any] = [GO]
+        for name in names:
+            chosen = {"params": {"serviceTier": name}}
+            steps += [{"load": "thread/fork", **chosen}, {**NEXT, **chosen}, {"load": "thread/resume"}]
+        return conversation([{**GREETING, "times": "always"}], [*steps, NEXT], settings={"serviceTier": None})
 
     def able(told: dict[str, Any]) -> dict[str, Any]:
         return {**told, "experimental": True}
@@ -244,6 +253,22 @@ def conversations() -> dict[str, dict[str, Any]]:
                 GO,
             ],
         ),
+        "unread": conversation(
+            [{"status": 400, "error": {"message": "no"}}, GREETING],
+            [{"call": "thread/read"}, GO, read, NEXT, {"call": "thread/read"}],
+        ),
+        "loaded-again": able(
+            conversation(
+                [{**GREETING, "times": "always"}],
+                [
+                    *(GO, archive, unarchive, {"load": "thread/resume"}),
+                    *(NEXT, archive, unarchive, {"load": "thread/resume", "params": {"excludeTurns": True}}),
+                ],
+            )
+        ),
+        "tiers": {**tiers(*TIERS), "model": "gpt-5.5"},
+        "tiers-of-an-unknown-model": tiers(*TIERS),
+        "patch-of-an-unknown-model": {**patched(FREE), "model": "gpt-5.2-codex"},
         "threads": conversation(
             [{**GREETING, "times": "always"}],
             [GO, read, {"call": "thread/list"}, renamed, {"load": "thread/fork"}, archive, unarchive, old],

@@ -38,9 +38,18 @@ def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, 
         "policy": settings.policy,
         "sandbox": {**settings.sandbox, "networkAccess": False} if closed else settings.sandbox,
         "effort": settings.effort,
+        "tier": settings.service_tier(),
     }
     opened: dict[str, Any] = fill(session.table["shapes"]["opened"], values)
     return opened
+
+
+def _warn_of_tier(session: Session, thread: Thread) -> None:
+    """Send a warning if the client chose a service tier that the model does not have."""
+    settings = thread.settings
+    if settings.tier is not None and settings.service_tier() is None:
+        values = {"tier": settings.tier, "model": settings.model}
+        thread.emit("warning", {"message": fill(session.table["sentences"]["no-tier"], values)})
 
 
 def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -51,6 +60,7 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     thread.reads = session.experimental
     session.answer(request, _opened(session, thread))
     session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
+    _warn_of_tier(session, thread)
     thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
 
 
@@ -63,15 +73,19 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
         _from_elsewhere(session, request, params)
         return
     thread = _recorded(session, params["threadId"])
-    if not thread.loaded:
+    anew = not thread.loaded
+    if anew:
         thread.settings = settings_again(session, thread, params, "v2")
         thread.loaded = True
         thread.open()
     if not thread.listeners:
         session.listen(thread, "v2")
     whole = _whole(session, thread, params)
+    if anew:
+        _warn_of_tier(session, thread)
+        _status(session, thread, "idle")
     session.answer(request, _resumed(session, thread, turns=whole))
-    if whole:
+    if whole or anew:
         _usage(session, thread)
     session.send({"method": "thread/goal/cleared", "params": {"threadId": thread.id}})
     session.ask_again(thread)
@@ -137,6 +151,7 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread.ephemeral = bool(params.get("ephemeral"))
     session.listen(thread, "v2")
     whole = _whole(session, thread, params)
+    _warn_of_tier(session, thread)
     session.answer(request, _opened(session, thread, turns=whole))
     if whole:
         _usage(session, thread)
@@ -179,7 +194,8 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
     shown = as_v2(session, kept, turns)
     if kept.ephemeral:
         shown |= {"preview": "", "forkedFromId": None}
-    session.answer(request, {"thread": shown, "readState": None if kept.ephemeral else kept.read_state})
+    unwritten = kept.ephemeral or not (kept.turns or kept.given)
+    session.answer(request, {"thread": shown, "readState": None if unwritten else kept.read_state})
 
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:

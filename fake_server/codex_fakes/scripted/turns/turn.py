@@ -126,7 +126,7 @@ class Turn:
         times = {"startedAt": int(self._begun), "completedAt": int(now), "durationMs": int((now - self._begun) * 1000)}
         if thread.clock:
             ended = {"items": full, "itemsView": "full", "status": status, "error": error, **times}
-            if texts:
+            if texts or status == "failed":
                 thread.revision, thread.unread = thread.item_id(), thread.unread or self.id
             self._shown["shown"] = {**self.table["shapes"]["turn"], "id": self.id, "rootTurnId": self.id, **ended}
         return {

@@ -131,7 +131,9 @@ def main(opened: Open, lacks: dict[str, str] | None = None) -> None:
     print(json.dumps({"features": play.report, "thread": play.thread}))
 
 
-async def collect(notes: AsyncIterator[tuple[str, dict[str, Any]]], on_start: Callable[[str], Awaitable[Any]] | None) -> dict[str, Any]:
+async def collect(
+    notes: AsyncIterator[tuple[str, dict[str, Any]]], on_start: Callable[[str], Awaitable[Any]] | None
+) -> dict[str, Any]:
     """Return the outcome of a turn from its notifications, (method, params) each; call `on_start` with the turn's id."""
     text, kinds = "", set()
     async for method, params in notes:
