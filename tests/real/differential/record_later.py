@@ -269,6 +269,19 @@ def conversations() -> dict[str, dict[str, Any]]:
         "tiers": {**tiers(*TIERS), "model": "gpt-5.5"},
         "tiers-of-an-unknown-model": tiers(*TIERS),
         "patch-of-an-unknown-model": {**patched(FREE), "model": "gpt-5.2-codex"},
+        "settings-kept": able(
+            conversation(
+                [{**GREETING, "times": "always"}],
+                [
+                    *({**GO, "params": {"effort": "high"}}, {"load": "thread/fork"}, archive, read, unarchive),
+                    *({"load": "thread/resume"}, {"load": "thread/fork", "params": {"sandbox": "read-only"}}, archive, unarchive),
+                    *({"load": "thread/resume", "params": {"model": "gpt-5.5"}}, archive, unarchive),
+                    {"load": "thread/resume", "params": {"serviceTier": None, "config": {"model_reasoning_effort": "low"}}},
+                    NEXT,
+                ],
+                settings={**FREE, "approvalPolicy": "untrusted", "model": "gpt-5.6-sol", "serviceTier": "flex"},
+            )
+        ),
         "threads": conversation(
             [{**GREETING, "times": "always"}],
             [GO, read, {"call": "thread/list"}, renamed, {"load": "thread/fork"}, archive, unarchive, old],

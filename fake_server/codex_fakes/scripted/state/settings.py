@@ -55,6 +55,7 @@ class Settings:
         self.developer_instructions: str | None = config.get("developer_instructions")
         self.compact_prompt: str | None = config.get("compact_prompt")
         tier = config.get("service_tier")
+        self.personality: str | None = config.get("personality")
         self.tier: str | None = limits.get("tierAliases", {}).get(tier, tier)
         self.mode, self.mode_instructions = "custom", ""  # the collaboration mode, and its instructions
 
@@ -95,6 +96,7 @@ class Settings:
             ("cwd", "cwd"), ("model", "model"), ("modelProvider", "provider"), ("approvalPolicy", "policy"), ("effort", "effort"),
             ("summary", "summary"), ("baseInstructions", "base_instructions"),
             ("developerInstructions", "developer_instructions"), ("compactPrompt", "compact_prompt"),
+            ("personality", "personality"),
         )  # fmt: skip
         for key, name in names:
             if given.get(key) is not None:
@@ -114,7 +116,7 @@ class Settings:
             self.mode_instructions = chosen.get("developer_instructions") or ""
             self.model, self.effort = chosen.get("model") or self.model, chosen.get("reasoning_effort")
             changed = True
-        return changed or given.get("personality") is not None
+        return changed
 
     def _sandbox_of(self, given: Any) -> dict[str, Any]:
         """Return a sandbox setting in the form of the v2 API.

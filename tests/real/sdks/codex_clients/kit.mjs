@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 
 const UNKNOWN = '01a1fa4b-cfe6-7981-9efe-a552b8cdd4f3';
-const SECONDS = 30;
+const SECONDS = 12;
 
 const raised = (error) => ({ raised: error?.name ?? 'Error', message: String(error?.message ?? error).slice(0, 500) });
 const within = (promise, limit = SECONDS) =>

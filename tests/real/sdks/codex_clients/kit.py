@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-SECONDS = 30
+SECONDS = 12
 UNKNOWN = "01a1fa4b-cfe6-7981-9efe-a552b8cdd4f3"
 Ask = Callable[[str, Any], Any]
 

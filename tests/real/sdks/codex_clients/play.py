@@ -190,10 +190,8 @@ def on_fake(client: CodexClient, root: Path, backend: BackendProcess) -> dict[st
     url = backend.session(f"nobody {client.driver} {root.name}", []).url
     home = HermeticHome(root, url, version=client.codex, model=client.model)
     (root / "script.json").write_bytes(dumps(script(client)))
-    env = {**home.env, "FAKE_CODEX_SCRIPT": str(root / "script.json")}
-    if client.codex == "0.92.0":
-        env["FAKE_CODEX_STATE"] = str(root / "state")
-    else:
+    env = {**home.env, "FAKE_CODEX_SCRIPT": str(root / "script.json"), "FAKE_CODEX_STATE": str(root / "state")}
+    if client.codex != "0.92.0":
         env["FAKE_CODEX_VERSION"] = client.codex
     return drive(client, FAKE, home, env)
 
