@@ -19,7 +19,7 @@ from codex_fakes.scripted.methods.later_settings import (
 )
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
-from codex_fakes.scripted.state.settings import rfc3339
+from codex_fakes.scripted.state.settings import absolute, rfc3339
 from codex_fakes.scripted.turns.input import later_preview
 from codex_replay.protocol.turn.frames import fill, usage_values
 
@@ -287,7 +287,9 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     _only_inline(params["input"])
     running = thread.turn
     before, thread.settings = thread.settings, thread.settings.copy()  # the turn that runs keeps its own
-    thread.settings.change(params, "v2")
+    place = {} if params.get("cwd") is None else {"cwd": absolute(params["cwd"], session.cwd)}
+    thread.settings.change({**params, **place}, "v2")
+    thread.cwd = thread.settings.cwd
     report_settings(session, thread, before)
     turn = running or submit(session, thread, params["input"], params.get("outputSchema"))
     if running is None and not thread.settings.abilities().get("known"):
