@@ -22,6 +22,7 @@ from tests.real.differential.scenarios import GREETING, conversation
 VERSION = "0.169.0"
 FOLDER = Path(__file__).parents[2] / "data" / "scripted-later"
 HI = ("echo hi", "hi\n", 0)
+EDIT = {"keyPath": "model_reasoning_effort", "value": "high", "mergeStrategy": "upsert"}
 TIERS = ("fast", "flex", "nonsense", None, "priority", "default")
 
 
@@ -131,6 +132,9 @@ def conversations() -> dict[str, dict[str, Any]]:
             chosen = {"params": {"serviceTier": name}}
             steps += [{"load": "thread/fork", **chosen}, {**NEXT, **chosen}, {"load": "thread/resume"}]
         return conversation([{**GREETING, "times": "always"}], [*steps, NEXT], settings={"serviceTier": None})
+
+    def written(key: str, value: Any, **more: Any) -> dict[str, Any]:
+        return {"call": "config/value/write", "params": {"keyPath": key, "value": value, "mergeStrategy": "replace", **more}}
 
     def able(told: dict[str, Any]) -> dict[str, Any]:
         return {**told, "experimental": True}
@@ -281,6 +285,16 @@ def conversations() -> dict[str, dict[str, Any]]:
                 ],
                 settings={**FREE, "approvalPolicy": "untrusted", "model": "gpt-5.6-sol", "serviceTier": "flex"},
             )
+        ),
+        "config-written": conversation(
+            [GREETING],
+            [
+                *(written(key, value) for key, value in (("model", "gpt-5.6-sol"), ("", 1), ("model", None))),
+                written("a.b", {"c": 1}, expectedVersion="sha256:old"),
+                {"call": "config/batchWrite", "params": {"edits": [EDIT]}},
+                {"call": "permissionProfile/list"},
+                *(GO, {"load": "thread/fork"}),
+            ],
         ),
         "threads": conversation(
             [{**GREETING, "times": "always"}],

@@ -364,4 +364,8 @@ def handler_of(method: str) -> Method | None:
 
     Return None if the method has a constant answer (answers.json), or if the fake does not have the method.
     """
+    if method in ("config/value/write", "config/batchWrite"):
+        from codex_fakes.scripted.methods import config
+
+        return config.METHODS[method]
     return METHODS.get(method)
