@@ -51,10 +51,6 @@ class ScriptedServer(Stdio):
 
             if missing := unavailable("turn", self.version):
                 raise ValueError(f"FAKE_CODEX_VERSION: {missing}")
-            if environ.get("FAKE_CODEX_STATE"):
-                raise ValueError(
-                    f"FAKE_CODEX_STATE keeps threads of Codex {DEFAULT} only; set it or FAKE_CODEX_VERSION, not both."
-                )
             self.keeps_numbers = load("turn", self.version)["traits"].get("keepsNumbers", False)
         self.experimental = False  # whether the client has the capability experimentalApi
         self.user_agent = ""
@@ -71,7 +67,7 @@ class ScriptedServer(Stdio):
         if environ.get("FAKE_CODEX_STATE"):
             from codex_fakes.scripted.state.store import Store
 
-            self._store = Store(environ["FAKE_CODEX_STATE"])
+            self._store = Store(environ["FAKE_CODEX_STATE"], self.version)
         self.gaps = _FAST  # the part of the real server's gaps that this one leaves
         self._held = 0.0  # nothing is written before this time (monotonic seconds)
         pace = environ.get("FAKE_CODEX_PACE") or "fast"

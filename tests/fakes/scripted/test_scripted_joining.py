@@ -63,6 +63,32 @@ def test_a_message_that_comes_while_the_model_thinks_is_a_second_request_of_the_
     assert both(start(SLOW), 0.04) == (1, [["one"], ["one", "two"]])
 
 
+def test_a_gate_is_open_to_a_message_that_came_before_it(start: Callable[[Any], Started]) -> None:
+    gate = {"type": "gate", "name": "the gate"}
+    started = start([{"items": [gate, "Hello."], "times": "always"}])
+    client, thread = started.client, started.thread()
+    for text in ("one", "two"):  # the second comes before the model is asked, or before its answer begins
+        client.post("turn/start", {"threadId": thread, "input": [{"type": "text", "text": text}]})
+    client.notification("turn/completed", threadId=thread)
+    assert said_by_the_user(started.ledger()[0])[0] == "one"
+
+
+def test_each_gate_needs_a_message_of_its_own(start: Callable[[Any], Started]) -> None:
+    gates = [{"type": "gate", "name": name} for name in ("one", "two")]
+    started = start([{"items": [gates[0], "Hello.", gates[1], "Again."]}, {"items": ["The end."]}])
+    client, thread = started.client, started.thread()
+    client.post("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "one"}]})
+    time.sleep(0.3)
+    client.post("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "two"}]})
+    client.notification("item/agentMessage/delta", threadId=thread)
+    time.sleep(0.3)
+    client.request("thread/read", {"threadId": thread})
+    methods = [f.value.get("method") for f in client.timeline if isinstance(f.value, dict)]
+    assert "turn/completed" not in methods
+    client.post("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "three"}]})
+    client.notification("turn/completed", threadId=thread)
+
+
 def test_a_message_that_comes_after_the_turn_is_a_turn(start: Callable[[Any], Started]) -> None:
     assert both(start(SLOW), 0.5) == (2, [["one"], ["one", "two"]])
 

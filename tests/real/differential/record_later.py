@@ -22,6 +22,8 @@ from tests.real.differential.scenarios import GREETING, conversation
 VERSION = "0.169.0"
 FOLDER = Path(__file__).parents[2] / "data" / "scripted-later"
 HI = ("echo hi", "hi\n", 0)
+EDIT = {"keyPath": "model_reasoning_effort", "value": "high", "mergeStrategy": "upsert"}
+TIERS = ("fast", "flex", "nonsense", None, "priority", "default")
 
 
 def conversations() -> dict[str, dict[str, Any]]:
@@ -122,6 +124,17 @@ def conversations() -> dict[str, dict[str, Any]]:
     of_fork = [{**each, "thread": 1} for each in (read, {"call": "thread/read"}, {"call": "thread/unarchive"}, name)]
     given = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": " From elsewhere."}]}
     elsewhere = {"load": "thread/resume", "params": {"history": [given]}}
+
+    def tiers(*names: str | None) -> dict[str, Any]:
+        """Return a scenario whose thread, turns and forks name service tiers; a resume shows that of a turn."""
+        steps: list[Any] = [GO]
+        for name in names:
+            chosen = {"params": {"serviceTier": name}}
+            steps += [{"load": "thread/fork", **chosen}, {**NEXT, **chosen}, {"load": "thread/resume"}]
+        return conversation([{**GREETING, "times": "always"}], [*steps, NEXT], settings={"serviceTier": None})
+
+    def written(key: str, value: Any, **more: Any) -> dict[str, Any]:
+        return {"call": "config/value/write", "params": {"keyPath": key, "value": value, "mergeStrategy": "replace", **more}}
 
     def able(told: dict[str, Any]) -> dict[str, Any]:
         return {**told, "experimental": True}
@@ -242,6 +255,45 @@ def conversations() -> dict[str, dict[str, Any]]:
                 {"call": "turn/start", "params": far},
                 {"call": "turn/steer", "params": {**far, "expectedTurnId": "x"}},
                 GO,
+            ],
+        ),
+        "unread": conversation(
+            [{"status": 400, "error": {"message": "no"}}, GREETING],
+            [{"call": "thread/read"}, GO, read, NEXT, {"call": "thread/read"}],
+        ),
+        "loaded-again": able(
+            conversation(
+                [{**GREETING, "times": "always"}],
+                [
+                    *(GO, archive, unarchive, {"load": "thread/resume"}),
+                    *(NEXT, archive, unarchive, {"load": "thread/resume", "params": {"excludeTurns": True}}),
+                ],
+            )
+        ),
+        "tiers": {**tiers(*TIERS), "model": "gpt-5.5"},
+        "tiers-of-an-unknown-model": tiers(*TIERS),
+        "patch-of-an-unknown-model": {**patched(FREE), "model": "gpt-5.2-codex"},
+        "settings-kept": able(
+            conversation(
+                [{**GREETING, "times": "always"}],
+                [
+                    *({**GO, "params": {"effort": "high"}}, {"load": "thread/fork"}, archive, read, unarchive),
+                    *({"load": "thread/resume"}, {"load": "thread/fork", "params": {"sandbox": "read-only"}}, archive, unarchive),
+                    *({"load": "thread/resume", "params": {"model": "gpt-5.5"}}, archive, unarchive),
+                    {"load": "thread/resume", "params": {"serviceTier": None, "config": {"model_reasoning_effort": "low"}}},
+                    NEXT,
+                ],
+                settings={**FREE, "approvalPolicy": "untrusted", "model": "gpt-5.6-sol", "serviceTier": "flex"},
+            )
+        ),
+        "config-written": conversation(
+            [GREETING],
+            [
+                *(written(key, value) for key, value in (("model", "gpt-5.6-sol"), ("", 1), ("model", None))),
+                written("a.b", {"c": 1}, expectedVersion="sha256:old"),
+                {"call": "config/batchWrite", "params": {"edits": [EDIT]}},
+                {"call": "permissionProfile/list"},
+                *(GO, {"load": "thread/fork"}),
             ],
         ),
         "threads": conversation(

@@ -43,6 +43,7 @@ def python_with(name: str) -> str:
             "--quiet",
             "--disable-pip-version-check",
             "--require-hashes",
+            "--no-deps",
             "-r",
             str(wanted),
         ]

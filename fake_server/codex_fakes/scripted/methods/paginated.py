@@ -7,10 +7,19 @@ a constant answer is refused as unknown.
 
 from __future__ import annotations
 
-from codex_fakes.scripted.methods.both import as_v2, copy, page, remember, settings_again, spoken, stamp, stored, submit
+from codex_fakes.scripted.methods.both import as_v2, copy, page, remember, spoken, stamp, stored, submit
+from codex_fakes.scripted.methods.later_settings import (
+    KEPT,
+    KEPT_BY_FORKS,
+    report_settings,
+    settings_of_old,
+    shown_sandbox,
+    warn_of_model,
+    warn_of_tier,
+)
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
-from codex_fakes.scripted.state.settings import rfc3339
+from codex_fakes.scripted.state.settings import absolute, rfc3339
 from codex_fakes.scripted.turns.input import later_preview
 from codex_replay.protocol.turn.frames import fill, usage_values
 
@@ -29,15 +38,15 @@ _METHOD_NOT_SUPPORTED = -32601
 
 def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:
     settings = thread.settings
-    closed = settings.sandbox["type"] == "readOnly"
     values = {
         "threadObject": as_v2(session, thread, turns),
         "model": settings.model,
         "provider": settings.provider,
         "cwd": settings.cwd,
         "policy": settings.policy,
-        "sandbox": {**settings.sandbox, "networkAccess": False} if closed else settings.sandbox,
+        "sandbox": shown_sandbox(settings),
         "effort": settings.effort,
+        "tier": settings.service_tier(),
     }
     opened: dict[str, Any] = fill(session.table["shapes"]["opened"], values)
     return opened
@@ -51,6 +60,7 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     thread.reads = session.experimental
     session.answer(request, _opened(session, thread))
     session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
+    warn_of_tier(session, thread)
     thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
 
 
@@ -63,15 +73,20 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
         _from_elsewhere(session, request, params)
         return
     thread = _recorded(session, params["threadId"])
-    if not thread.loaded:
-        thread.settings = settings_again(session, thread, params, "v2")
-        thread.loaded = True
+    anew = not thread.loaded
+    if anew:
+        thread.settings = settings_of_old(session, thread, params, KEPT)
+        thread.loaded, thread.reads = True, session.experimental
         thread.open()
     if not thread.listeners:
         session.listen(thread, "v2")
     whole = _whole(session, thread, params)
+    if anew:
+        warn_of_tier(session, thread)
+        warn_of_model(session, thread)
+        _status(session, thread, "idle")
     session.answer(request, _resumed(session, thread, turns=whole))
-    if whole:
+    if whole or anew:
         _usage(session, thread)
     session.send({"method": "thread/goal/cleared", "params": {"threadId": thread.id}})
     session.ask_again(thread)
@@ -131,12 +146,12 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     source = _recorded(session, params["threadId"])
     if params.get("ephemeral") and not params.get("excludeTurns"):
         raise Refused("ephemeral paginated thread/fork requires `excludeTurns: true`")
-    kept = {"approvalPolicy": source.settings.policy, **params}  # the one setting that a fork keeps
-    thread = copy(session, source, settings_again(session, source, kept, "v2"))
+    thread = copy(session, source, settings_of_old(session, source, params, KEPT_BY_FORKS))
     thread.forked_from, thread.reads, thread.name = source.id, source.reads, source.name
     thread.ephemeral = bool(params.get("ephemeral"))
     session.listen(thread, "v2")
     whole = _whole(session, thread, params)
+    warn_of_tier(session, thread)
     session.answer(request, _opened(session, thread, turns=whole))
     if whole:
         _usage(session, thread)
@@ -175,11 +190,16 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
     if turns and not kept.turns and not kept.given:
         raise Refused("list_turns is not supported yet", _METHOD_NOT_SUPPORTED)
     if turns:
-        kept.emit("deprecated", {"summary": session.table["sentences"]["full-history-read"], "details": None})
+        notice = {"summary": session.table["sentences"]["full-history-read"], "details": None}
+        if kept.listeners:
+            kept.emit("deprecated", notice)
+        else:
+            session.send({"method": "deprecationNotice", "params": notice})
     shown = as_v2(session, kept, turns)
     if kept.ephemeral:
         shown |= {"preview": "", "forkedFromId": None}
-    session.answer(request, {"thread": shown, "readState": None if kept.ephemeral else kept.read_state})
+    unwritten = kept.ephemeral or not (kept.turns or kept.given)
+    session.answer(request, {"thread": shown, "readState": None if unwritten else kept.read_state})
 
 
 def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -266,8 +286,11 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread = session.thread(params["threadId"])
     _only_inline(params["input"])
     running = thread.turn
-    thread.settings = thread.settings.copy()  # the turn that runs keeps its own
-    thread.settings.change(params, "v2")
+    before, thread.settings = thread.settings, thread.settings.copy()  # the turn that runs keeps its own
+    place = {} if params.get("cwd") is None else {"cwd": absolute(params["cwd"], session.cwd)}
+    thread.settings.change({**params, **place}, "v2")
+    thread.cwd = thread.settings.cwd
+    report_settings(session, thread, before)
     turn = running or submit(session, thread, params["input"], params.get("outputSchema"))
     if running is None and not thread.settings.abilities().get("known"):
         message = fill(session.table["sentences"]["unknown-model"], {"model": thread.settings.model})
@@ -341,4 +364,8 @@ def handler_of(method: str) -> Method | None:
 
     Return None if the method has a constant answer (answers.json), or if the fake does not have the method.
     """
+    if method in ("config/value/write", "config/batchWrite"):
+        from codex_fakes.scripted.methods import config
+
+        return config.METHODS[method]
     return METHODS.get(method)

@@ -23,8 +23,9 @@ FORMAT = 1
 _PLAIN = (
     "created", "updated", "preview", "asked", "archived", "cwd", "model", "git", "total", "last", "window", "lead",
     "source", "provider", "filed_under",
-    "name", "forked_from", "failed", "unread", "revision",
+    "name", "forked_from", "failed", "given", "unread", "revision",
 )  # fmt: skip
+_SETTINGS = ("cwd", "model", "policy", "sandbox", "effort", "tier")  # that versions after 0.92 keep
 _LATEST = 2  # the last turns may still change: a review adds two at once
 
 
@@ -34,6 +35,8 @@ class Broken(Exception):
 
 def _meta(thread: Thread) -> dict[str, Any]:
     meta = {name: getattr(thread, name) for name in _PLAIN}
+    if thread.clock:
+        meta["settings"] = {name: getattr(thread.settings, name) for name in _SETTINGS}
     return {"format": FORMAT, **meta, "base_instructions": thread.settings.base_instructions}
 
 
@@ -118,7 +121,8 @@ class Kept:
                 if name in _PLAIN:
                     setattr(thread, name, value)
                 elif name != "format":
-                    setattr(thread.settings, name, value)
+                    for setting, chosen in (value if name == "settings" else {name: value}).items():
+                        setattr(thread.settings, setting, chosen)
             del thread.history[len(thread.history) - drop :]
             thread.history += entry["history"]
             self._history = list(thread.history)

@@ -54,6 +54,9 @@ class Settings:
         self.base_instructions: str | None = None
         self.developer_instructions: str | None = config.get("developer_instructions")
         self.compact_prompt: str | None = config.get("compact_prompt")
+        tier = config.get("service_tier")
+        self.personality: str | None = config.get("personality")
+        self.tier: str | None = limits.get("tierAliases", {}).get(tier, tier)
         self.mode, self.mode_instructions = "custom", ""  # the collaboration mode, and its instructions
 
     def _default_access(self) -> None:
@@ -93,11 +96,15 @@ class Settings:
             ("cwd", "cwd"), ("model", "model"), ("modelProvider", "provider"), ("approvalPolicy", "policy"), ("effort", "effort"),
             ("summary", "summary"), ("baseInstructions", "base_instructions"),
             ("developerInstructions", "developer_instructions"), ("compactPrompt", "compact_prompt"),
+            ("personality", "personality"),
         )  # fmt: skip
         for key, name in names:
             if given.get(key) is not None:
                 setattr(self, name, given[key])
                 changed = True
+        if "serviceTier" in given:  # null is a choice, too
+            tier = given["serviceTier"]
+            self.tier = "default" if tier is None else self._limits.get("tierAliases", {}).get(tier, tier)
         sandbox = given.get("sandbox") or given.get("sandboxPolicy")
         if sandbox is not None:
             self.sandbox = self._sandbox_of(sandbox)
@@ -109,7 +116,7 @@ class Settings:
             self.mode_instructions = chosen.get("developer_instructions") or ""
             self.model, self.effort = chosen.get("model") or self.model, chosen.get("reasoning_effort")
             changed = True
-        return changed or given.get("personality") is not None
+        return changed
 
     def _sandbox_of(self, given: Any) -> dict[str, Any]:
         """Return a sandbox setting in the form of the v2 API.
@@ -183,6 +190,15 @@ class Settings:
         models: dict[str, dict[str, Any]] = self._limits["models"]
         known = [name for name in models if self.model.startswith(name)]
         return models[max(known, key=len) if known else "*"]
+
+    def service_tier(self) -> str | None:
+        """Return the chosen service tier, or None if the model does not have it."""
+        tiers: dict[str, list[str]] = self._limits.get("serviceTiers", {"*": []})
+        return self.tier if self.tier in tiers["known" if "known" in tiers and self.abilities().get("known") else "*"] else None
+
+    def has_patches(self) -> bool:
+        """Return True if the model is offered the tool apply_patch."""
+        return bool(self.abilities().get("patch", True)) or self.feature("apply_patch_freeform")
 
     def window(self) -> int | None:
         """Return the model's context window in tokens, or None for a model that 0.92 does not know."""

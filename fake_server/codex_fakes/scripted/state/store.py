@@ -23,6 +23,7 @@ from codex_fakes.scripted.state.ids import uuid4, uuid_error
 from codex_fakes.scripted.state.kept import Broken, Kept
 from codex_fakes.stdio.loop import Ended, write_out
 from codex_replay.core.wire.json_text import NotJson, dumps, loads
+from codex_replay.protocol.versions import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Store:
     All methods raise `Ended` for a damaged file, or if the state folder can no longer be read or written.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, version: str = DEFAULT) -> None:
         self.folder = os.path.abspath(folder)
         self._kept: dict[str, Kept] = {}
         self._depth = 0
@@ -53,6 +54,20 @@ class Store:
             raise ValueError(
                 f"the state folder {folder} cannot be used ({error.strerror}); choose another folder for FAKE_CODEX_STATE."
             ) from None
+        self._claim(version)
+
+    def _claim(self, version: str) -> None:
+        """Write the Codex version of the threads into a new folder. Raises `ValueError` if the folder has another version."""
+        with self:
+            known = DEFAULT if os.listdir(self._path("threads")) else version
+            kept = self.read("codex").get("version", known)
+            if kept != version:
+                raise ValueError(
+                    f"the state folder {self.folder} has threads of Codex {kept}, not {version}; "
+                    "choose another folder for FAKE_CODEX_STATE."
+                )
+            if version != DEFAULT:
+                self.write("codex", {"version": version})
 
     def _path(self, *names: str) -> str:
         return os.path.join(self.folder, *names)

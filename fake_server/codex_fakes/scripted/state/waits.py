@@ -78,17 +78,17 @@ class SleepOrSteer(Sleep):
 class Gate:
     """Wait at a gate of the script until the gate is released, or the turn is steered or interrupted.
 
-    `steered` is the thread's list of inputs that steer the turn.
+    `steered` is the thread's list of inputs that steer the turn; the first `used` of them do not open the gate.
     """
 
-    __slots__ = ("_before", "_steered")
+    __slots__ = ("_steered", "_used")
 
-    def __init__(self, steered: list[Any]) -> None:
-        self._steered, self._before = steered, len(steered)
+    def __init__(self, steered: list[Any], used: int) -> None:
+        self._steered, self._used = steered, used
 
     def ready(self) -> bool:
-        """Return True if the client has steered the turn during the wait."""
-        return len(self._steered) > self._before
+        """Return True if the client has steered the turn once more."""
+        return len(self._steered) > self._used
 
 
 class Never:

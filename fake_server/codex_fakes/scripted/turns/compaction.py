@@ -78,7 +78,7 @@ def compact(turn: Turn) -> Run:
         reply = turn.model.ask({**body, "tools": [], "parallel_tool_calls": False}, turn.about(), settings.url())
         yield from thread.gap("model")
         for what, how in reply.before:
-            yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered)
+            yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered, len(thread.steered))
         sampling = Sampling(turn.table["model"], turn.table.get("searches"))
         if reply.failure is None:
             turn.take_limits(reply.limits)
@@ -128,7 +128,7 @@ def _read(turn: Turn, acts: list[Any], sampling: Sampling) -> Run:
                 yield Sleep(turn.settings.idle_seconds())
             sampling.close(how)
             break
-        yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered)
+        yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered, len(thread.steered))
     sampling.close()
 
 

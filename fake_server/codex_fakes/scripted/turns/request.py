@@ -40,6 +40,8 @@ def body_of(thread: Thread, settings: Settings, schema: Any, kind: str) -> dict[
     text: dict[str, Any] = {"verbosity": verbosity} if verbosity else {}
     if schema is not None:
         text["format"] = {"type": "json_schema", "strict": True, "schema": schema, "name": "codex_output_schema"}
+    if (tier := settings.service_tier()) not in (None, "default"):
+        body["service_tier"] = tier
     return {**body, "text": text} if text else body
 
 
@@ -112,7 +114,7 @@ def _tools(settings: Settings, kind: str) -> list[dict[str, Any]]:
     names = ["list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource", "update_plan"]
     names += ["request_user_input"] if settings.feature("collaboration_modes") else []
     tools: list[dict[str, Any]] = [*shells, *({"type": "function", "name": name} for name in names)]
-    if able.get("patch", True) or settings.feature("apply_patch_freeform"):
+    if settings.has_patches():
         tools.append({"type": "custom", "name": "apply_patch"})
     if kind == "turn" and config.get("web_search") != "disabled":
         tools.append({"type": "web_search", "external_web_access": _live(settings)})

@@ -117,7 +117,8 @@ class Tools(Commands, Patches):
             return "dynamic"  # the client's tool comes before one of the same name that Codex has
         for row in self.rows:
             if row["call"] == call["call"] and row["name"] in (call.get("name"), "*"):
-                return str(row["does"])
+                offered = row["name"] != "apply_patch" or self.turn.settings.has_patches()
+                return str(row["does"]) if offered else "unsupported"
         return "unsupported"
 
     def output_of(self, call: dict[str, Any]) -> Output:

@@ -52,6 +52,7 @@ class Turn:
         self.model = model
         self._items = items
         self._tools = Tools(thread, self, table)
+        self._gates = 0  # the gates that the running reply has passed
         self._shown: dict[str, Any] = {"items": [], "status": "completed", "error": None}
         self._error: dict[str, Any] | None = None
         self._last_message: str | None = None
@@ -126,7 +127,7 @@ class Turn:
         times = {"startedAt": int(self._begun), "completedAt": int(now), "durationMs": int((now - self._begun) * 1000)}
         if thread.clock:
             ended = {"items": full, "itemsView": "full", "status": status, "error": error, **times}
-            if texts:
+            if texts or status == "failed":
                 thread.revision, thread.unread = thread.item_id(), thread.unread or self.id
             self._shown["shown"] = {**self.table["shapes"]["turn"], "id": self.id, "rootTurnId": self.id, **ended}
         return {
@@ -165,10 +166,12 @@ class Turn:
         return values
 
     def _samplings(self) -> Run:
-        thread = self.thread
+        thread, asked = self.thread, False
         while True:
             # Before the first request, too: the real server joins a message that is already there into it.
             steered, thread.steered = thread.steered, []
+            self._gates = 0 if asked else -len(steered)  # input that came before the model was asked opens a gate, too
+            asked = True
             inputs = [user_history(items) for items in steered]
             thread.history += inputs
             thread.raw(*inputs)
@@ -193,6 +196,11 @@ class Turn:
         """Return the thread and the turn of a request, for the ledger."""
         return {"thread": self.thread.id, "turn": self.id}
 
+    def _gate(self) -> Gate:
+        """Return the wait at a gate: each gate of a reply needs input that no earlier gate has used."""
+        self._gates += 1
+        return Gate(self.thread.steered, self._gates - 1)
+
     # -- one request to the model -------------------------------------------------------------------------------------
 
     def _sample(self, sampling: Sampling) -> Run:
@@ -216,7 +224,7 @@ class Turn:
                 acts = [*reply.before, *acts]  # later versions can be steered before the answer begins
             else:
                 for what, how in reply.before:
-                    yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered)
+                    yield Sleep(how / 1000) if what == "wait" else self._gate()
             if reply.failure is None:
                 self.take_limits(reply.limits)
                 yield from self._stream(acts, reply.results, sampling)
@@ -284,7 +292,7 @@ class Turn:
             yield from self._tools.run(sampling)  # tools run while the stream stands still
             if not self._late:
                 if what != "wait":
-                    yield Gate(thread.steered)
+                    yield self._gate()
                     continue
                 patience = self.settings.idle_seconds() - silent
                 silent += how / 1000
@@ -293,7 +301,7 @@ class Turn:
                     sampling.close("idle")
                     break
                 continue
-            yield SleepOrSteer(how / 1000, thread.steered) if what == "wait" else Gate(thread.steered)
+            yield SleepOrSteer(how / 1000, thread.steered) if what == "wait" else self._gate()
             if thread.steered:  # the reply is broken off, and the next request has the input
                 sampling.end = {"steered": True}
                 break
