@@ -53,6 +53,14 @@ def test_lines_that_differ_in_a_value_alone_are_one_where_they_are_many(line: st
     assert counted_groups([*many, *failed(9, "Something else.", "e")]) == [("Something else.", 9), (told, FEW + 1)]  # type: ignore[arg-type,list-item]
 
 
+@pytest.mark.parametrize("details", ["\n  a\n", ' "text {}"'])
+def test_a_sentence_that_announces_details_ends_with_a_full_stop(details: str) -> None:
+    cases = [
+        each for n in range(FEW + 1) for each in failed(1, f"The turn failed, but nothing says so:{details.format(n)}", f"m{n}-")
+    ]
+    assert counted_groups(cases) == [("The turn failed, but nothing says so.", FEW + 1)]
+
+
 def test_no_more_are_told_than_a_reader_takes_in() -> None:
     cases = [each for i in range(9) for each in failed(LEAST, f"Line {'abcdefghi'[i]}." + "x" * 999, f"c{i}-")]
     assert len(counted_groups(cases)) == MOST  # type: ignore[arg-type]

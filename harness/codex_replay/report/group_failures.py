@@ -30,6 +30,8 @@ _ANSWERED = re.compile(r"(?P<request>[A-Z]+ /[^\s?]*)\b(?P<wanted>.*?), but was 
 _ERROR = re.compile(r'"message": ?"([^"\\]+)')
 #: The status that a case expects, in the text before the unexpected status.
 _WANTED = re.compile(r" must be answered (?P<status>.+?)(?= \(| if | while | for |$)")
+#: The end of a sentence that announces details, which differ among the cases or follow on the next lines of the message.
+_ANNOUNCED = re.compile(f":(?: {VALUE})?$")
 #: The end of a line that is continued by what a program wrote to stderr.
 STDERR = " The stderr of the proxy:"
 #: How the reason of a skipped case begins, for pytest and in the suites.
@@ -92,12 +94,13 @@ def _with_requests(text: str, lines: Iterable[str]) -> str:
     """For a group with one unexpected status, name the requests, their expected status and the messages of the errors, the most
     frequent first. If all requests have the same special condition (such as a header), name the condition.
 
-    In other texts, replace each `VALUE` by the value itself, if it is the same in all `lines`.
+    In other texts, replace each `VALUE` by the value itself, if it is the same in all `lines`. A text that ends with a colon
+    gets a full stop: its details are not shown.
     """
     lines = list(lines)
     found = [match for line in lines if (match := _ANSWERED.match(line))]
     if not found:
-        return _with_values(text, lines) if VALUE in text else text
+        return _ANNOUNCED.sub(".", _with_values(text, lines) if VALUE in text else text)
     requests = Counter(match["request"] for match in found)
     wanted = Counter(status["status"] if (status := _WANTED.search(match["wanted"])) else "a success" for match in found)
     instead, names = (", ".join(name for name, _ in counted.most_common(FEW)) for counted in (wanted, requests))
