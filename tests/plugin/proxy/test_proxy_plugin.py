@@ -187,6 +187,7 @@ def test_what_only_the_proxy_can_end_is_given_up_by_the_frames(
 ) -> None:
     """The answer of a proxy that is stuck is not awaited until the limit, and after some cases of one cause for less."""
     monkeypatch.setattr("codex_replay.plugin.proxy.no_end.REACTION", 1.0)
+    monkeypatch.setattr("codex_replay.plugin.proxy.no_end.LEAST_REACTION", 0.0)
     suite.makepyfile(test_it=STUCK)
     text = run(suite, "--proxy", shlex.join(command(variant)), "-k", case).stdout.str().replace("\nE   ", "\n")
     assert text.count(sentence) >= 5
