@@ -231,6 +231,10 @@ def test_a_client_that_hangs_up_early(proxy: Proxy, endpoint: str, moment: str) 
     )
 
 
+#: The seconds that a turn of `ENDLESS` lasts at least.
+LASTS = len(ENDLESS["items"][0]["deltas"]) * ENDLESS["delay_ms"] / 1000
+
+
 @BOTH
 @pytest.mark.model(
     turns=[
@@ -247,11 +251,17 @@ def test_a_long_answer_holds_up_no_other_client(proxy: Proxy, endpoint: str) -> 
     try:
         if not client.within(10, "server", "word word"):
             raise AssertionError("The app-server must begin the turn within 10 s, but it has sent no text of the model.")
-        must_say(proxy.post(endpoint, asking(endpoint, proxy.prompt("Quick?"))), "Quick.")
+        done = proxy.post(endpoint, asking(endpoint, proxy.prompt("Quick?")))
+        must_say(done, "Quick.")
+        first = next(frame.t for frame in client.frames if "word word" in frame.raw)
+        if (late := done.ended - first) > LASTS:
+            raise SubjectFailure(
+                f"The answer came {late:.1f} s after the other turn had begun; the other turn lasts {LASTS:g} s."
+            )
     except SubjectFailure as why:
         raise AssertionError(
-            "A request that came during the turn of another request was not answered: the proxy serves one client at a time. "
-            f"Serve several at the same time, or set `clients = 1` in the proxy's table. {why}"
+            "A request that came during the turn of another request was not answered during this turn: the proxy serves "
+            f"one client at a time. Serve several at the same time, or set `clients = 1` in the proxy's table. {why}"
         ) from None
     finally:
         client.hang_up()

@@ -109,3 +109,20 @@ def test_a_message_shows_a_body_as_text() -> None:
     assert answer.shown() == """'{"error": "Größe: \u20ac"}'"""
     assert answer.shown(-5) == """'\u20ac"}'"""
     assert answer.shown(-4) == r"""'\\x82\\xac"}'""", "a character that is cut in two stays visible"
+
+
+def test_a_client_hangs_up_once_the_text_of_the_model_has_come() -> None:
+    """Many proxies send the head of a stream, of any length, before their app-server has started the turn."""
+    seen = threading.Event()
+
+    def answer(client: socket.socket) -> None:
+        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + b": ping\n\n" * 100 + b"data: wo")
+        time.sleep(0.1)
+        client.sendall(b"rd word\n\n")
+        seen.set()
+        client.recv(1)
+
+    with served(answer) as url:
+        done = exchange(url, "GET", "/v1/models", None, {}, 5.0, "word word")
+        assert seen.wait(5)
+    assert (done.problem, done.body[-17:]) == ("", b"data: word word\n\n")

@@ -20,10 +20,12 @@ from codex_replay.plugin.proxy.no_end import (
     are_joined,
     ends_turn,
     no_end,
+    refused_submission,
     stuck,
     turn_is_open,
 )
 from codex_replay.plugin.proxy.timeline import proxy_frames, report_on
+from codex_replay.plugin.proxy.violations import violations
 from codex_replay.plugin.proxy.wire import Wire, WireFrame
 from codex_replay.shell.process.patience import Patience
 
@@ -251,3 +253,31 @@ def test_an_answer_is_stuck_if_only_the_proxy_can_end_it(sent: tuple[tuple[str, 
 def test_two_submissions_may_be_one_turn(sent: tuple[tuple[str, Any], ...], joined: bool) -> None:
     assert turn_is_open(frames_of(*sent))
     assert are_joined(frames_of(*sent)) is joined
+
+
+def test_a_line_longer_than_64_kib_is_named_first() -> None:
+    long = {"method": "item/completed", "params": {"text": "x" * 70_000}}
+    sent = (("client", ASKED), ("server", ACCEPTED))
+    assert answer(*sent, ("server", long)).startswith("The app-server sent a line of 700")
+    assert "(item/completed). A line has no limit" in answer(*sent, ("server", long))
+    assert "A line has no limit" not in answer(*sent, ("client", long), ("server", DELTA))
+
+
+def test_a_refused_call_is_named_if_no_prompt_was_accepted() -> None:
+    call = {"id": 5, "method": "thread/inject_items", "params": {}}
+    refused = {"id": 5, "error": {"code": -32600, "message": "unknown variant"}}
+    told = "The app-server refused thread/inject_items (unknown variant), so it got no prompt. "
+    assert refused_submission(frames_of(("client", call), ("server", refused))) == told
+    assert refused_submission(frames_of(("client", ASKED), ("server", ACCEPTED), ("client", call), ("server", refused))) == ""
+    no_turn = {"id": 2, "error": {"code": -32600, "message": "no such model"}}
+    told = "The app-server refused turn/start (no such model), so it got no prompt. "
+    assert refused_submission(frames_of(("client", ASKED), ("server", no_turn))) == told
+
+
+def test_the_messages_of_another_case_are_not_judged_again() -> None:
+    """The process of a proxy serves many cases; the handshake belongs to each."""
+    known = {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "a", "version": "1"}, "capabilities": {"a": 1}}}
+    call = {"id": 2, "method": "thread/start", "params": {"environments": []}}
+    frames = frames_of(("client", known), ("client", call), ("client", {**call, "id": 3}))
+    found = [violations(frames, "known", "0.92.0", since) for since in (0, 3)]
+    assert [[text.partition(":")[0] for text in each] for each in found] == [["initialize", "thread/start"], ["initialize"]]

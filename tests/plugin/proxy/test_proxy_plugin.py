@@ -156,13 +156,14 @@ def test_what_only_the_proxy_can_end_is_given_up_by_the_frames(
     limits: list[float] = []
     part = Patience.part
 
-    def noted(self: Patience, default: float, cause: str) -> float:
-        limit = part(self, default, cause)
+    def noted(self: Patience, default: float, cause: str, least: float = 0.0) -> float:
+        limit = part(self, default, cause, least)
         if cause in (UNANSWERED, FAILED):
             limits.append(limit)
         return limit
 
     monkeypatch.setattr(Patience, "part", noted)
+    monkeypatch.setattr("codex_replay.plugin.proxy.no_end.LEAST_REACTION", 0.0)
     suite.makepyfile(test_it=STUCK)
     text = run(suite, "--proxy", shlex.join(command(variant)), "-k", case).stdout.str().replace("\nE   ", "\n")
     assert text.count(sentence) >= 5

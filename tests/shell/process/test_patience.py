@@ -50,3 +50,14 @@ def test_the_workers_of_a_run_count_together(tmp_path: Path) -> None:
         worker.count(True)
     assert one.limit(10.0) == other.limit(10.0) == 10.0 * PART
     assert other.part(5.0, "an interrupt") == 5.0
+
+
+def test_a_part_is_no_shorter_than_the_least_limit() -> None:
+    """A proxy that always ends its answer after a second of silence is slow, and does not hang."""
+    patience = Patience(None, alone=False)
+    for _ in range(KNOWN):
+        patience.count(True, "the end of the turn")
+    assert patience.limit(3.0, "the end of the turn", least=1.6) == 1.6
+    assert patience.limit(1.0, "the end of the turn", least=1.6) == 1.0
+    assert patience.limit(30.0, "the end of the turn", least=1.6) == 9.0
+    assert Patience(0.5, alone=False).limit(3.0, "the end of the turn", least=1.6) == 0.5

@@ -31,6 +31,8 @@ ENDS_OF_V1 = ("codex/event/task_complete", "codex/event/turn_aborted")
 UNANSWERED, ENDED, FAILED = "a request of the app-server", "the end of the turn", "the end of a failed turn"
 #: The seconds that a proxy has then, unless a case sets less for a turn that failed.
 REACTION = 3.0
+#: What later cases wait at least. Some proxies wait for a second of silence before they end an answer.
+LEAST_REACTION = 1.6
 #: The seconds after a turn within which the turn of a further submission begins.
 QUIET = 0.05
 #: The default limit of a line in Python's asyncio, in bytes.
@@ -134,9 +136,9 @@ class Watch:
             return False
         if cause == ENDED and self._within is not None:
             cause = FAILED
-            limit = self._patience.part(self._within, cause)
+            limit = self._patience.part(self._within, cause, LEAST_REACTION)
         else:
-            limit = self._patience.limit(REACTION, cause)
+            limit = self._patience.limit(REACTION, cause, LEAST_REACTION)
         if time.monotonic() - max(frame.t for frame in frames) < limit:
             return False
         if self._within is not None and limit < self._within:

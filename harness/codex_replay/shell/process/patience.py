@@ -30,16 +30,19 @@ class Patience:
         self._shared = shared
         self._own: Counter[str] = Counter()
 
-    def limit(self, default: float, cause: str = ANSWER) -> float:
+    def limit(self, default: float, cause: str = ANSWER, least: float = 0.0) -> float:
         """Return the time limit of the next wait for an answer: the limit of `--wait`, otherwise `default` or a part of
         `default`.
         """
-        return self._given or self.part(default, cause)
+        return self._given or self.part(default, cause, least)
 
-    def part(self, default: float, cause: str) -> float:
-        """Return the time limit `default`, or a part of it if several waits with the same cause were unsuccessful."""
+    def part(self, default: float, cause: str, least: float = 0.0) -> float:
+        """Return the time limit `default`, or a part of it if several waits with the same cause were unsuccessful.
+
+        The part is at least `least` seconds.
+        """
         enough = self._in_vain()[cause] >= (CASES if cause == ANSWER else KNOWN)
-        return default * PART if enough and not self._alone else default
+        return max(default * PART, min(default, least)) if enough and not self._alone else default
 
     def count(self, in_vain: bool, cause: str = ANSWER) -> None:
         """Count a wait for the program under test that has ended. `in_vain` is True if the wait reached its time limit."""
