@@ -8,9 +8,9 @@ from typing import Any
 
 from codex_agent_sdk import (
     AgentTextDeltaEvent,
-    AppServerConfig,
     ApprovalDecision,
     ApprovalRequestedEvent,
+    AppServerConfig,
     CodexOptions,
     CodexSDKClient,
     TurnCompletedEvent,
