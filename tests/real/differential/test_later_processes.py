@@ -13,11 +13,13 @@ from codex_replay.shell.codex.home import HermeticHome
 from codex_replay.shell.http.backend_process import BackendProcess
 from codex_replay.shell.rpc.client import Client, ErrorReply
 from tests.fakes.scripted.conversing import CLIENT, is_started
+from tests.real.differential.later import TOOL
 from tests.real.differential.later_differing import VERSION
 from tests.real.differential.test_later import FAKE
 from tests.real.differential.test_processes import ASKING, World
 
-SCRIPT = [{"items": ["Hello."], "times": "always"}]
+CALL = {"type": "function_call", "name": "weather", "arguments": {"city": "Rome"}, "call_id": "call_1"}
+SCRIPT = [{"match": "<tool>", "items": [CALL]}, {"items": ["Hello."], "times": "always"}]
 
 
 class LaterWorld(World):
@@ -67,7 +69,7 @@ def _timeless(value: Any) -> Any:
 def kept_settings(world: LaterWorld) -> None:
     """Threads with settings of their own, an archived one and a fork, seen from a second and a third process."""
     client = world.start()
-    chosen = world.thread(client, **ASKING, model="gpt-5.6-sol", serviceTier="flex")
+    chosen = world.thread(client, **ASKING, model="gpt-5.6-sol", serviceTier="flex", dynamicTools=[TOOL])
     changed, away = world.thread(client), world.thread(client)
     world.turn(client, chosen)
     world.turn(client, changed, approvalPolicy="on-request", effort="high", cwd=str(world.home.work.parent))
@@ -82,6 +84,10 @@ def kept_settings(world: LaterWorld) -> None:
     for each in (chosen, changed, away):
         world.call(client, "thread/resume", threadId=each)
     world.call(client, "thread/fork", threadId=changed)
+    client.request("turn/start", {"threadId": chosen, "input": [{"type": "text", "text": "<tool>"}]})
+    asked = client.wait("item/tool/call", lambda m: m.get("method") == "item/tool/call")
+    client.reply(asked, {"contentItems": [{"type": "inputText", "text": "sunny"}], "success": True})
+    client.wait("turn/completed", lambda m: m.get("method") == "turn/completed")
     world.turn(client, chosen)
     world.call(client, "thread/read", threadId=chosen, includeTurns=True)
     client.close()

@@ -37,6 +37,7 @@ def _meta(thread: Thread) -> dict[str, Any]:
     meta = {name: getattr(thread, name) for name in _PLAIN}
     if thread.clock:
         meta["settings"] = {name: getattr(thread.settings, name) for name in _SETTINGS}
+        meta["dynamic_tools"] = thread.dynamic_tools
     return {"format": FORMAT, **meta, "base_instructions": thread.settings.base_instructions}
 
 
@@ -118,7 +119,7 @@ class Kept:
         else:
             self._meta.update(meta)
             for name, value in meta.items():
-                if name in _PLAIN:
+                if name in _PLAIN or name == "dynamic_tools":
                     setattr(thread, name, value)
                 elif name != "format":
                     for setting, chosen in (value if name == "settings" else {name: value}).items():

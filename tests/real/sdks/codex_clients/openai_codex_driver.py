@@ -29,7 +29,7 @@ class Driven:
         text, kinds, outcome = "", set(), {}
         async for event in turn.stream():
             kinds.add(event.method)
-            if interrupt and event.method == "turn/started":
+            if interrupt and event.method == "item/completed":
                 await turn.interrupt()
             if event.method == "item/agentMessage/delta":
                 text += event.payload.delta

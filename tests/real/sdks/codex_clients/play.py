@@ -1,7 +1,7 @@
 """Play Codex clients that others wrote on the real server and on the scripted fake, and compare what they report.
 
-python -m tests.real.sdks.codex_clients.play [--times 20] [--only NAME]    play, and print a table
-python -m tests.real.sdks.codex_clients.play --page                        print docs/codex-clients.md
+    python -m tests.real.sdks.codex_clients.play [--times 20] [--only NAME]    plays; prints a line of JSON for each client
+    python -m tests.real.sdks.codex_clients.play --page                        prints docs/codex-clients.md from outcomes.json
 
 Each round has two processes of the client: the first plays all features except the last, the second one resumes a thread of the
 first. The settings of the fake are the default, with a state folder for the second process.
@@ -10,6 +10,7 @@ first. The settings of the fake are the default, with a state folder for the sec
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import re
 import shutil
@@ -64,7 +65,6 @@ CLIENTS = (
     CodexClient("codex-python-sdk-unofficial@0.128.0", "codex_python_sdk_unofficial_driver.py", "0.169.0"),
     CodexClient("openai-codex@0.163.0", "openai_codex_driver.py", "0.169.0"),
     CodexClient("ai-sdk-provider-codex-cli@1.4.1", "ai_sdk_driver.mjs", "0.169.0", environment="codex-app-server-npm"),
-    CodexClient("@agentclientprotocol/codex-acp@2.6.0", "codex_acp_driver.mjs", "0.169.0", environment="codex-npm"),
     CodexClient("openai-codex-sdk@0.1.11", "openai_codex_sdk_driver.py", "0.92.0", kind="exec"),
     CodexClient("@openai/codex-sdk@0.163.0", "codex_exec_driver.mjs", "0.92.0", kind="exec", environment="codex-npm"),
 )
@@ -119,8 +119,8 @@ def drive(client: CodexClient, codex: str, home: HermeticHome, env: dict[str, st
     """Play one round; return what the client reports of each feature."""
     vocabulary.fill(home.work)
     image = home.work / "pixel.png"
-    image.write_bytes(__import__("base64").b64decode(PIXEL))
-    job: dict[str, Any] = {"codex": codex, "cwd": str(home.work), "tool": tool(client.codex), "answer": answer(client.codex)}
+    image.write_bytes(base64.b64decode(PIXEL))
+    job: dict[str, Any] = {"codex": codex, "cwd": str(home.work), "tool": TOOL, "answer": answer(client.codex)}
     job |= {"image": f"data:image/png;base64,{PIXEL}", "image_file": str(image), "resume": None, "model": client.model}
     if client.environment:
         job["modules"] = str(node_modules(client.environment))
@@ -139,11 +139,6 @@ def drive(client: CodexClient, codex: str, home: HermeticHome, env: dict[str, st
     return comparable(found, home.work.parent)
 
 
-def tool(codex: str) -> dict[str, Any]:
-    """The client's tool in the form of this version."""
-    return dict(TOOL)
-
-
 def answer(codex: str) -> dict[str, Any]:
     """The answer of the client's tool in the form of this version."""
     if codex == "0.92.0":
@@ -152,6 +147,24 @@ def answer(codex: str) -> dict[str, Any]:
 
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
+OUTCOMES = HERE / "outcomes.json"
+INTRODUCTION = """# Codex clients
+
+This page is for authors of a Codex client, and shows which published clients get the same from fake-codex as from the real
+Codex. Each client was played 20 times on the real Codex and 20 times on the scripted fake-codex, with the default settings and
+`FAKE_CODEX_STATE` ([fake-codex](fake-codex.md#more-than-one-process)). An outcome is the text, the status or the exception, the
+approvals, and the kinds of events that the client reports. A cell shows how often the real Codex gave its most frequent outcome,
+and how often fake-codex gave an outcome of the real Codex. A cell with words says why the client has no such feature.
+The interrupt of openai-codex was played 3 times only: we changed its program after the 20 plays.
+
+The clients of 0.169.0 pass `--listen`, which 0.92.0 refuses, or need a newer server. The folder
+`tests/real/sdks/codex_clients` has a program for each client. To play them again:
+
+<!-- run: no (it needs the real Codex and the package registries, and takes minutes) -->
+```console
+$ python -m tests.real.sdks.codex_clients.play --times 20
+```
+"""
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -212,14 +225,30 @@ def count(client: CodexClient, times: int, backend: BackendProcess, show: Callab
         if "lacks" in usual:
             found[name] = usual["lacks"]
             continue
-        found[name] = [sides[side].count(usual) for side in ("real", "fake")]
+        found[name] = [sides["real"].count(usual), sum(outcome in sides["real"] for outcome in sides["fake"])]
         for side in ("real", "fake"):
             for other in sides[side]:
-                if other != usual:
+                if other not in (sides["real"] if side == "fake" else [usual]):
                     show(f"{client.name}, {name}: {side}: {json.dumps(other, ensure_ascii=False)}")
                     show(f"{' ' * len(client.name)}  usual on the real server: {json.dumps(usual, ensure_ascii=False)}")
                     break
     return found
+
+
+def page(outcomes: dict[str, dict[str, Any]]) -> str:
+    """Return the text of docs/codex-clients.md."""
+    text = INTRODUCTION
+    for kind, title in (("app-server", "Clients of the app-server"), ("exec", "SDKs of `codex exec`")):
+        text += f"\n## {title}\n\n| client | Codex | {' | '.join(FEATURES)} |\n|---|---|{'---|' * len(FEATURES)}\n"
+        for client in CLIENTS:
+            if client.kind == kind:
+                cells = [_cell(outcomes[client.package][name]) for name in FEATURES]
+                text += f"| {client.name} {client.package.rpartition('@')[2]} | {client.codex} | {' | '.join(cells)} |\n"
+    return text
+
+
+def _cell(found: list[int] | str) -> str:
+    return found if isinstance(found, str) else f"{found[0]} / {found[1]}"
 
 
 def main() -> None:
@@ -227,7 +256,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
+    if given.page:
+        sys.stdout.write(page(json.loads(OUTCOMES.read_text())))
+        return
     with BackendProcess() as backend:
         for client in CLIENTS:
             if given.only in client.package:
