@@ -91,6 +91,9 @@ class ReplyCache:
         return None if written is None else Framed(written, label)
 
     def _write(self, turn: Turn, body: Mapping[str, Any], mark: str, framing: Framing, whole: bool) -> bytes | None:
+        texts = (text for item in turn.items if "deltas" not in item for text in item.values() if isinstance(text, str))
+        if sum(map(len, texts)) > self.MOST_EVENTS * turn.delta:
+            return None
         events: list[Mapping[str, Any]] = []
         for step in steps_of(turn, body, mark, whole):
             if not isinstance(step, Send) or len(events) == self.MOST_EVENTS:  # other clients wait meanwhile

@@ -29,6 +29,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "wide colon": ("password\uff1a{}", PW2), "kennwort": ("Kennwort: {}", PW2), "senha": ("senha: {}", PW2),
     "coloured": ("\x1b[32mpassword\x1b[0m: \x1b[33m{}\x1b[0m", PW2), "no-break space": ("password:\u00a0{}", PW2), "zero width": ("password\u200b: {}", PW2),
     "android": ('<string name="api_key">{}</string>', made(32)), "here document": ("password = <<EOT\n{}\nEOT", PW2), "indented here document": ("  secret_key = <<-EOF\n    {}\n  EOF", PW2),
+    "mosquitto bridge": ("remote_username ann\nremote_password {}\n", PW2), "end of a configuration": ("user ann\npassword {}\n", PW2), "android x": ('<string name="api_key">{}</string>', "X2" + made(30)),
     "expect lines": ('expect "Password:"\nsend -- "{}\\r"', PW2),
 }  # fmt: skip
 HARMLESS = [

@@ -85,6 +85,7 @@ def test_a_reply_of_too_many_events_is_given_up_before_all_are_made(monkeypatch:
             yield step
 
     monkeypatch.setattr(cache, "steps_of", counted)
-    turn = Turn(items=({"type": "text", "text": "x" * 3_000_000},))
-    assert ReplyCache().framed(turn, {"model": "m"}, "a1", chunks, True) is None
-    assert len(made) <= 25_000
+    long = "x" * 3_000_000
+    for item, most in (({"type": "text", "text": long}, 0), ({"type": "reasoning", "summary": [long]}, 25_000)):
+        assert ReplyCache().framed(Turn(items=(item,)), {"model": "m"}, "a1", chunks, True) is None
+        assert len(made) <= most

@@ -42,7 +42,7 @@ PARTS: dict[str, str] = {
     "random": r"(?=[^\s\"'<>\\]{0,256}[0-9])",
     "long": "(?P<secret>{random}[A-Za-z0-9+/_]{24,}+={0,2})",
     # signs of both cases and a digit, as random texts have, and no name of a method such as `SHA256`
-    "mixed": "(?!(?i:(?:base|sha|utf|pbkdf|x)-?[0-9]|md5|hmac|oauth|aes|rsa|bcrypt|argon))"
+    "mixed": "(?!(?i:(?:base|sha|utf|pbkdf)-?[0-9]|x-?(?:509|25519|448|86|64)|md5|hmac|oauth|aes|rsa|bcrypt|argon))"
     "(?={sign}{0,256}[0-9])(?={sign}{0,256}[a-z])(?={sign}{0,256}[A-Z!#@^*+?])",
     # no name of a type or a variable of code, such as `TokenKind2`
     "no_type": r"(?!(?:[A-Z]?[a-z]++)++[0-9]?\.?(?:[\s\"'\\,;\])\x1b]|\Z))",
@@ -327,7 +327,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     (
         "password",
         "password ",
-        r"(?:(?<=\spassword[ ])|(?<=\\npassword[ ])){mixed}(?={sign}{6}){value}(?={eol}|{dquote}|\Z)",
+        r"(?:(?<=[\s_]password[ ])|(?<=\\npassword[ ])){mixed}(?={sign}{6}){value}(?={eol}|{dquote}|\Z)",
     ),  # a line
     ("password", "password  ", r"[ \t]{0,30}{quoted}{like}"),  # a line of a configuration
     ("password", "password ", r"(?=[A-Za-z]{sign}{0,64}[!#@^*?])(?=[^\s(]{8}){mixed}{value}(?=[\s.,;)\"'\\]|\Z)"),
