@@ -89,6 +89,8 @@ LEANING = re.compile(
     r"(?:It|Its|They|Their|These|Those|Such|Then|There,|Otherwise|Afterwards|Even then|The reason:|(?:After|Before|With|In|For) "
     r"(?:this|that|these|those|such)\b(?! (?:page|section|module|class)))(?=[ ,:])"
 )
+#: A sentence that names an exception and not the condition under which the function raises it.
+UNCONDITIONAL = re.compile(r"(?:^|; )[Rr]aises? `+[\w.]+`+(?: \(\d+\))?(?:(?:,| or| and) `+[\w.]+`+)*(?: with an? \w+)?\.$")
 #: Texts that begin so on purpose: a model speaks in them.
 SPOKEN_BY_A_MODEL = frozenset({"It flew to the quay."})
 #: Names that stay, with the reason.
@@ -144,6 +146,13 @@ def leaning(found: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield f"{place}: name the thing in place of '{word[0]}': {sentence}"
 
 
+def unconditional(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a sentence for each sentence that names an exception without its condition."""
+    for place, sentence in found:
+        if UNCONDITIONAL.search(sentence):
+            yield f"{place}: add the condition ('if ...', 'for ...'): {sentence}"
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_dead_word_is_a_name(package: str) -> None:
     assert [found for module, source in sources(package).items() for found in dead_names(module, source)] == []
@@ -162,6 +171,36 @@ def test_every_sentence_is_understood_alone() -> None:
     found = sentences(ROOT)
     assert len(found) > 10_000
     assert list(leaning(found)) == []
+
+
+def test_every_exception_has_its_condition() -> None:
+    assert list(unconditional(sentences(ROOT))) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Raises `BadPatch`.",
+        "Return the hunks; raises `BadPatch`.",
+        "Raises `Unable` with a sentence.",
+        "Raises `OSError`, `OverflowError` or `UnicodeError`.",
+        "Raises `ProxyError` (400).",
+    ],
+)
+def test_an_exception_without_a_condition_is_found(sentence: str) -> None:
+    assert len(list(unconditional([("page", sentence)]))) == 1
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Raises `BadPatch` if the patch is invalid.",
+        "Reading a missing key raises `SubjectFailure`.",
+        "A bad level raises `ValueError`.",
+    ],
+)
+def test_an_exception_with_a_condition_is_good(sentence: str) -> None:
+    assert list(unconditional([("page", sentence)])) == []
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,7 @@ def _tell_unheeded(environ: Mapping[str, str]) -> None:
 
 
 def _schema(path: str | None) -> Any:
-    """Raises `Wrong` if the file does not contain a schema. Raises `Wrong` if the file contains no schema."""
+    """Return the JSON in a schema file (None without a path). Raises `Wrong` if the file cannot be read or is not JSON."""
     if path is None:
         return None
     try:

@@ -36,7 +36,7 @@ def expects(output: Any) -> dict[str, Any]:
 
 
 def about(server: Server, turn: str, *words: str) -> Events:
-    """Return the notifications of the turn whose method contains one of the given words."""
+    """Return the notifications of a turn that contain at least one of the given words."""
     return [each for each in events(server, turn) if any(word in str(each) for word in words)]
 
 

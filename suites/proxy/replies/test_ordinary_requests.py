@@ -168,7 +168,10 @@ class Leaving:
         return self._running.wire.until(lambda frames: _has(frames, sender, words), seconds, self.frames)
 
     def freed(self) -> bool:
-        """Return True if the proxy interrupts the turn or ends the app-server within 5 s (less after several such waits)."""
+        """Return True if the proxy interrupts the turn or ends the app-server within 5 s.
+
+        After several waits without success, the limit is shorter.
+        """
         self.waited = self._patience.part(5, FREED)
         freed = self._running.wire.until(
             lambda frames: _has(frames, "client", INTERRUPTS) or not any(frame.child_runs() for frame in frames),

@@ -54,7 +54,7 @@ def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, kind:
                 answer.read()
             except (OSError, http.client.HTTPException) as error:
                 raise AssertionError(
-                    f"Request {number} to {PATHS[endpoint]} on one connection{after} got no whole answer "
+                    f"Request {number} to {PATHS[endpoint]} on one connection{after} got no complete answer "
                     f"({type(error).__name__}), but the answer before it did not say `Connection: close`: keep the "
                     "connection open, or send that header."
                 ) from None

@@ -107,7 +107,7 @@ def held_frames(frames: Iterable[Frame]) -> list[int]:
 
 @contextmanager
 def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> Iterator[Upstream]:
-    """Start the fake backend that takes the place of the model in a replay; raises `Unable`."""
+    """Start the fake backend that takes the place of the model in a replay; raises `Unable` if the backend cannot start."""
     own = (header.extra.get("upstream") or {}).get("script")
     recorded = any(frame.seam == "http" and frame.kind == "response" for frame in frames)
     if script is not None:

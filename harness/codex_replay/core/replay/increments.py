@@ -65,9 +65,9 @@ class Increments:
             self._id = event["response"].get("id")
 
     def take_later(self, events: Callable[[], Iterable[Any]]) -> None:
-        """Keep a function that yields the events of an answer.
+        """Keep the function `events`, which yields the events of an answer.
 
-        Keep the function `events`, and call it only if the client continues the answer.
+        The function is called only if the client continues the answer.
         """
         self._later = events
 

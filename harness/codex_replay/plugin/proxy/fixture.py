@@ -155,7 +155,7 @@ class Proxy:
         """Send a request; return the answer, and the JSON-RPC messages between the proxy and its app-server during the request.
 
         `within` is for a request whose turn fails: the maximum time, in seconds, between the end of the turn and the end of
-        the answer. `headers` are added to the Authorization header; a header with the value None is removed. Raises
+        the answer. `headers` are sent next to the Authorization header; a header with the value None is not sent. Raises
         `SubjectFailure` if the answer does not end in time. If `ok` is True, also raises `SubjectFailure` for an answer
         that is not a success. If the proxy is busy (429 or 503 with Retry-After), send the request again after the time in
         Retry-After, as real clients do. If `ok` is True, the retries after a busy answer end after the time limit of one

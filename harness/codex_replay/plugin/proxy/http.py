@@ -246,8 +246,8 @@ def exchange(
     """Send a request and read its answer, within `timeout` seconds; `problem` of the returned `Exchange` describes an error.
 
     `body` is a value that is sent as JSON, bytes that are sent unchanged, `Chunks` of bytes, or None. Close the connection
-    after `stop_after` bytes of the answer, or when `hopeless` returns True. `hopeless` is a function, which is called
-    whenever no bytes have arrived for a while.
+    after `stop_after` bytes of the answer, or when `hopeless` returns True. `hopeless` is a function that is called whenever no
+    bytes have arrived for `LOOK` seconds; it returns True if waiting longer is of no use.
     """
     import http.client  # not needed by a run of other suites; it loads ssl
 

@@ -28,7 +28,7 @@ def spec_of(item: Any, case: str) -> Spec | None:
 
     A marker on a parameter takes precedence over the marker of the function.
 
-    Raises `UnknownStatement`.
+    Raises `UnknownStatement` if the test cites an unknown statement.
     """
     of_the_parameter = (mark for mark in getattr(getattr(item, "callspec", None), "marks", ()) if mark.name == "spec")
     mark = next(of_the_parameter, item.get_closest_marker("spec"))

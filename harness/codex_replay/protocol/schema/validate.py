@@ -53,8 +53,7 @@ class Violation:
 class FrameSchema:
     """The schema of one kind of frame.
 
-    The function `build(close)` builds the schema; with `close`, the schema forbids unknown keys. The function
-    `build(close)` builds the schema; with `close`, it forbids unknown keys.
+    The function `build(close)` builds the schema; with `close`, the schema forbids unknown keys.
     """
 
     def __init__(self, name: str, build: Callable[[bool], dict[str, Any]]) -> None:

@@ -3,8 +3,8 @@
 `changes_of` returns the changes of an apply_patch call. The changes of a call come from the script's `result.changes`; otherwise
 they are read from the patch, as far as possible. `TurnDiff` joins the changes of a turn into one diff in git's form. The real
 Codex sends the diff of a turn after each patch. In recordings, each path begins with `a//` or `b//`, the ids of blobs are not
-shortened, and the files are sorted. `AppliedDiff` is the diff of versions after 0.92. The program fake-codex loads this module
-at start-up.
+shortened, and the files are sorted. `AppliedDiff` is the diff of a turn in versions after 0.92. The program fake-codex loads this
+module at start-up.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Deferred:
     def full(self) -> bool:
         """True if the frames that wait to be recorded have more than `ROOM` bytes.
 
-        While this is True, the caller should read no more traffic.
+        While `full` is True, the caller should read no more traffic.
         """
         return self._size > ROOM
 
