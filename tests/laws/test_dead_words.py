@@ -87,7 +87,8 @@ TERMS = {
 #: A sentence that begins with one of these words is not understood alone: the word refers to the sentence before.
 LEANING = re.compile(
     r"(?:It|Its|They|Their|These|Those|Such|Then|There,|Otherwise|Afterwards|Even then|The reason:|(?:After|Before|With|In|For) "
-    r"(?:this|that|these|those|such)\b(?! (?:page|section|module|class)))(?=[ ,:])"
+    r"(?:this|that|these|those|such)\b(?! (?:page|section|module|class))|"
+    r"This (?:also|has|holds|makes|means|needs|replaces|shows)|Both (?:also|are|have|may|must))(?=[ ,:])"
 )
 #: A sentence that names an exception and not the condition under which the function raises it.
 UNCONDITIONAL = re.compile(r"(?:^|; )[Rr]aises? `+[\w.]+`+(?: \(\d+\))?(?:(?:,| or| and) `+[\w.]+`+)*(?: with an? \w+)?\.$")
@@ -213,6 +214,8 @@ def test_an_exception_with_a_condition_is_good(sentence: str) -> None:
         "With this, no case fails.",
         "After that, run the suite.",
         "Then the run ends.",
+        "This replaces an earlier call.",
+        "Both also wait for a reply.",
     ],
 )
 def test_a_leaning_sentence_is_found(sentence: str) -> None:
@@ -221,7 +224,15 @@ def test_a_leaning_sentence_is_found(sentence: str) -> None:
 
 @pytest.mark.parametrize(
     "sentence",
-    ["Items are kept.", "Therefore a run ends.", "In this page, V is a version.", "Theirs is another.", "It flew to the quay."],
+    [
+        "Items are kept.",
+        "Therefore a run ends.",
+        "In this page, V is a version.",
+        "This event ends the stream.",
+        "Both seams share a clock.",
+        "Theirs is another.",
+        "It flew to the quay.",
+    ],
 )
 def test_a_sentence_that_names_its_thing_is_good(sentence: str) -> None:
     assert list(leaning([("page", sentence)])) == []

@@ -35,7 +35,8 @@ SILENCE = {"type": "wait", "ms": 1500}
 def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, kind: str) -> None:
     """After an answer, the connection stays open, or the answer has the header `Connection: close`.
 
-    This also holds for a refused request (without a key). The body of a refused request is not a part of the next request.
+    After a refused request (without a key), the connection also stays open, or the answer has `Connection: close`. The body of a
+    refused request is not a part of the next request.
     """
     stream = kind == "stream"
     proxy.post(endpoint, {"stream": stream})

@@ -203,7 +203,8 @@ class Loop:
     def watch(self, file: int, reader: Call | None, writer: Call | None = None) -> None:
         """Call `reader` while a file descriptor is readable, and `writer` while it is writable.
 
-        This replaces an earlier call for the same file descriptor. Without both, the file descriptor is not watched any more.
+        A second call of `watch` for the same file descriptor replaces the first. Without `reader`
+        and `writer`, the file descriptor is not watched any more.
         """
         events = (selectors.EVENT_READ if reader else 0) | (selectors.EVENT_WRITE if writer else 0)
         known = file in self._selector.get_map()

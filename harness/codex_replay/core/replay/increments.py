@@ -38,7 +38,10 @@ class Increments:
         return self._id
 
     def full(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the body of the full request, with `previous_response_id` only if it does not name the last response."""
+        """Return the body of the full request.
+
+        The body has `previous_response_id` only if the id is not that of the last response.
+        """
         body = {key: given for key, given in message.items() if key not in OWN}
         body.setdefault("stream", True)
         previous = message.get("previous_response_id")

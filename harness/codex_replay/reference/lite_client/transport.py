@@ -73,7 +73,7 @@ class Reader:
     def exactly(self, length: int) -> Iterator[bytes]:
         """Yield the next `length` bytes of the response, in pieces as they arrive.
 
-        Raises `Broken` if the connection ends before.
+        Raises `Broken` if the connection ends before all bytes have arrived.
         """
         while length:
             piece = self.some(length)
