@@ -82,7 +82,7 @@ class TurnDiff:
                 self._files[change["move_path"]] = (origin, before, None, "")
 
     def apply(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add the changes of one patch after it was applied; call `begin` first."""
+        """Add the changes of one patch to the diff of the turn, after the patch was applied; call `begin` first."""
         for path, change in changes.items():
             now = change.get("move_path") or path
             origin, before, _, _ = self._files[now]
@@ -120,7 +120,7 @@ class AppliedDiff(TurnDiff):
         """Do nothing: a patch counts when it is applied."""
 
     def apply(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add the changes of one patch after it was applied."""
+        """Add the changes of one patch to the diff of the turn, after the patch was applied."""
         for path, change in changes.items():
             _, before, _, _ = self._files.get(path, ("", _before(change), None, ""))
             now = change.get("move_path") or path

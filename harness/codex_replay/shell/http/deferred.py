@@ -35,7 +35,7 @@ class Deferred:
         return self._log.now()
 
     def partial(self) -> None:
-        """Record that some traffic is not recorded (`Log.partial`)."""
+        """Note that some traffic is missing in the recording (`Log.partial`)."""
         self._log.partial()
 
     @property
