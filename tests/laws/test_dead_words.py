@@ -92,6 +92,10 @@ LEANING = re.compile(
 )
 #: A sentence that names an exception and not the condition under which the function raises it.
 UNCONDITIONAL = re.compile(r"(?:^|; )[Rr]aises? `+[\w.]+`+(?: \(\d+\))?(?:(?:,| or| and) `+[\w.]+`+)*(?: with an? \w+)?\.$")
+#: A sentence that begins with "Of X" has its subject at a place where no reader expects it.
+INVERTED = re.compile(
+    r"(?:- (?:<a id=\S+></a>\*\*\S+ )?)?Of (?:the|its|all|these|each)\b|.*[,;] nor (?:is|are|do|does|did|has|have)\b"
+)
 #: Texts that begin so on purpose: a model speaks in them.
 SPOKEN_BY_A_MODEL = frozenset({"It flew to the quay."})
 #: Names that stay, with the reason.
@@ -147,6 +151,13 @@ def leaning(found: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield f"{place}: name the thing in place of '{word[0]}': {sentence}"
 
 
+def inverted(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a sentence for each sentence whose subject comes late."""
+    for place, sentence in found:
+        if INVERTED.match(sentence):
+            yield f"{place}: begin with the subject: {sentence}"
+
+
 def unconditional(found: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield a sentence for each sentence that names an exception without its condition."""
     for place, sentence in found:
@@ -172,6 +183,17 @@ def test_every_sentence_is_understood_alone() -> None:
     found = sentences(ROOT)
     assert len(found) > 10_000
     assert list(leaning(found)) == []
+
+
+def test_every_sentence_begins_with_its_subject() -> None:
+    assert list(inverted(sentences(ROOT))) == []
+
+
+@pytest.mark.parametrize(
+    "sentence", ["Of the log, it writes one line.", "- Of its fields, one is kept.", "The proxy sent nothing, nor did it end."]
+)
+def test_an_inverted_sentence_is_found(sentence: str) -> None:
+    assert len(list(inverted([("page", sentence)]))) == 1
 
 
 def test_every_exception_has_its_condition() -> None:

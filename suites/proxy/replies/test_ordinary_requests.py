@@ -228,9 +228,9 @@ def test_a_client_that_hangs_up_early(proxy: Proxy, endpoint: str, moment: str) 
         return
     raise AssertionError(
         f"The client of POST {PATHS[endpoint]} hung up before the app-server had answered {' or '.join(calls)}. The proxy "
-        f"started the turn, and within {client.waited:g} s it sent no turn/interrupt (or interruptConversation), nor did it end "
-        "the app-server: the turn continues without a client. Check after each reply of the app-server whether the client is "
-        "still connected."
+        f"started the turn, and within {client.waited:g} s it sent no turn/interrupt (or interruptConversation), and it "
+        "did not end the app-server: the turn continues without a client. Check after each reply of the app-server whether the "
+        "client is still connected."
     )
 
 

@@ -65,8 +65,8 @@ def notices(session: Session, thread: Thread, params: dict[str, Any]) -> None:
 def settings_again(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Settings:
     """Return the settings of a stored thread that is loaded a second time.
 
-    The settings come from the configuration and from the new request. Of the earlier settings of the thread, only the
-    directory and the base instructions are kept.
+    The settings come from the configuration and from the new request. The thread keeps only two of its earlier settings: the
+    directory and the base instructions.
     """
     settings = session.settings({**params, "cwd": params.get("cwd") or thread.cwd}, api)
     if settings.base_instructions is None:

@@ -1,6 +1,6 @@
 """Handle patches of files: report a patch, request an approval, and treat the patch as applied.
 
-The fake reads and writes no file. Of the file system, the fake only checks whether directories exist. After an approval,
+The fake reads and writes no file. The fake only checks whether directories exist. After an approval,
 Codex versions after 0.92 write only in existing directories of the patch's files, and create no directory.
 """
 

@@ -6,7 +6,7 @@ more requests than the recording has, the additional requests get status 501. Wi
 recording answers requests; without a script, all requests get a default reply. The option `--script` takes precedence over
 the recorded answers, the script and the default reply.
 
-Among others, the answers of an app-server contain the name of its model provider. If a user made the recording, the replay
+The answers of an app-server contain, for example, the name of its model provider. If a user made the recording, the replay
 configures the recorded values of all settings that the client did not set itself.
 """
 
