@@ -131,7 +131,7 @@ def reasoned(server: Server, thread: str, summary: list[str], content: list[str]
 def test_reasoning(app_server: AppServer, raw: bool) -> None:
     """The server first sends the parts of the reasoning, then the complete item.
 
-    The server sends raw content as an event only on request.
+    The server sends the raw content of the reasoning as an event only with `show_raw_agent_reasoning`.
 
     Source: REAL-72, EDIT-32.
     """

@@ -110,7 +110,10 @@ def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
 @pytest.mark.parametrize("path", HEALTH)
 @pytest.mark.spec("health", source="Process managers", says="GET /healthz and GET /readyz")
 def test_the_health_of_a_proxy_that_serves(proxy: Proxy, path: str) -> None:
-    """If the proxy has this path, it answers 200 while the proxy serves requests, and starts no conversation."""
+    """If the proxy has `/healthz` or `/readyz`, the path answers 200 while the proxy serves requests.
+
+    A request to the path starts no conversation.
+    """
     proxy.process()
     done = proxy.ask("GET", path)
     if done.status == 404:

@@ -37,10 +37,10 @@ class Connected(Protocol):
         """Handle the end of the received bytes. Return True if the transport must stay open."""
 
     def pause_writing(self) -> None:
-        """Handle that too many bytes are unsent."""
+        """Handle a full buffer: too many bytes are unsent."""
 
     def resume_writing(self) -> None:
-        """Handle that most bytes are sent."""
+        """Handle a buffer with free space again: most bytes are sent."""
 
     def connection_lost(self) -> None:
         """Handle the end of the connection; nothing is called after it."""

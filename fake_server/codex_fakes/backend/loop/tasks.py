@@ -217,7 +217,7 @@ class Loop:
             self._selector.register(file, events, (reader, writer))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run the loop until a coroutine ends; return its result. Tasks that still run then are dropped."""
+        """Run the loop until a coroutine ends; return its result. Drop the tasks that still run at that time."""
         global _running
         before, _running = _running, self
         try:

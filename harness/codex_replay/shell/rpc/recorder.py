@@ -66,7 +66,7 @@ class Lane:
 
     @property
     def readable(self) -> bool:
-        """True while the lane may read more: the source is open, and the buffer is not full."""
+        """True while data may be read from `source`: `source` is open, and the buffer of the lane is not full."""
         return self.source >= 0 and len(self.waiting) < LIMIT
 
     def read(self) -> bool:
