@@ -101,7 +101,7 @@ class Kept:
     # -- reading ----------------------------------------------------------------------------------------------------------
 
     def apply(self, thread: Thread, entry: dict[str, Any]) -> None:
-        """Apply a line of the file to a thread.
+        """Give a thread the state in one line of its file.
 
         If the thread is loaded, the model's input in the line, which another process wrote, is ignored.
         """
