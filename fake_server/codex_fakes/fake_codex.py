@@ -75,9 +75,9 @@ def main(argv: list[str]) -> int:
 def _parse(argv: list[str], overrides: list[tuple[str, str]], rest: list[str], refusable: list[tuple[str, str]]) -> str:
     """Return the command in the arguments: `--version`, `--help`, `app-server`, `exec`, or `schema:` and the output directory.
 
-    Raises `Usage`. `-c key=value` is added to `overrides`. A fake with a script uses the values of `-c`, and a fake with a
-    recording ignores them. The arguments after `exec` are added to `rest`. Options that 0.92.0 may refuse are added to
-    `refusable`.
+    Raises `Usage` for a wrong argument. `-c key=value` is added to `overrides`. A fake with a script uses the values of `-c`, and
+    a fake with a recording ignores them. The arguments after `exec` are added to `rest`. Options that 0.92.0 may refuse are added
+    to `refusable`.
     """
     level, words = "codex", iter(argv)
     out: str | None = None

@@ -40,7 +40,7 @@ class ConversationSnapshot(SingleFileSnapshotExtension):
 
     The compared value is `fake_codex.conversation`, `codex_backend.conversation`, the path of a cassette, an open cassette,
     or a list of frames. A value of another kind raises `TypeError`. To redact your own secrets and folders, set `literals`
-    and `paths` in a subclass. Both have the form of the arguments of `Redactor`.
+    and `paths` in a subclass. `literals` and `paths` have the form of the arguments of `Redactor`.
     """
 
     file_extension = "conversation.txt"

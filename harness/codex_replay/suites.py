@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Register the module with the pytest hooks.
+    """Register the module that contains the pytest hooks.
 
     If `-p` named the module with the hooks directly, pytest would rewrite its assertions.
     """

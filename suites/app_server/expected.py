@@ -66,7 +66,7 @@ def events(server: Server, turn: str) -> Events:
 
 
 def all_of(server: Server, method: str) -> list[dict[str, Any]]:
-    """Return the params of every notification with a method that the server has sent so far."""
+    """Return the params of every notification of the method `method` that the server has sent so far."""
     return [m["params"] for m in server.messages() if isinstance(m, dict) and m.get("method") == method and "id" not in m]
 
 

@@ -74,7 +74,7 @@ def test_what_a_client_may_not_notice(editor_client: EditorClient, fault: str) -
     "fault-doubled-response",
 )
 def test_what_a_client_passes_over(editor_client: EditorClient, fault: str) -> None:
-    """If the server sends an invalid line or answers twice, the editor may report this, but shows both answers completely."""
+    """If the server sends an invalid line or answers twice, the editor may report an error, but shows both answers completely."""
     editor = editor_client(script=SCRIPT, fault=fault)
     for answer in (FIRST, SECOND):
         turn = editor.turn()
@@ -93,7 +93,7 @@ def test_a_request_that_nobody_knows(editor_client: EditorClient, fault: str) ->
 
 @faults("EDIT-20 EDIT-21", END, "fault-doubled-event")
 def test_one_notification_comes_twice(editor_client: EditorClient, fault: str) -> None:
-    """The editor shows each text once, except a repeated delta, because it looks like a new delta."""
+    """The editor shows each text once, except a repeated delta, because a repeated delta looks like a new one."""
     editor = editor_client(script=SCRIPT, fault=fault)
     turn = editor.turn()
     doubled = ["".join(CHUNKS[: i + 1] + CHUNKS[i:]) for i in range(len(CHUNKS))]

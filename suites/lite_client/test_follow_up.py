@@ -48,8 +48,8 @@ def test_the_conversation_so_far_is_sent_again(lite_client: LiteClient) -> None:
 def test_reasoning_goes_back(lite_client: LiteClient) -> None:
     """The client sends each reasoning item back unchanged, before the call that followed the item.
 
-    The backend does not store responses (`store` is false), so the client must send the reasoning; the real Codex uses this
-    order.
+    The backend does not store responses (`store` is false), so the client must send the reasoning; the real Codex also sends the
+    reasoning before the call.
     """
     first, second = ({"type": "reasoning", "summary": ["Adding"], "encrypted_content": f"b3BhcXV{end}"} for end in "ls")
     script = [{"items": [first, call()]}, {"items": [second, call({"a": 20, "b": 30}, "call_2")]}, "done"]

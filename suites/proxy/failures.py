@@ -68,7 +68,7 @@ def settle(proxy: Proxy) -> None:
     """Wait until the turns of the last request have ended, but not longer than `SETTLES` seconds.
 
     A turn that continues after its answer would send its events during the next request of the case, and could change
-    the next answer by chance. The cases about foreign threads test such late events.
+    the next answer by chance. The cases about foreign threads test late events of earlier turns.
     """
     if proxy.running is not None and not proxy.attached:
         proxy.running.wire.until(is_quiet, SETTLES, proxy.exchanges[-1].frames)

@@ -125,7 +125,7 @@ def test_an_opened_frame_tells_what_differs_and_what_was_masked_or_bound(browser
     show(everything())
     browser.case(RED)
     browser.click(".line-head", 4)
-    assert browser.texts(".body .sentence") == ["This frame is not the expected one."]
+    assert browser.texts(".body .sentence") == ["This frame differs from the expected frame."]
     facts = dict(zip(browser.texts(".body dt"), browser.texts(".body dd"), strict=True))
     assert facts == {
         "frame": "5, app-server → client, notification",
@@ -147,7 +147,7 @@ def test_a_missing_frame_shows_what_should_have_come(browser: Browser, show: Sho
     show(everything())
     browser.case(RED)
     browser.click(".line-head", 5)
-    assert browser.texts(".body .sentence") == ["This frame was expected here and was not said."]
+    assert browser.texts(".body .sentence") == ["This frame was expected here, but was not sent."]
     assert browser.texts(".body .text .line") == ["{", '"method": "thread/archived"', "}"]
     browser.click(".line-head", 7)
     assert browser.texts(".body .notice") == ["Shown are the first 22 characters of 123,456."]
@@ -174,7 +174,7 @@ def test_stories_that_are_cut_lost_or_none_say_so(browser: Browser, show: Show) 
     browser.case("app_server/test_turns/short")
     assert browser.texts(".story .notice") == ["This trace is cut: only a part of the traffic is kept."]
     browser.case("backend/test_turns/lost")
-    assert browser.texts(".story .empty") == ["Its frames are not in this file."]
+    assert browser.texts(".story .empty") == ["The frames of this case are not in this file."]
     show(
         (
             report([case(f"c{i}", story=True) for i in range(201)]),
@@ -185,11 +185,11 @@ def test_stories_that_are_cut_lost_or_none_say_so(browser: Browser, show: Show) 
     assert "`codex-replay report open --full` shows the frames of all" in browser.texts(".story .empty")[0]
     show(everything())
     browser.case("app_server/test_0/good_0")
-    assert browser.texts(".story .empty") == ["Nothing: this case speaks to no program, or its frames were not kept."]
+    assert browser.texts(".story .empty") == ["No frames: this case exchanges no messages, or its frames were not kept."]
     one = case("empty", story=True)
     show((report([one]), [story(one["id"], [])]))
     browser.case(one["id"])
-    assert browser.texts(".story .empty") == ["Not one frame was seen."]
+    assert browser.texts(".story .empty") == ["The trace has no frames."]
 
 
 def test_damaged_data_are_said_and_the_rest_still_works(browser: Browser, show: Show) -> None:

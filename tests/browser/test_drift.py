@@ -222,7 +222,7 @@ def test_findings_are_found_by_text(browser: Browser, alone: Alone, text: str, f
     number = 2 if text == "additive" else len(found)
     search(browser, text, f"{number} of 5 changes")
     assert browser.texts(".group-head .name > :first-child") == found
-    assert browser.texts(".findings .empty") == ([] if found else ["No change is like that."])
+    assert browser.texts(".findings .empty") == ([] if found else ["No change matches."])
     assert len(browser.texts(".findings mark")) >= (1 if "user" in text else 0)
 
 

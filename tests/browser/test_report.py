@@ -118,7 +118,7 @@ def test_an_interrupted_run_and_a_stale_baseline_are_said(browser: Browser, show
     show((report([case("one")], interrupted=True, stale=["message-limit"]), []))
     assert browser.texts(".notice") == [
         "The run was interrupted; the other cases did not run.",
-        "The baseline is stale: message-limit passes now. Remove the line.",
+        "The baseline is stale: message-limit passes now. Remove its entry.",
     ]
 
 

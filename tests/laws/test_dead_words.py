@@ -87,7 +87,14 @@ TERMS = {
 #: A sentence that begins with one of these words is not understood alone: the word refers to the sentence before.
 LEANING = re.compile(
     r"(?:It|Its|They|Their|These|Those|Such|Then|There,|Otherwise|Afterwards|Even then|The reason:|(?:After|Before|With|In|For) "
-    r"(?:this|that|these|those|such)\b(?! (?:page|section|module|class)))(?=[ ,:])"
+    r"(?:this|that|these|those|such)\b(?! (?:page|section|module|class))|"
+    r"This (?:also|has|holds|makes|means|needs|replaces|shows)|Both (?:also|are|have|may|must))(?=[ ,:])"
+)
+#: A sentence that names an exception and not the condition under which the function raises it.
+UNCONDITIONAL = re.compile(r"(?:^|; )[Rr]aises? `+[\w.]+`+(?: \(\d+\))?(?:(?:,| or| and) `+[\w.]+`+)*(?: with an? \w+)?\.$")
+#: A sentence that begins with "Of X" has its subject at a place where no reader expects it.
+INVERTED = re.compile(
+    r"(?:- (?:<a id=\S+></a>\*\*\S+ )?)?Of (?:the|its|all|these|each)\b|.*[,;] nor (?:is|are|do|does|did|has|have)\b"
 )
 #: Texts that begin so on purpose: a model speaks in them.
 SPOKEN_BY_A_MODEL = frozenset({"It flew to the quay."})
@@ -150,6 +157,20 @@ def leaning(found: Iterable[tuple[str, str]]) -> Iterator[str]:
             yield f"{place}: name the thing in place of '{word[0]}': {sentence}"
 
 
+def inverted(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a sentence for each sentence whose subject comes late."""
+    for place, sentence in found:
+        if INVERTED.match(sentence):
+            yield f"{place}: begin with the subject: {sentence}"
+
+
+def unconditional(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a sentence for each sentence that names an exception without its condition."""
+    for place, sentence in found:
+        if UNCONDITIONAL.search(sentence):
+            yield f"{place}: add the condition ('if ...', 'for ...'): {sentence}"
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_dead_word_is_a_name(package: str) -> None:
     assert [found for module, source in sources(package).items() for found in dead_names(module, source)] == []
@@ -180,6 +201,47 @@ def test_every_sentence_is_understood_alone(every_sentence: list[tuple[str, str]
     assert list(leaning(found)) == []
 
 
+def test_every_sentence_begins_with_its_subject() -> None:
+    assert list(inverted(sentences(ROOT))) == []
+
+
+@pytest.mark.parametrize(
+    "sentence", ["Of the log, it writes one line.", "- Of its fields, one is kept.", "The proxy sent nothing, nor did it end."]
+)
+def test_an_inverted_sentence_is_found(sentence: str) -> None:
+    assert len(list(inverted([("page", sentence)]))) == 1
+
+
+def test_every_exception_has_its_condition() -> None:
+    assert list(unconditional(sentences(ROOT))) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Raises `BadPatch`.",
+        "Return the hunks; raises `BadPatch`.",
+        "Raises `Unable` with a sentence.",
+        "Raises `OSError`, `OverflowError` or `UnicodeError`.",
+        "Raises `ProxyError` (400).",
+    ],
+)
+def test_an_exception_without_a_condition_is_found(sentence: str) -> None:
+    assert len(list(unconditional([("page", sentence)]))) == 1
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Raises `BadPatch` if the patch is invalid.",
+        "Reading a missing key raises `SubjectFailure`.",
+        "A bad level raises `ValueError`.",
+    ],
+)
+def test_an_exception_with_a_condition_is_good(sentence: str) -> None:
+    assert list(unconditional([("page", sentence)])) == []
+
+
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -190,6 +252,8 @@ def test_every_sentence_is_understood_alone(every_sentence: list[tuple[str, str]
         "With this, no case fails.",
         "After that, run the suite.",
         "Then the run ends.",
+        "This replaces an earlier call.",
+        "Both also wait for a reply.",
     ],
 )
 def test_a_leaning_sentence_is_found(sentence: str) -> None:
@@ -198,7 +262,15 @@ def test_a_leaning_sentence_is_found(sentence: str) -> None:
 
 @pytest.mark.parametrize(
     "sentence",
-    ["Items are kept.", "Therefore a run ends.", "In this page, V is a version.", "Theirs is another.", "It flew to the quay."],
+    [
+        "Items are kept.",
+        "Therefore a run ends.",
+        "In this page, V is a version.",
+        "This event ends the stream.",
+        "Both seams share a clock.",
+        "Theirs is another.",
+        "It flew to the quay.",
+    ],
 )
 def test_a_sentence_that_names_its_thing_is_good(sentence: str) -> None:
     assert list(leaning([("page", sentence)])) == []

@@ -1,10 +1,10 @@
 """`make drift-matrix`: write pages about the drift between many Codex versions to reports/drift/, from the versions' schema
 bundles.
 
-Strategy: first, the schema bundle of each version is made and kept. Only one Codex binary is installed at a time; it is
-removed when its bundle exists. When all bundles exist, all pages are written from the bundles. An interrupted `make
-drift-matrix` can be continued, because finished bundles are kept. If all bundles exist, `make drift-matrix` needs no npm
-and no network, and writes the same bytes each time.
+Strategy: first, the schema bundle of each version is made and kept. Only one Codex binary is installed at a time, and is removed
+when its bundle exists. When all bundles exist, all pages are written from the bundles. An interrupted `make drift-matrix` can be
+continued, because finished bundles are kept. If all bundles exist, `make drift-matrix` needs no npm and no network, and writes
+the same bytes each time.
 """
 
 from __future__ import annotations

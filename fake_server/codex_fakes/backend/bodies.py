@@ -104,7 +104,10 @@ class Reader:
         return new + self._divide_items(data, len(head), len(data) - len(tail))
 
     def _divide_items(self, data: bytes, begin: int, end: int) -> int:
-        """Keep the remembered parts that the items between `begin` and `end` start with, and read the rest; return its size."""
+        """Keep the remembered parts with which the items between `begin` and `end` start, and read the rest.
+
+        Return the size of the rest.
+        """
         kept: list[Part] = []
         at, new = begin, 0
         for text, value in self._items:

@@ -48,7 +48,10 @@ _AT_ONCE = 64 * 1024  # bytes of an entry that are redacted in a few millisecond
 
 
 def load_script(data: bytes) -> Script | None:
-    """Parse a script in the body of a control request. Return None if the body is empty. Raises `BadScript`."""
+    """Parse a script in the body of a control request.
+
+    Return None if the body is empty. Raises `BadScript` for an invalid script.
+    """
     if not data.strip():
         return None
     try:

@@ -220,7 +220,7 @@ class Exchange:
     def fail(self, name: str) -> None:
         """Make a mistake that exists only on a WebSocket, because the script demands it.
 
-        Over HTTP, the backend refuses a script with such a mistake before it answers.
+        Over HTTP, the backend refuses a script with a mistake for a WebSocket before it answers.
         """
         raise NotImplementedError
 

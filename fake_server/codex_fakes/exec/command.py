@@ -8,7 +8,7 @@
 The options, texts and exit statuses are those of the real binary in recordings. The exit status is 0 if the turn is
 completed, 1 if the turn failed, and 2 for wrong arguments. With `FAKE_CODEX_STATE`, `resume` continues a thread of another
 process, as in the real `codex exec`. Without `FAKE_CODEX_STATE`, threads are not stored, so `resume` starts a new thread
-with the given id. Of the real binary's log, the fake writes only the lines that report failed requests to the model.
+with the given id. The fake writes only those lines of the real binary's log that report failed requests to the model.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def _tell_unheeded(environ: Mapping[str, str]) -> None:
 
 
 def _schema(path: str | None) -> Any:
-    """Raises `Wrong` if the file does not contain a schema. Raises `Wrong` if the file contains no schema."""
+    """Return the JSON in a schema file (None without a path). Raises `Wrong` if the file cannot be read or is not JSON."""
     if path is None:
         return None
     try:

@@ -52,7 +52,10 @@ class Wrong(Exception):
 
 
 def parse(words: list[str]) -> dict[str, Any]:
-    """Return the options by name, with `config` as a list of pairs, the prompt, and the thread to resume. Raises `Wrong`."""
+    """Return the options by name, with `config` as a list of pairs, the prompt, and the thread to resume.
+
+    Raises `Wrong` for a wrong argument.
+    """
     return _Arguments().read(words)
 
 
@@ -187,7 +190,7 @@ class _Arguments:
         return options
 
     def _check(self, exclusive: Sequence[str]) -> None:
-        """Raise `Wrong` if more than one of the given arguments was used."""
+        """Raise `Wrong` if the command line has more than one of the arguments `exclusive`."""
         given = list(dict.fromkeys(shown for shown in self.used if shown in exclusive))
         if len(given) > 1:
             first, *others = given

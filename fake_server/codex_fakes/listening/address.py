@@ -38,7 +38,10 @@ class BadAddress(ValueError):
 
 
 def parse(value: str, home: str) -> Address:
-    """Return the address at which the server must listen. `home` is the directory CODEX_HOME. Raises `BadAddress`."""
+    """Return the address at which the server must listen.
+
+    `home` is the directory CODEX_HOME. Raises `BadAddress` for an invalid value.
+    """
     if value == "off":
         raise BadAddress("Error: no transport configured; use --listen or enable remote control", 1)
     if value.startswith(_UNIX):
@@ -75,7 +78,10 @@ def default_socket(home: str) -> str:
 
 
 def claim(path: str) -> None:
-    """Prepare the path of a socket file: remove a socket that no server uses, and keep any other file. Raises `BadAddress`."""
+    """Prepare the path of a socket file: remove a socket that no server uses, and keep any other file.
+
+    Raises `BadAddress` if the path cannot be used.
+    """
     if (size := len(os.fsencode(path))) > _LONGEST:
         raise BadAddress(
             f"Error: the path of the socket has {size} bytes, but fake-codex can use at most {_LONGEST}; "

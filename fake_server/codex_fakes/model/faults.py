@@ -251,7 +251,7 @@ def _huge_event(fault: Parameters, steps: list[Step]) -> list[Act]:
 
 
 def _slow_drip(fault: Parameters, steps: list[Step]) -> list[Act]:
-    """Send a few bytes at a time with a pause between."""
+    """Send a few bytes at a time, with a pause after each."""
     size, pause = max(1, int(fault.get("bytes", 64))), Wait(float(fault.get("ms", 1)))
     data = b"".join(_bytes(step) for step in steps)
     acts: list[Act] = [act for i in range(0, len(data), size) for act in (Raw(data[i : i + size]), pause)]

@@ -260,7 +260,7 @@ def _compared(request: Any) -> Any:
 
 
 def _pace(text: str) -> float:
-    """Return the pace in a setting (see `codex_replay.core.replay.pace`). Raises `ValueError`."""
+    """Return the pace in a setting (see `codex_replay.core.replay.pace`). Raises `ValueError` for any other text."""
     if text == "fast":
         return 0.0
     from codex_replay.core.replay.pace import pace_of

@@ -21,10 +21,10 @@ def append(
 ) -> None:
     """Append the result of the replay to the file at `path`, in one write.
 
-    Raises `OSError`. `left_out` lists the recorded frames of the client that were not matched: the number, the method, and
-    True if the client sent the message, but with another content or too early. `otherwise` lists the requests that were
-    answered although their content differs from the recording: the number of the frame, and a sentence. `unmatched` has a
-    sentence for each live frame that matches no recorded frame.
+    Raises `OSError` if the file cannot be written. `left_out` lists the recorded frames of the client that were not matched: the
+    number, the method, and True if the client sent the message, but with another content or too early. `otherwise` lists the
+    requests that were answered although their content differs from the recording: the number of the frame, and a sentence.
+    `unmatched` has a sentence for each live frame that matches no recorded frame.
     """
     ending = {
         "pid": getpid(),

@@ -243,7 +243,7 @@ class Player:
             self._receive()
 
     def _receive(self) -> None:
-        """Read once from stdin, and take the complete lines. Raises `EndOfInput`."""
+        """Read once from stdin, and take the complete lines. Raises `EndOfInput` at the end of stdin."""
         data = posix.read(0, 1 << 16)
         if not data:
             raise EndOfInput

@@ -108,7 +108,10 @@ class Fault:
 
 
 def fault_of(text: str) -> Fault:
-    """Return the fault that `FAKE_CODEX_FAULT` names. For the name `list`, print the table of all faults. Raises `ValueError`."""
+    """Return the fault that `FAKE_CODEX_FAULT` names.
+
+    For the name `list`, print the table of all faults. Raises `ValueError` for an unknown fault.
+    """
     name, _, seed = text.partition(":")
     if name == "list":
         sys.stdout.write("".join(f"{name:24}{sentence}\n" for name, (sentence, _, _) in FAULTS.items()))

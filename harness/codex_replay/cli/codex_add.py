@@ -30,7 +30,11 @@ SHOWN = 8
 @click.argument("version")
 @click.option("--runs", default=2, show_default=True, type=click.IntRange(2, 20), help="The number of runs of the suite.")
 @click.option(
-    "--wait", default=3.0, show_default=True, type=click.FloatRange(0.5, 600), help="The seconds that a case waits for a frame."
+    "--wait",
+    default=3.0,
+    show_default=True,
+    type=click.FloatRange(0.5, 600),
+    help="The number of seconds that a case waits for a frame.",
 )
 @click.option(
     "--jobs", default=2, show_default=True, type=click.IntRange(1), help="The number of cases that run at the same time."

@@ -146,7 +146,10 @@ def give_back(writer: WholeWriter) -> None:
 
 
 def open_http(options: Options, writer: WholeWriter, log: Log, redactor: Redactor) -> HttpRecorder | None:
-    """If the options request it, start and return the recorder for HTTP traffic; on failure, end the program with a message."""
+    """If the options request a recorder for HTTP traffic, start and return the recorder.
+
+    On failure, end the program with a message.
+    """
     if options.upstream is None:
         return None
     from codex_replay.shell.http.recorder import HttpRecorder
@@ -245,9 +248,13 @@ def environment(literals: Mapping[str, str]) -> dict[str, str]:
     options_metavar="--out F [--upstream URL] [OPTIONS] --",
 )
 @click.option("--out", required=True, metavar="F", help="The cassette to write; {pid} is replaced by the process id.")
-@click.option("--case", metavar="NAME", help="The case's name in the header (default: the file's name).")
 @click.option(
-    "--codex", metavar="VERSION", help="The Codex version in the header (default: found next to CMD or in the traffic)."
+    "--case", metavar="NAME", help="The name of the case in the cassette's header (default: the file name without its extension)."
+)
+@click.option(
+    "--codex",
+    metavar="VERSION",
+    help="The Codex version in the cassette's header (default: found next to CMD or in the traffic).",
 )
 @click.option("--force", is_flag=True, help="Replace F if it exists (default: write to F.2, F.3, ...).")
 @click.option("--upstream", metavar="URL", help="Also record HTTP traffic: forward the requests to this base URL.")

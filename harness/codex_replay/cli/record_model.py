@@ -74,7 +74,7 @@ class Scripted:
 
 @contextlib.contextmanager
 def scripted(path: str, command: tuple[str, ...]) -> Iterator[Scripted]:
-    """Start the scripted model, and yield the model and its Codex; raises `CannotRecord`."""
+    """Start the scripted model, and yield the model and its Codex; raises `CannotRecord` if one of the two cannot start."""
     from codex_replay.protocol.script.script import BadScript
     from codex_replay.shell.codex.cache import find_installed
     from codex_replay.shell.codex.errors import CodexInstallError

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         """The interface of a reader of data files; file names are relative to the data folder."""
 
         def read(self, name: str) -> bytes:
-            """Return the bytes of a file; raises `OSError`."""
+            """Return the bytes of a file; raises `OSError` if the file cannot be read."""
 
         def versions(self) -> list[str]:
             """Return the versions whose schema files exist."""
@@ -49,7 +49,10 @@ def _source() -> Source:
 
 
 def read(name: str, version: str = DEFAULT) -> bytes:
-    """Return the bytes of the data file `name`, such as ``turn.json``, of `version`; raises `MissingTable`."""
+    """Return the bytes of the data file `name`, such as ``turn.json``, of `version`.
+
+    Raises `MissingTable` if there is no such file.
+    """
     try:
         return _source().read(f"{version}/{name}")
     except OSError:
@@ -59,7 +62,7 @@ def read(name: str, version: str = DEFAULT) -> bytes:
 def load(name: str, version: str = DEFAULT) -> Any:
     """Return the table `name` (such as "normalise") of `version`; do not change it, because all callers share it.
 
-    Raises `MissingTable`.
+    Raises `MissingTable` if the version has no such table.
     """
     key = f"{version}/{name}"
     if key not in _loaded:

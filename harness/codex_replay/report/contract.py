@@ -92,7 +92,7 @@ def parse(page: str, text: str) -> list[Statement]:
 
 
 def resolve(identifier: str) -> Statement:
-    """Return the statement of an identifier; raises `UnknownStatement`."""
+    """Return the statement of an identifier; raises `UnknownStatement` if there is none."""
     found = statements().get(identifier)
     if found is None:
         raise UnknownStatement(f"{identifier} is not a statement of {FOLDER}; its pages list the identifiers that exist.")
@@ -105,5 +105,5 @@ def cited(text: str) -> list[str]:
 
 
 def describe(identifiers: Iterable[str]) -> str:
-    """Return one line for each statement: its identifier and its text; raises `UnknownStatement`."""
+    """Return one line for each statement: its identifier and its text; raises `UnknownStatement` for an unknown identifier."""
     return "\n".join(f"{each.id}: {each.text}" for each in map(resolve, identifiers))

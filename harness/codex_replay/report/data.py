@@ -246,14 +246,17 @@ def schema() -> dict[str, Any]:
 
 
 def write_report(folder: Path, report: Report) -> Path:
-    """Write `folder`/report.json and return its path; if writing fails, the old file stays unchanged. Raises `OSError`."""
+    """Write `folder`/report.json and return its path; if writing fails, the old file stays unchanged and `OSError` is raised."""
     path = folder / REPORT
     write_whole(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     return path
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file atomically, so that no reader sees an incomplete file; raises `OSError`. Lone surrogates are escaped."""
+    """Write a text file atomically, so that no reader sees an incomplete file; raises `OSError` if the file cannot be written.
+
+    Lone surrogates are escaped.
+    """
     draft = path.with_name(f".{path.name}.draft")
     try:
         draft.write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -263,7 +266,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def read_report(folder: Path) -> Report:
-    """Read the report in a folder; raises `BadReport`."""
+    """Read the report in a folder; raises `BadReport` if there is no valid report."""
     path = folder / REPORT
     try:
         value = json.loads(path.read_bytes())

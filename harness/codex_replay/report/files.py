@@ -15,7 +15,9 @@ NAMES = (data.REPORT, data.TRACES, JUNIT, SUMMARY, PAGE)
 
 
 def write_all(folder: Path, report: data.Report, traces: Iterable[data.Trace | TraceText]) -> list[Path]:
-    """Write a report into `folder`, which is created if necessary; return the paths, report.json first; raises `OSError`.
+    """Write a report into `folder`, which is created if necessary.
+
+    Return the paths, report.json first; raises `OSError` if a file cannot be written.
 
     The files of an older report are removed first, so that no old verdict remains if writing fails.
     """
@@ -34,7 +36,7 @@ def write_all(folder: Path, report: data.Report, traces: Iterable[data.Trace | T
 
 
 def rewrite(folder: Path, report: data.Report) -> None:
-    """Write a changed report into its folder, with the traces that are there; raises `OSError`.
+    """Write a changed report into its folder, with the traces that are there; raises `OSError` if a file cannot be written.
 
     The cases of the report must be the same as in the folder.
     """
@@ -46,6 +48,6 @@ def rewrite(folder: Path, report: data.Report) -> None:
 
 
 def remove_all(folder: Path) -> None:
-    """Remove the files of an older report; raises `OSError`."""
+    """Remove the files of an older report; raises `OSError` if a file cannot be removed."""
     for name in NAMES:
         (folder / name).unlink(missing_ok=True)

@@ -84,7 +84,7 @@ def merge(parts: Sequence[Part], command: str) -> Report:
 
 
 def traces(parts: Iterable[Part]) -> Iterator[Trace]:
-    """Yield the traces of a merged report one by one; raises `model.BadReport`. Call `merge` first."""
+    """Yield the traces of a merged report one by one; raises `BadReport` for a broken line of traces. Call `merge` first."""
     for part in parts:
         for trace in read_traces(part.folder):
             name = part.traces.get(trace["case"])

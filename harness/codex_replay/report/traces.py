@@ -61,7 +61,7 @@ def finite(value: Any) -> Any:
 def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterator[TraceText]:
     """Write `folder`/stories.ndjson, and yield each trace after it is written.
 
-    stories.ndjson gets its final name only after all traces are written. Raises `OSError`.
+    stories.ndjson gets its final name only after all traces are written. Raises `OSError` if the file cannot be written.
     """
     path = folder / TRACES
     draft = path.with_name(f".{path.name}.draft")

@@ -156,7 +156,8 @@ def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:
         if hashlib.sha256(data).hexdigest() != expected:
             wrong.append(name)
     if wrong:
-        message = f"of the {len(table)} schema files of {version}, {len(wrong)} are missing or changed: {', '.join(wrong[:3])}."
+        be = "is" if len(wrong) == 1 else "are"
+        message = f"{len(wrong)} of the {len(table)} schema files of {version} {be} missing or changed: {', '.join(wrong[:3])}."
         return DoctorFinding("bundle", "always", False, message, INSTALL_AGAIN)
     experimental = version_data.schema_folder(version, experimental=True)
     try:

@@ -36,7 +36,7 @@ def expects(output: Any) -> dict[str, Any]:
 
 
 def about(server: Server, turn: str, *words: str) -> Events:
-    """Return the notifications of the turn whose method contains one of the given words."""
+    """Return the notifications of a turn that contain at least one of the given words."""
     return [each for each in events(server, turn) if any(word in str(each) for word in words)]
 
 
@@ -131,7 +131,7 @@ def reasoned(server: Server, thread: str, summary: list[str], content: list[str]
 def test_reasoning(app_server: AppServer, raw: bool) -> None:
     """The server first sends the parts of the reasoning, then the complete item.
 
-    The server sends raw content as an event only on request.
+    The server sends the raw content of the reasoning as an event only with `show_raw_agent_reasoning`.
 
     Source: REAL-72, EDIT-32.
     """

@@ -44,7 +44,7 @@ def test_nobody(app_server: AppServer) -> None:
 
 
 def test_api_key(app_server: AppServer) -> None:
-    """After a login with a key, the server reports this, sends the key only on request, and refuses to read rate limits."""
+    """After a login with a key, the server reports the login, sends the key only on request, and refuses to read rate limits."""
     server = app_server(script("api_key"), auth="api_key", config=WANTS_LOGIN)
     server.initialize()
     assert server.request("account/read", {}) == these(server, {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True})
@@ -103,7 +103,7 @@ def test_key_login(app_server: AppServer) -> None:
 
 
 def test_logout(app_server: AppServer) -> None:
-    """After account/logout there is no account, and account/updated reports it."""
+    """After account/logout there is no account, and account/updated reports the logout."""
     server = app_server(script("api_key"), auth="api_key", config=WANTS_LOGIN)
     server.initialize()
     assert server.request("account/logout") == {}

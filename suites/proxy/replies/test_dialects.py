@@ -70,7 +70,7 @@ def judge(done: Exchange, vector: DialectVector, dialect: Dialect, where: str = 
     must_be(f"The calls {of}", calls, list(vector.calls))
     if dialect.open.strip() in answer.text and dialect.open.strip() not in vector.output:
         raise AssertionError(
-            f"The text {of} has markup of a call that is not whole (dialect {dialect.id}): {answer.text!r}. Hold back a block "
+            f"The text {of} has markup of an incomplete call (dialect {dialect.id}): {answer.text!r}. Hold back a block "
             "until its end, and drop the block if the stream ends first."
         )
     must_be(f"The text {of}, runs of white space as one blank,", squeezed(answer.text), squeezed(vector.output))

@@ -203,7 +203,7 @@ def test_a_neighbour_that_ends_first(proxy: Proxy, endpoint: str, kind: str) -> 
 @pytest.mark.model("")
 @pytest.mark.spec("disconnect-beside", "REAL-73")
 def test_a_neighbour_that_hangs_up(proxy: Proxy, endpoint: str) -> None:
-    """If a client hangs up, the proxy ends only its turn: a client at the same time gets its whole answer."""
+    """If a client hangs up, the proxy ends only its turn: a client at the same time gets its complete answer."""
     if proxy.clients < 2:
         pytest.skip("not verified: the proxy serves one client at a time (clients = 1)")
     script = [
@@ -223,7 +223,7 @@ def test_a_neighbour_that_hangs_up(proxy: Proxy, endpoint: str) -> None:
         problem = f"its text must be {short(TEXT)}, but is {short(text)}"
     if problem:
         raise AssertionError(
-            f"A client hung up, and the answer to another client at the same time was not whole: {problem}. If a client hangs "
+            f"A client hung up, and the answer to another client at the same time was not complete: {problem}. If a client hangs "
             "up, end only its own turn."
         )
 

@@ -71,7 +71,7 @@ def test_effort_of_the_turn_on_responses(proxy: Proxy, model: str, given: str | 
 
 @pytest.mark.spec("model-reasoning-members", "PAY-85")
 def test_reasoning_has_the_effort_alone(proxy: Proxy) -> None:
-    """Of the client's `reasoning`, the payload has only the effort."""
+    """The payload has only the effort from the client's `reasoning`."""
     done = proxy.responses({"reasoning": {"effort": "high", "summary": "detailed"}})
     must_be("sendUserMessage.reasoning", done.params(MESSAGE)["reasoning"], {"effort": "high"})
 

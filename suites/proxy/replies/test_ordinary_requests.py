@@ -168,7 +168,10 @@ class Leaving:
         return self._running.wire.until(lambda frames: _has(frames, sender, words), seconds, self.frames)
 
     def freed(self) -> bool:
-        """Return True if the proxy interrupts the turn or ends the app-server within 5 s (less after several such waits)."""
+        """Return True if the proxy interrupts the turn or ends the app-server within 5 s.
+
+        After several waits without success, the limit is shorter.
+        """
         self.waited = self._patience.part(5, FREED)
         freed = self._running.wire.until(
             lambda frames: _has(frames, "client", INTERRUPTS) or not any(frame.child_runs() for frame in frames),
@@ -225,9 +228,9 @@ def test_a_client_that_hangs_up_early(proxy: Proxy, endpoint: str, moment: str) 
         return
     raise AssertionError(
         f"The client of POST {PATHS[endpoint]} hung up before the app-server had answered {' or '.join(calls)}. The proxy "
-        f"started the turn, and within {client.waited:g} s it sent no turn/interrupt (or interruptConversation), nor did it end "
-        "the app-server: the turn continues without a client. Check after each reply of the app-server whether the client is "
-        "still connected."
+        f"started the turn, and within {client.waited:g} s it sent no turn/interrupt (or interruptConversation), and it "
+        "did not end the app-server: the turn continues without a client. Check after each reply of the app-server whether the "
+        "client is still connected."
     )
 
 

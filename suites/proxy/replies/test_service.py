@@ -35,7 +35,8 @@ SILENCE = {"type": "wait", "ms": 1500}
 def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, kind: str) -> None:
     """After an answer, the connection stays open, or the answer has the header `Connection: close`.
 
-    This also holds for a refused request (without a key). The body of a refused request is not a part of the next request.
+    After a refused request (without a key), the connection also stays open, or the answer has `Connection: close`. The body of a
+    refused request is not a part of the next request.
     """
     stream = kind == "stream"
     proxy.post(endpoint, {"stream": stream})
@@ -54,7 +55,7 @@ def test_a_connection_serves_several_requests(proxy: Proxy, endpoint: str, kind:
                 answer.read()
             except (OSError, http.client.HTTPException) as error:
                 raise AssertionError(
-                    f"Request {number} to {PATHS[endpoint]} on one connection{after} got no whole answer "
+                    f"Request {number} to {PATHS[endpoint]} on one connection{after} got no complete answer "
                     f"({type(error).__name__}), but the answer before it did not say `Connection: close`: keep the "
                     "connection open, or send that header."
                 ) from None
@@ -107,7 +108,10 @@ def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
 @pytest.mark.parametrize("path", HEALTH)
 @pytest.mark.spec("health", source="Process managers", says="GET /healthz and GET /readyz")
 def test_the_health_of_a_proxy_that_serves(proxy: Proxy, path: str) -> None:
-    """If the proxy has this path, it answers 200 while the proxy serves requests, and starts no conversation."""
+    """If the proxy has `/healthz` or `/readyz`, the path answers 200 while the proxy serves requests.
+
+    A request to the path starts no conversation.
+    """
     proxy.process()
     done = proxy.ask("GET", path)
     if done.status == 404:

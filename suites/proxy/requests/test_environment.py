@@ -58,7 +58,7 @@ def test_field(proxy: Proxy, endpoint: str, method: str, field: str, value: Any)
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-sandbox-turn", "PAY-28")
 def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
-    """sendUserTurn.sandboxPolicy has the type that the variable names."""
+    """sendUserTurn.sandboxPolicy has the type that PROXY_SANDBOX_MODE names."""
     policy = proxy.post(endpoint, env=OTHER_THAN_DEFAULT).params("sendUserTurn")["sandboxPolicy"]
     assert isinstance(policy, dict), f"sendUserTurn.sandboxPolicy must be an object, not {policy!r}"
     must_be("With PROXY_SANDBOX_MODE=workspace-write, sendUserTurn.sandboxPolicy.type", policy["type"], "workspace-write")
@@ -68,7 +68,7 @@ def test_the_sandbox_of_the_turn(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec("env-legal-values", "PAY-27", "PAY-28")
 def test_each_policy_and_each_sandbox(proxy: Proxy, endpoint: str, env: dict[str, str]) -> None:
-    """newConversation and sendUserTurn have the unchanged value of the variable, for each value that the app-server accepts."""
+    """For each value that the app-server accepts, newConversation and sendUserTurn have the value of the variable unchanged."""
     done = proxy.post(endpoint, env=env)
     opened, turn = done.params("newConversation"), done.params("sendUserTurn")
     policies = [opened["approvalPolicy"], turn["approvalPolicy"]]

@@ -94,7 +94,7 @@ def test_a_backend_behind_a_url_is_asked_and_what_it_cannot_be_told_is_skipped(t
         (["https://example.invalid/v1"], "sends one to three small requests to example.invalid"),
         (["nonsense"], "give fake, fake:COMMAND, or a URL"),
         (["fake:no-such-program-anywhere"], "there is no such program"),
-        (["http://127.0.0.1:9", "--backend-auth", "/nowhere.json"], "it cannot be read"),
+        (["http://127.0.0.1:9", "--backend-auth", "/nowhere.json"], "the file cannot be read"),
         (["http://127.0.0.1:9", "--backend-auth", "pyproject.toml"], "this is not an auth.json"),
     ],
 )

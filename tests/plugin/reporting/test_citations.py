@@ -17,7 +17,7 @@ ALONE = [word for name in ("cacheprovider", "asyncio", "syrupy", "hypothesispyte
         ('"its-check", source="docs/proxy.md", says="It is so."', 0, "1 passed"),
         ('"its-check", "PAY-07", "PAY-none"', 4, "PAY-none is not a statement of docs/contract"),
         ('"its-check", "payloads.md, 2. The turn"', 4, "payloads.md, 2. The turn is not a statement of docs/contract"),
-        ('"its-check"', 4, "its spec marker 'its-check' cites no statement. Name a statement of docs/contract."),
+        ('"its-check"', 4, "its spec marker 'its-check' cites no statement of docs/contract. Add one to the marker."),
     ],
 )
 def test_a_marker_must_cite_what_exists(pytester: pytest.Pytester, arguments: str, status: int, sentence: str) -> None:

@@ -205,7 +205,7 @@ def test_without_the_experimental_bundle_its_names_are_notes_and_one_line(tmp_pa
     assert served(tmp_path, {"requiresOpenaiAuth": 1}) == (1, [("note", "bundle", 1), ("error", "valid", 2)])
     line, tools = said(tmp_path, ASKS, start(dynamicTools=[TOOL]))
     assert line.startswith("The experimental schema bundle of Codex 0.0.3 is missing: keys that only that bundle may list are")
-    assert line.endswith("`codex-replay codex install 0.0.3` creates it.")
+    assert line.endswith("`codex-replay codex install 0.0.3` creates the bundle.")
     assert ONLY not in tools
 
 

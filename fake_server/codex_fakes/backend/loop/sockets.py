@@ -37,10 +37,10 @@ class Connected(Protocol):
         """Handle the end of the received bytes. Return True if the transport must stay open."""
 
     def pause_writing(self) -> None:
-        """Handle that too many bytes are unsent."""
+        """Handle a full buffer: too many bytes are unsent."""
 
     def resume_writing(self) -> None:
-        """Handle that most bytes are sent."""
+        """Handle a buffer with free space again: most bytes are sent."""
 
     def connection_lost(self) -> None:
         """Handle the end of the connection; nothing is called after it."""
@@ -113,7 +113,7 @@ class Transport:
             self._protocol.pause_writing()
 
     def write_eof(self) -> None:
-        """Tell the client that no bytes follow the unsent ones. Reading goes on."""
+        """Close the sending direction after the unsent bytes. Reading continues."""
         self._ends = True
         if not self._unsent:
             self._shut()
@@ -205,7 +205,10 @@ class Port:
     """A listening port. For each connection, `connect` gets the transport and returns the protocol."""
 
     def __init__(self, host: str, port: int, connect: Callable[[Transport], Connected]) -> None:
-        """Listen on the first address of `host`. Raises `OSError`, `OverflowError` or `UnicodeError`."""
+        """Listen on the first address of `host`.
+
+        Raises `OSError`, `OverflowError` or `UnicodeError` if the address cannot be used.
+        """
         self._loop = running_loop()
         self._connect = connect
         family, address = _address(host)

@@ -70,7 +70,7 @@ class Future(Generic[T]):
         self._finish()
 
     def cancel(self) -> bool:
-        """Cancel the future, so that the waiting tasks get `CancelledError`. Return False if it was done already."""
+        """Cancel the future, so that the waiting tasks get `CancelledError`. Return False if the future was already done."""
         if self._done:
             return False
         self._cancelled = True
@@ -109,7 +109,7 @@ class Task(Future[T]):
         self._loop.call_soon(self._step)
 
     def cancel(self) -> bool:
-        """Raise `CancelledError` in the coroutine. Return False if it has ended already."""
+        """Raise `CancelledError` in the coroutine. Return False if the coroutine has already ended."""
         if self._done:
             return False
         self.cancels += 1
@@ -158,7 +158,7 @@ class Timer:
         self.function: Callable[[], object] | None = function
 
     def cancel(self) -> None:
-        """Do not make the call."""
+        """Cancel the call, unless the loop has already made it."""
         if self.function is not None:
             self.function = None
             self._loop.forget_timer()
@@ -187,13 +187,13 @@ class Loop:
         self._ready.append((function, given))
 
     def call_later(self, seconds: float, function: Callable[[], object]) -> Timer:
-        """Call the function after so many seconds."""
+        """Call the function after the given number of seconds."""
         timer = Timer(self, monotonic() + seconds, function)
         heappush(self._timers, timer)
         return timer
 
     def forget_timer(self) -> None:
-        """Count a cancelled timer. If many of them wait for their time, free their memory."""
+        """Count a cancelled timer. If there are many cancelled timers, free their memory."""
         self._cancelled += 1
         if self._cancelled > max(MOST_CANCELLED, len(self._timers) // 2):
             self._timers = [timer for timer in self._timers if timer.function is not None]
@@ -203,7 +203,8 @@ class Loop:
     def watch(self, file: int, reader: Call | None, writer: Call | None = None) -> None:
         """Call `reader` while a file descriptor is readable, and `writer` while it is writable.
 
-        This replaces an earlier call for the same file descriptor. Without both, the file descriptor is not watched any more.
+        A second call of `watch` for the same file descriptor replaces the first. Without `reader`
+        and `writer`, the file descriptor is not watched any more.
         """
         events = (selectors.EVENT_READ if reader else 0) | (selectors.EVENT_WRITE if writer else 0)
         known = file in self._selector.get_map()
@@ -216,7 +217,7 @@ class Loop:
             self._selector.register(file, events, (reader, writer))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run the loop until a coroutine ends; return its result. Tasks that still run then are dropped."""
+        """Run the loop until a coroutine ends; return its result. Drop the tasks that still run at that time."""
         global _running
         before, _running = _running, self
         try:

@@ -1,4 +1,4 @@
-"""Run long work in a thread while the event loop goes on. This module is imported at the first such work."""
+"""Run long work in a thread while the event loop continues. This module is imported when a thread is first needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class _Worker:
-    """The thread of a loop, which does one work after another, and the pipe by which it wakes the loop."""
+    """The thread of an event loop, which calls one function after another, and the pipe by which the thread wakes the loop."""
 
     def __init__(self, loop: Loop) -> None:
         self._pool = ThreadPoolExecutor(1, "worker")
@@ -31,7 +31,7 @@ class _Worker:
             self._done.popleft()()
 
     def start(self, future: Future[T], work: Callable[[], T]) -> None:
-        """Do the work in the thread. The future gets its result or exception."""
+        """Call the function `work` in the thread. The future gets the result or the exception of the call."""
 
         def finish(job: Job[T]) -> None:  # in the thread
             self._done.append(lambda: settle(job))

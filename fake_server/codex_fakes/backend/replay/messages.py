@@ -2,8 +2,8 @@
 
 Also send a recorded event stream to a WebSocket client as messages. Unusual messages (fragments, a message without
 compression) are sent as recorded. A conversion between HTTP and WebSocket keeps the events, and drops the parts that the
-other transport lacks: close frames, binary messages, the borders of HTTP chunks. The ledger marks a converted answer as
-`converted`.
+other transport lacks: close frames, binary messages, the borders of HTTP chunks. In the ledger, an answer that was converted
+between HTTP and WebSocket has the mark `converted`.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class Replay:
 
         Return None if the recorded server refused the handshake, or if the recordings contain none. A handshake that is not
         accepted is answered like an ordinary request. If a client connects more often than the recorded client, each
-        further connection is accepted, too. With `mode` "on", a handshake is also accepted if the recording used HTTP; its
-        events are then sent as messages.
+        further connection is accepted, too. With `mode` "on", a handshake is also accepted if the recording used HTTP; the
+        recorded events are then sent as messages.
         """
         payload = http_frames.request_payload(request.method, f"{path}?{query}" if query else path, request.headers, b"")
         found = self.player.find(request.conn, payload)
@@ -173,7 +173,9 @@ def _decoded(raw: bytes, encoding: str | None) -> bytes:
 
 
 def make_replay(value: Mapping[str, Any], gate: Callable[[str], Event]) -> Replay:
-    """Load the recordings of a session: `path` (a file or folder, or a list), `by`, `over`, `pace`, `hold`; raises `BadReplay`.
+    """Load the recordings of a session: `path` (a file or folder, or a list), `by`, `over`, `pace`, `hold`.
+
+    Raises `BadReplay` if a value is invalid.
 
     `hold` lists numbers of frames in one recording: an answer stops before each of them, at a gate. For example, with 43
     the answer stops before frame 43, at the gate "frame 43". The function `gate` returns the gate with a name.

@@ -175,7 +175,7 @@ def tool_name(asked: Asked) -> RuleFinding | None:
 
 
 def tool_choice(asked: Asked) -> RuleFinding | None:
-    """Find a choice that does not exist, or that names an undeclared tool."""
+    """Find a `tool_choice` that is an unknown word, or that names an undeclared tool."""
     choice = asked.body.get("tool_choice")
     if isinstance(choice, str) and choice not in ("none", "auto", "required"):
         return "tool_choice", f'tool_choice must be "none", "auto", "required" or an object, not "{choice}".'
@@ -268,7 +268,7 @@ def output_without_call(asked: Asked) -> RuleFinding | None:
 
 
 def call_without_output(asked: Asked) -> RuleFinding | None:
-    """Find a call in `input` without an output."""
+    """Find a call without an output in `input`."""
     if (found := _unpaired(asked, OUTPUT_OF)) is None:
         return None
     i, call_id, _, output = found

@@ -44,7 +44,7 @@ _BEGIN = b'{"type":"response.create",'
 
 
 def _is_full(data: bytes, value: Mapping[str, Any]) -> bool:
-    """Return True if the bytes of a message are a full request but for its `type`, which comes first."""
+    """Return True if the bytes of a message are a full request, apart from the key `type`, which comes first."""
     return data.startswith(_BEGIN) and "stream" in value and [key for key in OWN if key in value] == ["type"]
 
 

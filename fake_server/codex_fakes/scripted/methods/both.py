@@ -65,8 +65,8 @@ def notices(session: Session, thread: Thread, params: dict[str, Any]) -> None:
 def settings_again(session: Session, thread: Thread, params: dict[str, Any], api: str) -> Settings:
     """Return the settings of a stored thread that is loaded a second time.
 
-    The settings come from the configuration and from the new request. Of the earlier settings of the thread, only the
-    directory and the base instructions are kept.
+    The settings come from the configuration and from the new request. The thread keeps only two of its earlier settings: the
+    directory and the base instructions.
     """
     settings = session.settings({**params, "cwd": params.get("cwd") or thread.cwd}, api)
     if settings.base_instructions is None:
@@ -211,8 +211,8 @@ def spoken(session: Session, providers: Any = None, sources: Any = None) -> list
 def listed(session: Session, params: dict[str, Any], size: Any, *, by_update: bool) -> tuple[list[Thread], str | None]:
     """Return one page of the threads that `spoken` returns, and the cursor of the next page.
 
-    The threads are sorted by their start or by the second of their last turn. There is a cursor if the file of any further
-    thread follows, because the real server stops reading after a full page.
+    The threads are sorted by their start, or by the time of their last turn in whole seconds. There is a cursor if the file of
+    any further thread follows, because the real server stops reading after a full page.
     """
     archived = bool(params.get("archived"))
     files = [each for each in reversed(session.threads.values()) if not each.ephemeral and each.archived == archived]

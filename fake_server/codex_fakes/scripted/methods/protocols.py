@@ -76,7 +76,7 @@ class Session(Protocol):
         """Make a thread."""
 
     def thread(self, text: Any, api: str = "v2", missing: str | None = None) -> Thread:
-        """Return the loaded thread with the given id. Raises `Refused`."""
+        """Return the loaded thread with the given id. Raises `Refused` if no such thread is loaded."""
 
     def listen(self, thread: Thread, api: str, raw: bool = False) -> str:
         """Attach a listener of the client to a thread. Return the id of the listener's subscription."""

@@ -97,7 +97,7 @@ def misshapen(members: Mapping[str, Any], kinds: Mapping[str, str], forms: Mappi
 
 
 def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
-    """Return the error for a value that does not have the type `kind`, or None if it has."""
+    """Return the error for a value that does not have the type `kind`, or None for a value of that type."""
     if kind[-1] == "?" and value is None:
         return None
     kind = kind.removesuffix("?")

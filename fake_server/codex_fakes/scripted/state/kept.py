@@ -2,9 +2,9 @@
 
 Each line of the file is a JSON object that describes a change of the thread.
 
-`meta` has the changed members of the thread (in the first line: all members). `drop` has two numbers: of the items that
-were removed at the end of the history, and of those removed at the end of v1's events. `history` and `said` have the items
-that were added to the history and to v1's events. `turns` has the key and the content of each turn that was added or
+`meta` has the changed members of the thread; in the first line of the file, `meta` has all members. `drop` has two numbers: of
+the items that were removed at the end of the history, and of those removed at the end of v1's events. `history` and `said` have
+the items that were added to the history and to v1's events. `turns` has the key and the content of each turn that was added or
 replaced. `gone` has the keys of the turns that were removed.
 """
 
@@ -105,7 +105,7 @@ class Kept:
     # -- reading ----------------------------------------------------------------------------------------------------------
 
     def apply(self, thread: Thread, entry: dict[str, Any]) -> None:
-        """Apply a line of the file to a thread.
+        """Give a thread the state in one line of its file.
 
         If the thread is loaded, the model's input in the line, which another process wrote, is ignored.
         """

@@ -61,4 +61,4 @@ class Turn(Protocol):
         """End the turn as an interrupt does."""
 
     def sentence(self, key: str, /, **values: Any) -> str:
-        """Return a text from "sentences" in the version's table."""
+        """Return a text of the real server, from "sentences" in turn.json of the Codex version."""

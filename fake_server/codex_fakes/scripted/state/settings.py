@@ -297,7 +297,7 @@ class BrokenConfig(ValueError):
 def read_config(home: str, overrides: list[tuple[str, str]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the configuration in $CODEX_HOME/config.toml, and the configuration of the `-c key=value` options.
 
-    Raises `BrokenConfig`.
+    Raises `BrokenConfig` if config.toml is not TOML.
     """
     try:
         with open(f"{home}/config.toml", "rb") as file:

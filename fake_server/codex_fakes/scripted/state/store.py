@@ -140,7 +140,7 @@ class Store:
     def refresh(self, threads: dict[str, Thread], make: Callable[[dict[str, Any]], Thread]) -> None:
         """Update the threads from the files in the state folder.
 
-        The function `make` returns a new thread from the thread's first members.
+        The function `make` creates a thread from the members in the first line of its file.
         """
         with self:
             found = False
@@ -154,7 +154,7 @@ class Store:
             threads.update(ordered)
 
     def _catch_up(self, thread_id: str, threads: dict[str, Thread], make: Callable[[dict[str, Any]], Thread]) -> bool:
-        """Read the lines about a thread that other processes have appended to its file.
+        """Read the lines that other processes have appended to the file of a thread.
 
         Return True if the thread is new in this process.
         """

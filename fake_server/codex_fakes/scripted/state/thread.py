@@ -228,9 +228,7 @@ class Thread:
             self.raw(*opening(self.settings if turn is None else self.loaded_with), turn=turn or OPENING)
 
     def tell_changes(self, before: Any, turn: str) -> None:
-        """Report settings that have changed since `before` to the model: add items to the model's input, and send them as raw
-        items.
-        """
+        """Report to the model which settings differ from `before`: add items to the model's input, and send them as raw items."""
         if before != self.settings.model_view():
             from codex_fakes.scripted.state.raw import changes
 

@@ -40,7 +40,7 @@ class Sleep:
         self.until = monotonic() + seconds
 
     def ready(self) -> bool:
-        """Return True if the time has passed."""
+        """Return True if the waiting time has passed."""
         return monotonic() >= self.until
 
 
@@ -57,7 +57,7 @@ class Gap(Sleep):
         self._server = server
 
     def ready(self) -> bool:
-        """Return True if the time has passed, or if the client has closed stdin and can no longer send anything."""
+        """Return True if the waiting time has passed, or if the client has closed stdin and can no longer send anything."""
         return self._server.at_end or super().ready()
 
 
@@ -71,7 +71,7 @@ class SleepOrSteer(Sleep):
         self._steered = steered
 
     def ready(self) -> bool:
-        """Return True if the time has passed or the turn was steered."""
+        """Return True if the waiting time has passed or the turn was steered."""
         return bool(self._steered) or super().ready()
 
 

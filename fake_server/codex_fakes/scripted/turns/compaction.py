@@ -42,7 +42,7 @@ if TYPE_CHECKING:
             """Return the ids of the thread and the turn for the ledger."""
 
         def sentence(self, key: str, /, **values: Any) -> str:
-            """Return a text from the version's table."""
+            """Return a text of the real server, from "sentences" in turn.json of the Codex version."""
 
         def take_limits(self, given: dict[str, Any]) -> None:
             """Store the rate limits of an answer."""

@@ -1,6 +1,6 @@
 """Handle patches of files: report a patch, request an approval, and treat the patch as applied.
 
-The fake reads and writes no file. Of the file system, the fake only checks whether directories exist. After an approval,
+The fake reads and writes no file. The fake only checks whether directories exist. After an approval,
 Codex versions after 0.92 write only in existing directories of the patch's files, and create no directory.
 """
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def _denial(patch: str) -> dict[str, Any]:
     """Return the output of apply_patch in a sandbox that forbids writing.
 
-    apply_patch then fails at the first file of the patch. The failure is final if the patch deletes its first
-    file.
+    apply_patch then fails at the first file of the patch. If the patch deletes this file, the failure is
+    final: there is no second try without the sandbox.
     """
     lines = patch.splitlines()
     kind, _, path = next((line for line in lines if line.startswith("*** ") and " File: " in line), "").partition(" File: ")
@@ -119,7 +119,7 @@ class Patches(Calls):
         return self.what_ran(code, stdout + stderr, sentence="patch-output" if thread.clock else "exec-output")
 
     def _diff(self, shown: str = "") -> None:
-        """Send the diff of the turn; also an empty one if the client has seen another (`shown`)."""
+        """Send the diff of the turn. Send an empty diff only if the client has seen another diff (`shown`)."""
         if (diff := self.diff.text()) or shown:
             self.thread.emit("turn-diff", {"diff": diff})
 

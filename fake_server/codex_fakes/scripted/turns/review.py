@@ -2,9 +2,9 @@
 
 The order and the texts of the frames come from recordings.
 
-The reviewer is an agent with a separate conversation. Of the reviewer's conversation, the client gets the beginning (the
-id, the prompt), the calls and the end, but no deltas and no token counts. If the reviewer's text is JSON, it is parsed;
-otherwise it is used unchanged. A review against a branch needs the common commit of two branches, which the script contains
+The reviewer is an agent with a separate conversation. The client gets a part of the reviewer's conversation: the beginning (the
+id, the prompt), the calls and the end, but no deltas and no token counts. If the reviewer's text is JSON, it is parsed; otherwise
+it is used unchanged. A review against a branch needs the common commit of two branches, which the script contains
 (`git.mergeBase`).
 """
 

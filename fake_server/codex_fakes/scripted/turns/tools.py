@@ -66,7 +66,7 @@ class Tools(Commands, Patches):
         """Run all calls of client tools at the beginning of the pending calls together: send their requests to the client at
         once.
 
-        The client's replies may come in any order. The outputs are set in the order of the calls, after the last reply.
+        The client's replies may come in any order. After the last reply, the calls get their outputs in the order of the calls.
         After an interrupt, the replies that have arrived become the outputs of their calls.
         """
         group = list(takewhile(self.is_dynamic, self.pending))

@@ -72,7 +72,7 @@ class Turn:
         return self._shown if heir is None or not heir.turns else heir.turns[-1]
 
     def sentence(self, key: str, /, **values: Any) -> str:
-        """Return a text from "sentences" in the version's table."""
+        """Return a text of the real server, from "sentences" in turn.json of the Codex version."""
         text: str = fill(self.table["sentences"][key], values)
         return text
 

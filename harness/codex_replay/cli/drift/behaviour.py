@@ -66,7 +66,7 @@ def run(
     by = next((each for each in (from_, to) if data_tables.has("normalise", each)), None)
     if by is None:
         why = data_tables.without(("normalise",), from_, f"two runs of Codex {from_} would differ in every time and path")
-        raise Unable(f"{why} Compare it with a version that has the table: {DEFAULT}.")
+        raise Unable(f"{why} Compare Codex {from_} with a version that has the table: {DEFAULT}.")
     if note := ruler(from_, to)[1]:
         aside(note)
     if why := no_expression(chosen):

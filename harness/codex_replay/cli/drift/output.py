@@ -7,7 +7,10 @@ from typing import Any
 
 
 def write(path: str | None, form: Callable[[Any], str], report: dict[str, Any]) -> None:
-    """Write one form of a report to the file that the user named; if the user named no file, do nothing. Raises ``OSError``."""
+    """Write one form of a report to the file that the user named; if the user named no file, do nothing.
+
+    Raises ``OSError`` if the file cannot be written.
+    """
     if path is not None:
         from codex_replay.shell.files.atomic import write_whole
 

@@ -303,7 +303,7 @@ def _placeholder(files: list[PlannedFile]) -> list[str]:
 
 
 def _not_ignored(root: Path, folder: Path) -> list[str]:
-    """Return the folders that .gitignore must list and does not: the report folder and the Python environment in use."""
+    """Return the folders that are missing from .gitignore, out of two: the report folder and the Python environment in use."""
     own = Path(sys.prefix)
     inside = own.is_relative_to(folder) and not (own / ".gitignore").exists()  # some tools make the environment ignore itself
     there: set[str] = set()
@@ -322,7 +322,7 @@ def _commit(files: list[PlannedFile]) -> str:
 def _finish(
     found: Found | None, verb: str, files: list[PlannedFile], run: Any, steps: list[str], dry_run: bool, as_json: bool
 ) -> None:
-    """Write the files, and print the findings and the written files."""
+    """Write the files, and print the findings and the names of the written files."""
     if not as_json and run is not None:
         counts = f"{plural(run.cases, 'case')}: {run.passed} passed, {run.failed} failed, {run.skipped} skipped"
         _rows([("suite", f"{counts}; report: {os.path.relpath(run.report)}")])

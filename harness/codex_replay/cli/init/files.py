@@ -36,7 +36,7 @@ def configuration_file(folder: Path, role: str, text: str, own: Configuration) -
 
     `own` is the configuration that the project already has.
 
-    Raises `Unable`.
+    Raises `Unable` if the existing file cannot be read, or is not UTF-8.
     """
     if own.path is not None and own.path.parent == folder:
         if own.table.get(role):

@@ -49,7 +49,8 @@ class FirstRun:
 def first_run(role: str, table: str, file: str, profile: str | None, report: Path) -> FirstRun:
     """Run the suite of a role on the program that `table` configures.
 
-    `table` is the text of the configuration table that `init` will write to `file`. Raises `Unable`.
+    `table` is the text of the configuration table that `init` will write to `file`. Raises `Unable` if pytest could not run the
+    suite.
     """
     suite = SUITE_OF[role]
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
@@ -79,7 +80,7 @@ def first_run(role: str, table: str, file: str, profile: str | None, report: Pat
 
 
 def _kept(printed: bytes, report: Path) -> str:
-    """Return the last line of pytest's output and the file that has all of it, because a traceback does not fit in a message."""
+    """Return the last line of pytest's output, and the path of the whole output: a traceback does not fit in a message."""
     text = sentence(printed.decode("utf-8", "replace")).strip()
     if not text:
         return "it printed nothing"
@@ -92,8 +93,8 @@ def _kept(printed: bytes, report: Path) -> str:
 def complete_report(folder: Path, steps: list[str], command: str) -> None:
     """Write the next steps of `init`, and the command for a new run, into the report of the first run.
 
-    The command of the first run itself cannot be repeated, because its temporary configuration no longer exists. Raises
-    `OSError`.
+    The command of the first run itself cannot be repeated, because its temporary configuration no longer exists. Raises `OSError`
+    if the report cannot be written.
     """
     from codex_replay.report.data import read_report
     from codex_replay.report.files import rewrite

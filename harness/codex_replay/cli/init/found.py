@@ -77,9 +77,9 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     steps = []
     if found.lacks and not found.wrong:
         steps.append(
-            f"Check that the proxy is not meant to have these capabilities: {', '.join(found.lacks)}. Cases that need such a "
-            "capability are skipped. "
-            "If the proxy has such a capability after all, add it to `capabilities` in the table of the proxy."
+            f"Check that the proxy is not meant to have these capabilities: {', '.join(found.lacks)}. Cases that need one of "
+            "these capabilities are skipped. If the proxy has one of these capabilities after all, add it to `capabilities` "
+            "in the table of the proxy."
         )
     where = {"url": proxy.url} if proxy.url is not None else {"command": subject}
     data = {**asdict(found), "seconds": round(seen.seconds, 3), "ready_paths": dict(seen.ready)}
@@ -92,7 +92,7 @@ _PROFILES = {"default": "both: the proxy follows PROXY_PROFILE"}
 
 
 def find_editor(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
-    """Try an editor client; raises `pytest.UsageError`."""
+    """Try an editor client; raises `pytest.UsageError` if its command is invalid."""
     from codex_replay.plugin.editor_client.probe import try_editor
 
     report_on("starting the editor and sending it a prompt")
@@ -107,7 +107,7 @@ def find_editor(subject: str, folder: str, wait: float, report_on: Tell) -> Foun
 
 
 def find_lite(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
-    """Try a lite client; raises `pytest.UsageError`."""
+    """Try a lite client; raises `pytest.UsageError` if its command is invalid."""
     from codex_replay.plugin.lite_client.probe import try_lite
 
     report_on("running the client with a prompt")

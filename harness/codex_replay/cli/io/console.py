@@ -62,8 +62,6 @@ def console(stream: TextIO | None = None) -> Console:
     """Return a console of the package rich for `stream` (stdout if None).
 
     The console uses colours on a terminal, unless NO_COLOR is set, and no colours in a pipe.
-
-    The number of the signal determines the exit status.
     """
     # Not needed, and not loaded, by a verb that writes JSON.
     from rich.console import Console

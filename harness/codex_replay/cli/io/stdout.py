@@ -1,7 +1,7 @@
 """Write to a stdout that its reader may close (as in `| head`): further output is dropped, and the exit status stays correct.
 
 A command with a verdict always runs to its end, so that its exit status does not depend on the reader of stdout. If the
-reader of stdout is gone, a command that prints without end ends as after an interrupt (see `disconnected()`). Any other
+reader of stdout is gone, a command with endless output ends as after an interrupt (see `disconnected()`). Any other
 error while writing to stdout, such as a full disk, makes the command fail.
 """
 

@@ -23,8 +23,8 @@ class NoSuchSuite(BadUse):
 def resolve(names: tuple[str, ...]) -> list[str]:
     """Return the paths for the SUITE arguments of `codex-replay run`.
 
-    A SUITE argument is the name of a suite, a path in a suite, any other path, or a node id of pytest. Raises
-    `NoSuchSuite`.
+    A SUITE argument is the name of a suite, a path in a suite, any other path, or a node id of pytest. Raises `NoSuchSuite` if an
+    argument names neither a suite nor an existing path.
 
     A suite in the working directory takes precedence over an installed suite. A SUITE argument may name a module without
     its subfolder: all subfolders of the suite are searched.

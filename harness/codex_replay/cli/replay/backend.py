@@ -32,7 +32,7 @@ def play_to_backend(
     Return the comparison of the answers, the failures, and notes for the user.
 
     `codex` is the Codex version of the recording: the replay uses the tables of this version. `auth` is the path of an
-    auth.json: the login in this file replaces the redacted login of the recording. Raises `Unable` with a sentence.
+    auth.json: the login in this file replaces the redacted login of the recording. Raises `Unable` if the replay cannot run.
     """
     http = [frame for frame in frames if frame.seam == "http"]
     asked = [frame for frame in http if frame.kind == "request"]

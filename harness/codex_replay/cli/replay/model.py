@@ -6,7 +6,7 @@ more requests than the recording has, the additional requests get status 501. Wi
 recording answers requests; without a script, all requests get a default reply. The option `--script` takes precedence over
 the recorded answers, the script and the default reply.
 
-Among others, the answers of an app-server contain the name of its model provider. If a user made the recording, the replay
+The answers of an app-server contain, for example, the name of its model provider. If a user made the recording, the replay
 configures the recorded values of all settings that the client did not set itself.
 """
 
@@ -107,7 +107,7 @@ def held_frames(frames: Iterable[Frame]) -> list[int]:
 
 @contextmanager
 def upstream(header: Header, frames: Sequence[Frame], script: object | None) -> Iterator[Upstream]:
-    """Start the fake backend that takes the place of the model in a replay; raises `Unable`."""
+    """Start the fake backend that takes the place of the model in a replay; raises `Unable` if the backend cannot start."""
     own = (header.extra.get("upstream") or {}).get("script")
     recorded = any(frame.seam == "http" and frame.kind == "response" for frame in frames)
     if script is not None:

@@ -51,7 +51,7 @@ def absent_text(absent: Counter[str], live: str) -> str:
 def nulls_apart(differences: Sequence[Difference]) -> tuple[list[Difference], str]:
     """Return the differences without the members that are null in one run and missing in the other, and a line with their number.
 
-    If there are only a few such members, they stay at the end of the list, and the line is empty.
+    If there are only a few of these members, they stay at the end of the list, and the line is empty.
     """
     nulls = [one for one in differences if one.only is not None and one.left is None and one.right is None]
     others = [one for one in differences if one not in nulls]

@@ -174,7 +174,7 @@ def is_canonical(raw: bytes, value: Any) -> bool:
 
 
 def parse_line(line: bytes) -> Header | Frame | Footer:
-    """Parse one line of a cassette; raises `BadLine`."""
+    """Parse one line of a cassette; raises `BadLine` if the line is invalid."""
     at = line.find(b',"msg":')
     if (
         at > 0

@@ -132,7 +132,7 @@ def _headers(payload: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 class _Sides(NamedTuple):
-    """The rules of a table for one label, as bit masks: one for each side of a race, one for causes, one for effects."""
+    """The rules of a table for one label of frames, as bit masks: for each side of a race, for causes, and for effects."""
 
     left: int
     right: int

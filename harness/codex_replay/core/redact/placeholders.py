@@ -51,9 +51,9 @@ def is_placeholder(text: bytes) -> bool:
 
 
 def placeholders_in(text: str) -> list[tuple[str, bytes]]:
-    """Return the placeholders in a text, in order, each with its series.
+    """Return the placeholders in a text, in order, each with its series (the placeholder without its number).
 
-    The series is the placeholder without its number, or `jwt` for a JWT.
+    The series of a JWT is `jwt`.
     """
     data = text.encode("utf-8", "replace")
     found = [(one.start(), one[0], one["word"]) for pattern in (_NUMBERED, _NUMBERED_MAIL) for one in pattern.finditer(data)]

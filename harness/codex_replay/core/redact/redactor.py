@@ -104,8 +104,8 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return a text with its secrets replaced.
 
-        Surrogate escapes (Python's form of bytes that are not UTF-8) stay unchanged. A lone surrogate that is not such an
-        escape becomes a JSON escape.
+        Surrogate escapes (Python's form of bytes that are not UTF-8) stay unchanged. Any other lone surrogate becomes a JSON
+        escape.
         """
         return self.redact(_bytes(text)).decode("utf-8", "surrogateescape")
 

@@ -139,7 +139,7 @@ _NO_DOMAIN = re.compile(
 def find_emails(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator[Span]:
     """Yield e-mail addresses.
 
-    Two addresses are not yielded: `git@host` names no person, and another finder handles the user part of a URL.
+    Two kinds of addresses are not yielded: `git@host` names no person, and another finder handles the user part of a URL.
     """
     for found in pattern.finditer(data):
         start = word_start(data, found.start(), _LOCAL)

@@ -4,7 +4,7 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
 
 - A response waits for its request.
 - A frame of a turn waits for the request that opened the turn, and a frame of a thread waits for the request that opened
-  the thread. Both also wait for the earlier replies to server requests in the same thread.
+  the thread. Frames of both kinds also wait for the earlier replies to server requests in the same thread.
 - The frame that reports an interrupted turn waits for the interrupting request. While a request of the interrupted thread
   has no result, the thread's frames before the report of the interrupt wait for the interrupting request, too.
 - The frame that reports a replaced turn waits for the request that opened the new turn.

@@ -38,7 +38,10 @@ class Increments:
         return self._id
 
     def full(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the body of the full request, with `previous_response_id` only if it does not name the last response."""
+        """Return the body of the full request.
+
+        The body has `previous_response_id` only if the id is not that of the last response.
+        """
         body = {key: given for key, given in message.items() if key not in OWN}
         body.setdefault("stream", True)
         previous = message.get("previous_response_id")
@@ -65,9 +68,9 @@ class Increments:
             self._id = event["response"].get("id")
 
     def take_later(self, events: Callable[[], Iterable[Any]]) -> None:
-        """Keep a function that yields the events of an answer.
+        """Keep the function `events`, which yields the events of an answer.
 
-        Keep the function `events`, and call it only if the client continues the answer.
+        The function is called only if the client continues the answer.
         """
         self._later = events
 

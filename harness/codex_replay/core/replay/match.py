@@ -139,8 +139,8 @@ class Matcher:
     When values are bound, only texts that may contain a uuid are searched for ids. With `every`, all texts are searched.
 
     The live frame and the recording were redacted by different redactors, so the same secret may have different placeholder
-    numbers. Two placeholders of one series are paired at their first occurrence, as uuids are, and must stay paired. Placeholders
-    are never inserted into a recorded frame.
+    numbers. Two placeholders that differ only in their number are paired at their first occurrence, as uuids are, and must stay
+    paired. Placeholders are never inserted into a recorded frame.
     """
 
     def __init__(self, rules: Callable[[], Rules], every: bool = False) -> None:
@@ -254,7 +254,7 @@ def _may_hold_secret(text: str) -> bool:
 def _secrets(recorded: str, live: str) -> tuple[list[str], list[str]]:
     """Return the placeholders of two texts.
 
-    Return empty lists if the placeholders of the two texts are not of the same series.
+    Return empty lists if the placeholders of the two texts differ in more than their numbers.
     """
     if not _may_hold_secret(recorded) or not _may_hold_secret(live):
         return [], []

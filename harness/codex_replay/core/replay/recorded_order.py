@@ -1,6 +1,6 @@
 """The conditions that each server frame of a recording waits for, for a version without a table of causes.
 
-fake-codex loads this module only for a recording of such a version."""
+fake-codex loads this module only for a recording of a version without a table."""
 
 from __future__ import annotations
 

@@ -32,7 +32,10 @@ _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read(data: bytes) -> Any:
-    """Return the value of one JSON text. Raises `NotJson`; its message is the reason, as part of a sentence."""
+    """Return the value of one JSON text.
+
+    Raises `NotJson` for a refused text; the message is the reason, as part of a sentence.
+    """
     if len(data) > MAX_ESCAPES and data.count(b"\\") - data.count(b"\\\\") > MAX_ESCAPES:
         raise OutOfBounds(f"it has more than {MAX_ESCAPES:,} escapes")
     if len(data) > MAX_TOKENS and _tokens(data) > MAX_TOKENS:

@@ -31,7 +31,10 @@ class TooLarge(BadEncoding):
 
 
 def decode(raw: bytes, encoding: str | None, limit: int = MAX_DECODED) -> bytes:
-    """Return a whole body decoded from its content-encoding (None means identity). Raises `BadEncoding` or `TooLarge`."""
+    """Return a whole body decoded from its content-encoding (None means identity).
+
+    Raises `BadEncoding` for a body that cannot be decoded, and `TooLarge` for a decoded body over `limit`.
+    """
     plain, whole = _decode(raw, encoding, limit)
     if not whole:
         raise BadEncoding(f"The body does not decode as {_name(encoding)}: it ends before its last block.")

@@ -94,8 +94,8 @@ def loads(data: bytes, scan: Scan = _scan) -> Any:
     """Return the value of one JSON text.
 
     Only white space is allowed around the text. `loads` is stricter than `json.loads`: it refuses NaN, Infinity, a
-    byte-order mark, and any encoding other than UTF-8. Raises `NotJson`. A caller with stricter rules for numbers passes
-    its own scanner as `scan`.
+    byte-order mark, and any encoding other than UTF-8. Raises `NotJson` for a text that is refused. A caller with stricter rules
+    for numbers passes its own scanner as `scan`.
     """
     try:
         text = str(data, "utf-8")

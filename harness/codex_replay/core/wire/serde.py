@@ -163,7 +163,7 @@ def _depth(value: Any) -> int:
 
 
 def _is_plain(line: bytes, value: dict[str, Any]) -> bool:
-    """Return True if the line has none of the members of a JSON-RPC message twice."""
+    """Return True if no member of a JSON-RPC message occurs twice in the line."""
     names = [name for name, _, _ in members(str(line, "utf-8"))]
     counted = ["id", "method", "params"] if "method" in value else ["id", "result" if "result" in value else "error"]
     return all(names.count(name) < 2 for name in counted)

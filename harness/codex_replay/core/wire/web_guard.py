@@ -45,8 +45,8 @@ class WebGuard:
             if host not in self._good:
                 if not self._knows(_name(host)):
                     return (
-                        f'The host "{shortened(host, _SHOWN)}" is not a name of this server. A web page may have reached it '
-                        f"through a name that "
+                        f'The host "{shortened(host, _SHOWN)}" is not a name of this server. A web page may have reached the '
+                        f"server through a name that "
                         "resolves to this machine. Use 127.0.0.1 or localhost, or start the server with --allow-host NAME."
                     )
                 if len(self._good) < 64:

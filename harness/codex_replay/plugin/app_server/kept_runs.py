@@ -125,7 +125,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Inner:
-    """Notes a failure of the test function before the checks at the end of the case run."""
+    """Notes a failure of the test function; the checks at the end of the case run later."""
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:

@@ -55,7 +55,7 @@ def write_cassette(path: Path, header: Header, frames: Iterable[Frame], redactor
     """Write a recording to `path`, unless the file has the same content; return True if the file changed.
 
     From the client's long lines, omit strings of more than `cut` characters, and mark the frames as truncated. Raises
-    `CassetteError`.
+    `CassetteError` if the cassette cannot be written.
     """
     tidy = parse_line(redactor.redact(encode_header(header)))  # the configuration in it may contain tokens
     assert isinstance(tidy, Header)

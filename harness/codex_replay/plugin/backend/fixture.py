@@ -45,7 +45,7 @@ OPTION = SubjectOption("--backend", "fake, fake:COMMAND, or a URL", ("fake",), f
 def read_login(path: Path) -> dict[str, Any]:
     """Return the login in the file auth.json: its API key, or its tokens if it has no key.
 
-    Raises `pytest.UsageError` with a sentence.
+    Raises `pytest.UsageError` if the file cannot be read, or has no login.
     """
     try:
         value = json.loads(path.read_bytes())
@@ -55,7 +55,7 @@ def read_login(path: Path) -> dict[str, Any]:
         account = tokens.get("account_id") or tokens["id_token"]["chatgpt_account_id"]
         return {"access_token": tokens["access_token"], "account_id": account}
     except OSError as error:
-        raise pytest.UsageError(f"--backend-auth {path}: it cannot be read ({error.strerror}).") from None
+        raise pytest.UsageError(f"--backend-auth {path}: the file cannot be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise pytest.UsageError(
             f"--backend-auth {path}: this is not an auth.json with an OPENAI_API_KEY, or with tokens and an account."
@@ -63,7 +63,10 @@ def read_login(path: Path) -> dict[str, Any]:
 
 
 def parse_backend(text: str) -> tuple[str, ...] | str:
-    """Return the value of `--backend`: a command (empty for the fake backend), or a URL; raises `pytest.UsageError`."""
+    """Return the value of `--backend`: a command (empty for the fake backend), or a URL.
+
+    Raises `pytest.UsageError` for any other value.
+    """
     with usage_errors():
         choice = OPTION.parse(text)
     return choice.value if choice.kind == "url" else choice.argv

@@ -118,7 +118,7 @@ def find_root(here: Path) -> Path:
 def read(folder: Path, options: Collection[str]) -> Configuration:
     """Read the configuration of the project in `folder`; `options` are the keys that the table `[tool.codex-replay]` may have.
 
-    Raises `BadConfiguration`.
+    Raises `BadConfiguration` if the configuration is invalid.
     """
     found = [(path, table) for name in FILES if (table := _table(path := folder / name)) is not None]
     if not found:

@@ -69,7 +69,10 @@ def lock_folder(folder: Path) -> FolderLock | None:
 
 
 def lock_free_folder(folder: Path) -> FolderLock:
-    """Lock the folder NAME; if another run has locked it, lock the first free folder of NAME-2, NAME-3, ...; raises `OSError`."""
+    """Lock the folder NAME.
+
+    If another run has locked it, lock the first free folder of NAME-2, NAME-3, ...; raises `OSError` as `lock_folder` does.
+    """
     for number in count(2):
         held = lock_folder(folder if number == 2 else folder.with_name(f"{folder.name}-{number - 1}"))
         if held is not None:

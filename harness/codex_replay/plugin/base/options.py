@@ -82,7 +82,7 @@ _SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
 
 
 def settings_of(config: pytest.Config) -> Settings:
-    """Return the settings of a run, and remember them; raises `pytest.UsageError` with a sentence."""
+    """Return the settings of a run, and remember them; raises `pytest.UsageError` if an option is invalid."""
     return config.stash[_SETTINGS] if _SETTINGS in config.stash else read_settings(config)
 
 
@@ -96,7 +96,10 @@ def table_name(config: pytest.Config, role: str) -> str:
 
 
 def read_settings(config: pytest.Config) -> Settings:
-    """Read the settings of a run, and read them again if the options were changed; raises `pytest.UsageError` with a sentence."""
+    """Read the settings of a run, and read them again if the options were changed.
+
+    Raises `pytest.UsageError` if an option is invalid.
+    """
     own = configuration_of(config)
     table = {key: value for key, value in own.table.items() if not isinstance(value, dict)}  # no subjects by name
     values: dict[str, Any] = {}
@@ -195,7 +198,10 @@ def _marks(holder: object) -> Iterator[pytest.Mark]:
 
 
 def configuration_of(config: pytest.Config) -> Configuration:
-    """Return the configuration of the project that a run belongs to, and remember it; raises `pytest.UsageError`."""
+    """Return the configuration of the project that a run belongs to, and remember it.
+
+    Raises `pytest.UsageError` if it is invalid.
+    """
     if _CONFIGURATION not in config.stash:
         ini = config.inipath
         first = ini.parent if ini is not None and ini.name == FILES[0] else config.rootpath

@@ -13,7 +13,7 @@ OPTION = "shard"
 
 
 def shard_of(config: pytest.Config) -> tuple[int, int] | None:
-    """Return (I, N) from the option `--shard I/N`, or None without the option; raises `pytest.UsageError`."""
+    """Return (I, N) from the option `--shard I/N`, or None without the option; raises `pytest.UsageError` for any other value."""
     text = config.getoption(OPTION, None)
     if text is None:
         return None

@@ -80,7 +80,7 @@ class SubjectOption:
         """Return the `Choice` that `text`, the value of the option, names.
 
         `entries` are the names that the project's configuration defines, such as `mine` in `[tool.codex-replay.proxy.mine]`.
-        Raises `BadSubject`.
+        Raises `BadSubject` if the value is invalid.
         """
         if text in entries:
             return Choice("entry", value=text)
@@ -105,7 +105,7 @@ class SubjectOption:
     def split_command(self, command: str, text: str) -> tuple[str, ...]:
         """Return the words of a command line, the first as a full path; `text` is the value of the option, for error messages.
 
-        Raises `BadSubject`.
+        Raises `BadSubject` if the program does not exist.
         """
         given = f"{self.flag} {text}"
         if not command.strip():
@@ -182,7 +182,7 @@ def slug(name: str) -> str:
 
 
 def parse_app_server(text: str) -> Subject:
-    """Return the program under test that `text` names; raises `BadSubject`."""
+    """Return the program under test that `text` names; raises `BadSubject` if there is no such program."""
     if text.startswith(LISTENING):
         return Subject(text, (str(Path(sys.executable).with_name("codex-replay")), "connect", text), True, "unknown")
     choice = APP_SERVER.parse(text)

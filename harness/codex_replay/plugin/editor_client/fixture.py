@@ -149,7 +149,7 @@ class EditorClient:
 
 
 def editor_argv(command: str, codex: str) -> list[str]:
-    """Return the command line of an editor; raises `pytest.UsageError` with a sentence."""
+    """Return the command line of an editor; raises `pytest.UsageError` if `command` is invalid."""
     with usage_errors():
         choice = OPTION.parse(command)
     if choice.kind == "name":  # `python -m codex_replay.reference.editor_client` is the same program, but starts later

@@ -44,7 +44,7 @@ def _no_backend() -> BackendProcess:
 def try_editor(command: str, wait: float) -> FoundEditor:
     """Start the editor, send one prompt, and end the editor; `wait` is the time limit for one report, in seconds.
 
-    Raises `pytest.UsageError`."""
+    Raises `pytest.UsageError` if the command is invalid."""
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         client = EditorClient(command, parse_app_server("fake"), Path(made), wait, _no_backend, "init")
         begun = time.monotonic()

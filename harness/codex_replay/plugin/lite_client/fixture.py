@@ -260,10 +260,10 @@ def _write(path: Path, content: object) -> Path:
 
 
 def parse_lite_client(text: str, *, packages: bool = False) -> tuple[str, ...]:
-    """Return the command that `--lite-client` names; raises `pytest.UsageError` with a sentence.
+    """Return the command that `--lite-client` names; raises `pytest.UsageError` if `text` is invalid.
 
-    The reference client starts faster without access to installed packages. Only for a WebSocket, it needs installed
-    packages: set `packages` to True.
+    The reference client starts faster without access to installed packages. The reference client needs installed packages only
+    for a WebSocket: then set `packages` to True.
     """
     with usage_errors():
         choice = OPTION.parse(text)

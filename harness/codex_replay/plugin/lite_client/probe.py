@@ -28,7 +28,7 @@ class FoundLite:
 
 
 def try_lite(command: str, folder: str, wait: float) -> FoundLite:
-    """Run the client on one prompt in `folder`, at most `wait` seconds. Raises `pytest.UsageError`."""
+    """Run the client on one prompt in `folder`, at most `wait` seconds. Raises `pytest.UsageError` if the command is invalid."""
     argv = parse_lite_client(command)
     with BackendProcess() as process, tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         client = LiteClient(argv, Path(folder), Path(made), process.session("init", {"turns": []}), wait)

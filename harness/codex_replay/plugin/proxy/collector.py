@@ -21,7 +21,10 @@ NEEDS = "codex-replay-proxy-needs"
 
 
 def subject_of(config: pytest.Config) -> ProxySubject:
-    """Return the proxy under test, from the option `--proxy` or the configuration; raises `pytest.UsageError`."""
+    """Return the proxy under test, from the option `--proxy` or the configuration.
+
+    Raises `pytest.UsageError` if the option or the configuration is invalid.
+    """
     own = configuration_of(config)
     with usage_errors():
         subject = parse_proxy(settings_of(config).proxy, own.subjects("proxy"), str(own.path))

@@ -1,8 +1,8 @@
 """Detect the properties of a proxy from its behaviour: profile, capabilities, readiness, and number of parallel clients.
 
 All functions are pure; their input is an `Observed`, which `probe.py` makes. A capability counts as absent only if no
-answer of the proxy shows it. If the proxy has a capability, but with errors, the capability counts as present, and the
-suite reports the errors.
+answer of the proxy shows it. If a capability of the proxy works with errors, the capability counts as present, and the suite
+reports the errors.
 """
 
 from __future__ import annotations

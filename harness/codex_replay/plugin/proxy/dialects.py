@@ -63,7 +63,8 @@ DIALECTS = {
 def parse(given: Any, where: str) -> tuple[Dialect, ...]:
     """Return the dialects of a proxy from its configuration.
 
-    In the configuration, a dialect is the name of a known dialect, or a table that defines a new one. Raises `BadSubject`.
+    In the configuration, a dialect is the name of a known dialect, or a table that defines a new one. Raises `BadSubject` if a
+    dialect is invalid.
     """
     rows = given if isinstance(given, list) else [given]
     return tuple(_one(row, f"{where} tool_calls", f"own-{number}") for number, row in enumerate(rows, 1))

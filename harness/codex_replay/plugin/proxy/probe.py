@@ -235,7 +235,7 @@ def answer_of(done: Exchange) -> Answer:
 
 
 def _error_text(done: Exchange) -> str:
-    """Return the body of an error for a sentence; a page of HTML is only named."""
+    """Return the body of an error, shortened for a sentence; for an HTML page, return "an HTML page"."""
     text = done.body.decode("utf-8", "replace").strip()
     return "an HTML page" if text[:14].lower().startswith(("<!doctype html", "<html")) else shortened(text, SHOWN)
 

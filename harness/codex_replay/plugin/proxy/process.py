@@ -93,7 +93,7 @@ class NotReady(SubjectFailure):
 class RunningProxy:
     """One process of the proxy under test; for a proxy that is given as a URL, the proxy that already runs.
 
-    The constructor raises `SubjectFailure`.
+    The constructor raises `SubjectFailure` if the proxy does not start or does not become ready.
     """
 
     def __init__(
@@ -335,7 +335,10 @@ class Pool:
         return why.partition("\n")[0].removesuffix(STDERR)
 
     def get(self, env: Mapping[str, str], script: Any = None) -> RunningProxy:
-        """Return a proxy process with the environment variables `env`; start a process if none runs. Raises `SubjectFailure`."""
+        """Return a proxy process with the environment variables `env`; start a process if none runs.
+
+        Raises `SubjectFailure` if the process does not start.
+        """
         __tracebackhide__ = True
         with self._lock:
             return self._get(env, script)

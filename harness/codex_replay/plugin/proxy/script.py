@@ -67,8 +67,8 @@ def for_proxies(script: Any, ms: float) -> dict[str, Any]:
     """Return the script with a default delay of `ms` milliseconds before each answer; a turn may have its own delay.
 
     `script` may also be a list of turns. The model answers the same message of a conversation only once; each further reply
-    to the message is empty and costs no tokens. If a proxy submits a prompt twice, it depends on chance whether the app-server
-    makes one or two model calls of the prompt, and the answer must not depend on this.
+    to the message is empty and costs no tokens. If a proxy submits a prompt twice, chance decides whether the app-server makes
+    one or two model calls for the prompt, and the answer must not depend on chance.
     """
     whole = script if isinstance(script, dict) else {"turns": script}
     one_is_left = sum("match" not in turn for turn in whole.get("turns", ())) == 1  # a match would change the order of several

@@ -95,7 +95,10 @@ def capabilities_of(path: str, body: Any) -> list[str]:
 
 
 def tools_of(able: Collection[str], body: Any) -> list[str]:
-    """Return the capabilities of which a proxy needs one for a request with tools; none if it has one of them."""
+    """Return the capabilities of which a proxy needs at least one for a request with tools.
+
+    Return [] if `able` has one of them, or if the request has no tools.
+    """
     declared = isinstance(body, Mapping) and body.get("tools")
     return [*_TOOLS] if declared and not any(each in able for each in _TOOLS) else []
 
@@ -112,7 +115,7 @@ def not_claimed(subject: ProxySubject, lacking: Iterable[str]) -> str:
 def parse_proxy(text: str | None, table: Mapping[str, Any], file: str = FILES[0]) -> ProxySubject:
     """Return the proxy that `text` names; `table` is the table `[tool.codex-replay.proxy]` of the file `file`.
 
-    Raises `BadSubject`.
+    Raises `BadSubject` if `text` names no proxy.
 
     If `text` is None, return the only proxy in the table, or the reference proxy if the table has no proxy.
     """

@@ -89,7 +89,7 @@ def run_alone(config: pytest.Config, nodeids: Iterable[str], workers: int = 0) -
     """Rerun the cases `nodeids`: one after another in this order, or in `workers` workers of pytest-xdist.
 
     Return the results by node id, without the cases that did not end. If this process is interrupted, it ends the child
-    process. Raises `CannotStart`.
+    process. Raises `CannotStart` if pytest cannot be started.
     """
     with tempfile.TemporaryDirectory(prefix="codex-replay-alone-") as made:
         folder = Path(made)

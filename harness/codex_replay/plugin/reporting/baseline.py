@@ -114,7 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if not update or not isinstance(error, FileNotFoundError):
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             make = "; --update-baseline creates it from the failures" if isinstance(error, FileNotFoundError) else ""
-            raise pytest.UsageError(f"--baseline {path}: it cannot be read ({why}){make}.") from None
+            raise pytest.UsageError(f"--baseline {path}: the file cannot be read ({why}){make}.") from None
         text = ""
     try:
         lines = parse(text, str(path))
@@ -315,7 +315,9 @@ class Gate:
             if verdicts and not any(verdicts) and rest and line.racy is None and not self._sharded:
                 passed = "1 case passes" if len(verdicts) == 1 else f"{len(verdicts)} cases pass"
                 others = plural(rest, "other case")
-                found.append(f"{line.check!r}: {passed} now, {others} did not run. If the others pass, too, the line is stale.")
+                found.append(
+                    f"{line.check!r}: {passed} now, {others} did not run. If the other cases pass, too, the line is stale."
+                )
         return found
 
     def _elsewhere(self, number: int, ran: int) -> int:

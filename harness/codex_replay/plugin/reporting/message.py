@@ -2,8 +2,8 @@
 
 The sentence describes the failure, or the reason why the case was skipped.
 
-Without the title, pytest would report an assertion without a message as `assert '' == 'Two.'`. For a case of a suite, the
-first sentence is the title of the case, because the title states the requirement.
+Without the title, pytest would report an assertion without a message as `assert '' == 'Two.'`. The sentence for a failed
+assertion begins with the title of the case, because the title states the requirement.
 """
 
 from __future__ import annotations

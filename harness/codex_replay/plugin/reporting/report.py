@@ -95,7 +95,7 @@ class Reporter:
         self._redactor = Redactor(paths=machine_paths())
 
     def write(self, verdict: Verdict, spool: Spool | None) -> list[Path]:
-        """Write all files of the report and return their paths; raises `OSError`."""
+        """Write all files of the report and return their paths; raises `OSError` if a file cannot be written."""
         report = verdict.report("", self._started)
         again = RerunCommand(self._config, self.folder)
         places = spool.index() if spool is not None else {}

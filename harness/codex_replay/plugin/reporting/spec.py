@@ -28,7 +28,7 @@ def spec_of(item: Any, case: str) -> Spec | None:
 
     A marker on a parameter takes precedence over the marker of the function.
 
-    Raises `UnknownStatement`.
+    Raises `UnknownStatement` if the test cites an unknown statement.
     """
     of_the_parameter = (mark for mark in getattr(getattr(item, "callspec", None), "marks", ()) if mark.name == "spec")
     mark = next(of_the_parameter, item.get_closest_marker("spec"))
@@ -80,7 +80,7 @@ def wrong_citation(items: Iterable[Any]) -> str | None:
         if not mark.args:
             continue
         if len(mark.args) == 1 and not mark.kwargs.get("source"):
-            return f"{item.nodeid}: its spec marker {mark.args[0]!r} cites no statement. Name a statement of docs/contract."
+            return f"{item.nodeid}: its spec marker {mark.args[0]!r} cites no statement of docs/contract. Add one to the marker."
         try:
             for identifier in mark.args[1:]:
                 resolve(str(identifier))

@@ -60,7 +60,7 @@ class Spool:
                 self._lock = -1
 
     def put(self, nodeid: str, trace: CollectedTrace) -> None:
-        """Append a trace to the file of this process, in one write; raises `OSError`."""
+        """Append a trace to the file of this process, in one write; raises `OSError` if the file cannot be written."""
         head = {"key": key_of(nodeid), **{name: value for name, value in trace.items() if name != "frames"}}
         lines = b"%s\n%s\n" % (json.dumps(head, separators=(",", ":")).encode(), frames_text(trace["frames"]))
         with open(self.folder / f"{os.getpid()}.ndjson", "ab") as file:

@@ -94,7 +94,7 @@ class TraceCollector:
     def collect(self, frames: Iterator[Frame], passed: bool) -> CollectedTrace | None:
         """Return the redacted trace that consists of the given frames, or None if there are no frames.
 
-        The trace of a passed case is shortened more.
+        The trace of a passed case has fewer and shorter frames than the trace of a failed case.
         """
         most, longest = PASSED if passed else FAILED
         seen = list(islice(frames, most + 1))

@@ -1,4 +1,7 @@
-"""Fail a test at its end if the client differs from the script or the recording; if the test has failed, report how."""
+"""Fail a test at its end if the client differs from the script or the recording.
+
+If the test has already failed, only report the differences.
+"""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class _Other:
 
     @cached_property
     def _paths(self) -> dict[tuple[Any, ...], list[Path]]:
-        """The paths at which the comparison found a change, by root."""
+        """The paths at which the comparison found a change, by root (see the module `walk`)."""
         found: dict[tuple[Any, ...], list[Path]] = {}
         for (sender, change), places in self._walk.places.items():
             what = _what(sender, change)

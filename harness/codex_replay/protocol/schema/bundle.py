@@ -66,7 +66,10 @@ class Schema:
 
 
 def lookup(document: Mapping[str, Any], reference: str) -> Any:
-    """Return the target of the local `reference` (``#/definitions/X``) in `document`; raises `BundleError`."""
+    """Return the target of the local `reference` (``#/definitions/X``) in `document`.
+
+    Raises `BundleError` if there is no target.
+    """
     found: Any = document
     for step in reference.removeprefix("#").split("/")[1:]:
         try:

@@ -87,8 +87,7 @@ def takes_objects(node: Mapping[str, Any]) -> bool:
 def extract(node: Any, document: Mapping[str, Any], version: str, *, close: bool) -> dict[str, Any]:
     """Return `node` as an independent schema, with only the definitions of `document` that `node` refers to.
 
-    With `close`, objects forbid additional keys unless they explicitly allow them. With `close`, objects forbid additional
-    keys unless they explicitly allow them.
+    With `close`, objects forbid additional keys unless they explicitly allow them.
     """
 
     def find(reference: str) -> Any:

@@ -53,8 +53,7 @@ class Violation:
 class FrameSchema:
     """The schema of one kind of frame.
 
-    The function `build(close)` builds the schema; with `close`, the schema forbids unknown keys. The function
-    `build(close)` builds the schema; with `close`, it forbids unknown keys.
+    The function `build(close)` builds the schema; with `close`, the schema forbids unknown keys.
     """
 
     def __init__(self, name: str, build: Callable[[bool], dict[str, Any]]) -> None:
@@ -211,7 +210,7 @@ class Validator:
         return Fault("unknown-method", "valid", show(method), text)
 
     def elsewhere(self, fault: Fault, sender: Sender, method: str) -> Fault:
-        """If `fault` is about an unknown key of the params, return it with a note about the methods that know the key."""
+        """Return `fault`. If `fault` is about an unknown key of the params, add the names of the methods that know the key."""
         prefix = f"{method}.params."
         key = fault.path.removeprefix(prefix)
         if fault.kind != "unknown-key" or not fault.path.startswith(prefix) or "." in key or "Did you" in fault.message:

@@ -3,8 +3,8 @@
 `changes_of` returns the changes of an apply_patch call. The changes of a call come from the script's `result.changes`; otherwise
 they are read from the patch, as far as possible. `TurnDiff` joins the changes of a turn into one diff in git's form. The real
 Codex sends the diff of a turn after each patch. In recordings, each path begins with `a//` or `b//`, the ids of blobs are not
-shortened, and the files are sorted. `AppliedDiff` is the diff of versions after 0.92. The program fake-codex loads this module
-at start-up.
+shortened, and the files are sorted. `AppliedDiff` is the diff of a turn in versions after 0.92. The program fake-codex loads this
+module at start-up.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TurnDiff:
                 self._files[change["move_path"]] = (origin, before, None, "")
 
     def apply(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add the changes of one patch after it was applied; call `begin` first."""
+        """Add the changes of one patch to the diff of the turn, after the patch was applied; call `begin` first."""
         for path, change in changes.items():
             now = change.get("move_path") or path
             origin, before, _, _ = self._files[now]
@@ -120,7 +120,7 @@ class AppliedDiff(TurnDiff):
         """Do nothing: a patch counts when it is applied."""
 
     def apply(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add the changes of one patch after it was applied."""
+        """Add the changes of one patch to the diff of the turn, after the patch was applied."""
         for path, change in changes.items():
             _, before, _, _ = self._files.get(path, ("", _before(change), None, ""))
             now = change.get("move_path") or path

@@ -44,7 +44,7 @@ class Hunk:
 
 
 def hunks_of(text: str) -> list[Hunk]:
-    """Return the hunks of a patch; raises `BadPatch`."""
+    """Return the hunks of a patch; raises `BadPatch` if the patch is invalid."""
     lines = _inner([line.removesuffix("\r") for line in text.strip().split("\n")] if text.strip() else [])
     hunks: list[Hunk] = []
     at = 1
@@ -127,7 +127,7 @@ def _chunk(lines: Sequence[str], at: int, first: bool) -> int:
 
 
 def parse_patch(text: str) -> dict[str, dict[str, Any]]:
-    """Return the changes of a patch, by path; raises `BadPatch`.
+    """Return the changes of a patch, by path; raises `BadPatch` if the patch is invalid.
 
     Values that a patch does not contain stay empty: the content of a deleted file, and the line numbers of an updated file.
     """

@@ -32,12 +32,12 @@ class _Unplaced(ValueError):
 
 
 def read(text: str, form: str, table: Mapping[str, Any]) -> Any:
-    """Return the value of a JSON text that must have the given form; raises `Mismatch`."""
+    """Return the value of a JSON text that must have the given form; raises `Mismatch` if it does not."""
     return _Reader(text.encode("utf-8", "surrogatepass"), table).whole(form)
 
 
 def read_any(text: str) -> Any:
-    """Return the value of a JSON text of any form; raises `Mismatch`."""
+    """Return the value of a JSON text of any form; raises `Mismatch` if the text is not JSON."""
     return _Reader(text.encode("utf-8", "surrogatepass"), {}).whole("*")
 
 

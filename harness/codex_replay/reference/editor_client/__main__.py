@@ -27,7 +27,7 @@ def report(what: str, **fields: Any) -> None:
 
 
 def obey(session: Session, line: bytes) -> bool:
-    """Execute a line of the driver; return False after the last line. Raises `NoCommand`."""
+    """Execute a line of the driver; return False after the last line. Raises `NoCommand` for an unknown command."""
     try:
         command = loads(line) if line.strip() else {"do": "nothing"}
         what = command["do"]

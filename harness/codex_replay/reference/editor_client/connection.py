@@ -56,7 +56,8 @@ class Connection:
     def request(self, method: str, params: Any, then: Then, failed: Failed) -> None:
         """Send a request to the server.
 
-        When the reply comes, `then` is called with the result, or `failed` with the error message. Raises `Disconnected`.
+        When the reply comes, `then` is called with the result, or `failed` with the error message. Raises `Disconnected` if the
+        server has ended.
         """
         asked = self._next_id
         self._next_id += 1
@@ -68,16 +69,16 @@ class Connection:
         self.write({"method": method})
 
     def answer(self, request: Message, result: Any) -> None:
-        """Answer a request of the server with `result`. Raises `Disconnected`."""
+        """Answer a request of the server with `result`. Raises `Disconnected` if the server has ended."""
         self.write({"id": request["id"], "result": result})
 
     def refuse(self, request: Message) -> None:
-        """Answer an unknown request of the server with an error. Raises `Disconnected`."""
+        """Answer an unknown request of the server with an error. Raises `Disconnected` if the server has ended."""
         error = {"code": METHOD_NOT_FOUND, "message": f"Method not found: {request['method']}"}
         self.write({"id": request["id"], "error": error})
 
     def write(self, message: Message) -> None:
-        """Write one JSON-RPC message to the server, as one line. Raises `Disconnected`."""
+        """Write one JSON-RPC message to the server, as one line. Raises `Disconnected` if the server has ended."""
         view = memoryview(self.encode(message))
         try:
             while view:

@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
 
 
 def answer(prompt: str) -> str:
-    """Return the answer to a prompt; raises `Problem`."""
+    """Return the answer to a prompt; raises `Problem` if there is no answer."""
     settings = from_env(os.environ)
     return Client(settings, Auth(settings.auth_file), Tools(settings.tools_file)).run(prompt)
 

@@ -59,7 +59,7 @@ class Auth:
     def store(self, answer: dict[str, Any]) -> None:
         """Store the tokens that a refresh returned, and write them to auth.json.
 
-        All other members of auth.json stay unchanged. Raises `Problem`.
+        All other members of auth.json stay unchanged. Raises `Problem` if auth.json cannot be written.
         """
         tokens = {**self.tokens, "access_token": answer["access_token"]}
         if answer.get("refresh_token"):
@@ -119,7 +119,7 @@ def _in_form_of(old: object, jwt: str) -> object:
 def write(path: str, document: dict[str, Any]) -> None:
     """Replace auth.json atomically, so that a reader sees the old or the new file, and make the file readable only for its owner.
 
-    Raises `Problem`.
+    Raises `Problem` if the file cannot be written.
     """
     import contextlib  # late: they are slow to load, and few runs have tokens to write
     import json

@@ -44,7 +44,7 @@ class Client:
         self.over_http = settings.transport != "websocket"
 
     def run(self, prompt: str) -> str:
-        """Send a prompt and return the last text of the model. Raises `Problem`."""
+        """Send a prompt and return the last text of the model. Raises `Problem` if the conversation fails."""
         try:
             return self.converse(prompt)
         finally:

@@ -41,7 +41,10 @@ class Settings:
 
 
 def from_env(env: Mapping[str, str]) -> Settings:
-    """Read the settings from environment variables. An empty variable counts as unset. Raises `Problem`."""
+    """Read the settings from environment variables.
+
+    An empty variable counts as unset. Raises `Problem` if a variable is invalid.
+    """
     return Settings({name: value for name, value in env.items() if name.startswith("LITE_") and value})
 
 

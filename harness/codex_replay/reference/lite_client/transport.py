@@ -1,7 +1,8 @@
 """Send one HTTP/1.1 POST on a new connection, and read the status and the body (in chunks) of the response.
 
 A bare socket is used, because loading an HTTP library would take most of the time of a client that runs for one prompt.
-Loading `urllib.parse` and `socket` also takes time. Without TLS, only the C module `_socket` is therefore loaded.
+Loading `urllib.parse` and `socket` also takes time. To save this time, the client loads only the C module `_socket` if the
+connection has no TLS.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Reader:
     def exactly(self, length: int) -> Iterator[bytes]:
         """Yield the next `length` bytes of the response, in pieces as they arrive.
 
-        Raises `Broken` if the connection ends before.
+        Raises `Broken` if the connection ends before all bytes have arrived.
         """
         while length:
             piece = self.some(length)
@@ -156,7 +157,7 @@ def post(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> A
 
     `timeout` is the longest time, in seconds, without a received byte.
 
-    Raises `Problem`.
+    Raises `Problem` if no response comes.
     """
     try:
         address = Address(url)

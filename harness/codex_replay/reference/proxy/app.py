@@ -76,7 +76,7 @@ class App:
     def _authorise(self, request: Request) -> None:
         """Check the bearer token of a request.
 
-        The token must be present; if the proxy has keys, it must be one of them. Raises `ProxyError` (401).
+        The token must be present; if the proxy has keys, it must be one of them. Raises `ProxyError` (401) for any other token.
         """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         token = token.strip()

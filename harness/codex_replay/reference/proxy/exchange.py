@@ -126,7 +126,10 @@ class Exchange:
         return True
 
     async def _next(self, seconds: float, silence_is_the_end: object) -> Message | None:
-        """Return the next message, or None if the server sent nothing for too long. Raises `ProxyError`."""
+        """Return the next message.
+
+        If the server sends nothing for `seconds`, return None if that is the end, otherwise raise `ProxyError`.
+        """
         assert self._inbox is not None
         assert self._server is not None
         try:

@@ -52,7 +52,10 @@ class Settings(NamedTuple):
 
 
 def from_env(env: Mapping[str, str]) -> Settings:
-    """Read the settings from environment variables. An empty variable counts as unset. Raises `BadSetting`."""
+    """Read the settings from environment variables.
+
+    An empty variable counts as unset. Raises `BadSetting` if a variable is invalid.
+    """
     given = {name: value.strip() for name, value in env.items() if value.strip()}
     usual = Settings()
     keys = f"{given.get('PROXY_API_KEYS', '')},{given.get('PROXY_API_KEY', '')}".split(",")

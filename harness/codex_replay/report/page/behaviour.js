@@ -32,12 +32,12 @@ function behaviouralDrift(found, views) {
       ended.filter(([, size]) => size).map(([key, size]) => el("i", { cls: fills[key], vars: { "flex-grow": String(size) } }))),
     el("div", { cls: "tiles" }, Object.keys(SEEN).filter((key) => of(key) || key !== "racy").map((key) =>
       tile(of(key), key === "racy" ? "skipped" : "known", "\u2260", SEEN[key], () => view.choose({ seen: SEEN[key] })))),
-    claimed !== null && claimed !== here + lost.length && el("p", { cls: "notice" }, `The file counts ${plural(claimed, "finding")}, and ${here.toLocaleString("en")} can be shown: it is damaged, or was changed by hand.`),
-    lost.length > 0 && [el("p", { cls: "notice" }, `${plural(lost.length, "finding")} cannot be read.`), opened("As they stand in the file", () => tree(lost))],
+    claimed !== null && claimed !== here + lost.length && el("p", { cls: "notice" }, `The file counts ${plural(claimed, "finding")}, and ${here.toLocaleString("en")} can be shown: the file is damaged, or was changed by hand.`),
+    lost.length > 0 && [el("p", { cls: "notice" }, `${plural(lost.length, "finding")} cannot be read.`), opened("The unreadable findings", () => tree(lost))],
     view.node,
-    aside(found.ended_early, "case ends early", "cases end early", "What they said up to there is compared."),
-    aside(found.not_compared, "case is not compared", "cases are not compared", "They are neither changed nor unchanged."),
-    aside(found.noise, "kind of noise", "kinds of noise", "It differs between two runs of one version, and is no change."),
+    aside(found.ended_early, "case ends early", "cases end early", "Only the messages before the early end are compared."),
+    aside(found.not_compared, "case is not compared", "cases are not compared", "A case that is not compared counts neither as changed nor as unchanged."),
+    aside(found.noise, "kind of noise", "kinds of noise", "Noise differs between two runs of one version, and counts as no change."),
   ];
 }
 

@@ -40,9 +40,9 @@ async function fill(light, rest, self) {
     parts.push(shown.node);
   } else if (data.mode === "report") {
     parts.push(el("section", { cls: "story" }, el("h2", {}, "Traffic"),
-      el("p", { cls: "empty" }, light.story === undefined ? "Nothing: this case speaks to no program, or its frames were not kept."
-        : light.story < 0 ? "To keep this page small, it has the frames of only some passed cases. `codex-replay report open --full` shows the frames of all."
-          : "Its frames are not in this file.")));
+      el("p", { cls: "empty" }, light.story === undefined ? "No frames: this case exchanges no messages, or its frames were not kept."
+        : light.story < 0 ? "To keep this page small, it has the frames of only some passed cases. `codex-replay report open --full` shows the frames of all cases."
+          : "The frames of this case are not in this file.")));
   }
   if (full && full.details) parts.push(opened("Details: traceback and output", () => long(full.details), { cls: "panel details-of" }));
   rest.replaceChildren(...parts.filter(Boolean));

@@ -48,9 +48,9 @@ function asItIs(found, why) {
   try {
     shown = tree(found);
   } catch { // deeper than anything that was meant
-    shown = el("p", { cls: "empty" }, "It cannot be shown at all; look at the file itself.");
+    shown = el("p", { cls: "empty" }, "This drift cannot be shown. Look at the file.");
   }
-  return [el("p", { cls: "notice" }, `This drift is shown as it stands in its file: ${why}. \`codex-replay drift FROM TO --json\` writes one that is shown better.`), shown];
+  return [el("p", { cls: "notice" }, `This drift is shown as it stands in its file: ${why}. \`codex-replay drift FROM TO --json\` writes a file that this page can show.`), shown];
 }
 
 // -- the schemas -------------------------------------------------------------------------------------------------------------
@@ -177,10 +177,10 @@ function sizes(counts) {
 function doubts(found, of, lost) {
   const wrong = ["breaking", "additive"].filter((cls) => numberIn(found.counts, cls) !== null && found.counts[cls] !== of(cls));
   return [
-    wrong.map((cls) => el("p", { cls: "notice" }, `The file counts ${found.counts[cls].toLocaleString("en")} ${cls}, and ${of(cls).toLocaleString("en")} can be shown: it is damaged, or was changed by hand.`)),
+    wrong.map((cls) => el("p", { cls: "notice" }, `The file counts ${found.counts[cls].toLocaleString("en")} ${cls}, and ${of(cls).toLocaleString("en")} can be shown: the file is damaged, or was changed by hand.`)),
     lost.length > 0 && [
       el("p", { cls: "notice" }, `${plural(lost.length, "finding")} of ${found.findings.length.toLocaleString("en")} cannot be read.`),
-      opened("As they stand in the file", () => tree(lost))],
+      opened("The unreadable findings", () => tree(lost))],
   ];
 }
 

@@ -41,7 +41,7 @@ function findingsView(items, how) {
     lists = [list, ...lists.filter((each) => list.node.contains(each.node))];
     walk = walker(list, (each) => each.querySelector(".group-head"));
     place.replaceChildren(list.node);
-    if (!some.length) place.append(el("p", { cls: "empty" }, items.length ? `No ${how.what} is like that.` : `There is no ${how.what}.`));
+    if (!some.length) place.append(el("p", { cls: "empty" }, items.length ? `No ${how.what} matches.` : `There is no ${how.what}.`));
     for (const { key, node } of selects) node.value = state[key] || "";
     count.textContent = some.length === items.length ? plural(items.length, how.what) : `${some.length.toLocaleString("en")} of ${plural(items.length, how.what)}`;
   }

@@ -27,9 +27,9 @@ function overview(choose, list) {
       bar(sums, true),
       el("p", { cls: "muted" }, sentence(sums, subjects))),
     data.stopped_early && el("p", { cls: "notice" },
-      `The run stopped early, of ${data.stopped_early} cases: the first ones all failed, most of them for one cause.`),
+      `The run of ${data.stopped_early} cases stopped early: every case that ran failed, most of them for one cause.`),
     data.interrupted && el("p", { cls: "notice" }, "The run was interrupted; the other cases did not run."),
-    (data.stale || []).length > 0 && el("p", { cls: "notice" }, `The baseline is stale: ${data.stale.join(", ")} passes now. Remove the line.`),
+    (data.stale || []).length > 0 && el("p", { cls: "notice" }, `The baseline is stale: ${data.stale.join(", ")} passes now. Remove its entry.`),
     data.next && el("section", { cls: "next", "aria-labelledby": "next-title" },
       el("h2", { id: "next-title" }, "Do this next"),
       el("ol", {}, data.next.map((text) => {
@@ -158,7 +158,7 @@ function proxyFields(found) {
   const word = (value) => (value === true ? "yes" : value === false ? "no" : "-");
   const cell = (value) => el("td", { cls: value === false ? "number failed" : "number" }, word(value));
   return Object.entries(found.profiles).filter(([, rows]) => Array.isArray(rows)).map(([profile, rows]) => [
-    el("p", { cls: "muted" }, `Profile ${profile}. Specified: a statement has the field. Valid: the schema accepts its values. Known: Codex reads it.`),
+    el("p", { cls: "muted" }, `Profile ${profile}. Specified: a statement has the field. Valid: the schema accepts its values. Known: Codex reads the field.`),
     el("div", { cls: "scroll", tabindex: "0", role: "group", "aria-label": `Fields, profile ${profile}` }, el("table", { cls: "fields" },
       el("thead", {}, el("tr", {}, ["field", "specified", "valid", "known", "value", "null", "omitted"].map((name, i) => el("th", { scope: "col", cls: i ? "number" : null }, name)))),
       el("tbody", {}, rows.filter(isObject).map((each) => el("tr", {},

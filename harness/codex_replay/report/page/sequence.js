@@ -53,7 +53,7 @@ function sequence(story, suite) {
       el("div", { cls: "lanes", "aria-hidden": "true" }, lanes.names.map((name) => el("span", {}, name))),
       el("div", { cls: "lifelines", "aria-hidden": "true" }, lanes.names.map(() => el("i", {}))),
       list.node);
-    if (!some.length) diagram.append(el("p", { cls: "empty" }, "No frame is like that."));
+    if (!some.length) diagram.append(el("p", { cls: "empty" }, "No frame matches."));
     diagram.shown = some;
   }
 
@@ -96,7 +96,7 @@ function sequence(story, suite) {
         el("div", { cls: "tools" }, search, both && seam,
           marked > 0 && [el("label", { cls: "check" }, differing, "differences only"), next],
           count),
-        diagram] : el("p", { cls: "empty" }, "Not one frame was seen.")),
+        diagram] : el("p", { cls: "empty" }, "The trace has no frames.")),
     search,
     move: (by) => walk && walk.move(by),
     next() {
@@ -143,14 +143,14 @@ function body(frame, from, to) {
   }
   if (views.length) choose(...views[0]);
   const sentence = {
-    missing: "This frame was expected here and was not said.",
-    unexpected: "This frame came, but none like it was expected.",
-    different: "This frame is not the expected one.",
+    missing: "This frame was expected here, but was not sent.",
+    unexpected: "This frame was sent, but was not expected.",
+    different: "This frame differs from the expected frame.",
   }[frame.mark];
   return el("div", { cls: "body" },
     sentence && el("p", { cls: "sentence" }, sentence),
     frame.cut && el("p", { cls: "notice" }, frame.cut > frame.text.length ? `Shown are the first ${plural(frame.text.length, "character")} of ${frame.cut.toLocaleString("en")}.`
-      : "This frame was cut for size where it was recorded."),
+      : "This frame was cut when it was recorded, because it is long."),
     el("dl", { cls: "facts" },
       fact("frame", `${frame.n}, ${from} \u2192 ${to}, ${KINDS[frame.kind] || frame.kind}${frame.conn === null || frame.conn === undefined ? "" : `, connection ${frame.conn}`}`),
       fact("differs at", frame.paths), fact("bound", frame.bound), fact("masked", frame.masked)),

@@ -69,8 +69,8 @@ def normalise(recording: Recording, *, codex: str | None = None) -> list[NormalE
     (`<thread:1>`), masks times and durations, joins output chunks, and puts frames of declared races in one order. The
     frames that the server sent because of a request follow the request. `codex` is the Codex version whose tables are used.
     The default for `codex` is the version of the recording; for an iterable of frames, it is the default version. If the
-    version of the recording has no tables, a warning is issued. If the version `codex` has no tables, `ValueError` is
-    raised. Raises `CassetteError`.
+    version of the recording has no tables, a warning is issued. If the version `codex` has no tables, `ValueError` is raised.
+    Raises `CassetteError` for a recording that cannot be read.
     """
     from codex_replay.protocol.recordings.compare import normal_form
 

@@ -95,7 +95,7 @@ _LISTED = ("unknown-key", "unknown-method", "unknown-enum", "unknown-tag")
 def _no_experimental(codex: str) -> str:
     return (
         f"The experimental schema bundle of Codex {codex} is missing: keys that only that bundle may list are reported as notes. "
-        f"`codex-replay codex install {codex}` creates it."
+        f"`codex-replay codex install {codex}` creates the bundle."
     )
 
 

@@ -38,7 +38,10 @@ class CassetteError(Exception):
 
 
 def open_file(path: str) -> BinaryIO:
-    """Open a cassette in a folder or in an archive (see `archive`) to read its bytes. Raises `OSError`."""
+    """Open a cassette in a folder or in an archive (see `archive`) to read its bytes.
+
+    Raises `OSError` if the file cannot be opened.
+    """
     try:
         return open(path, "rb")
     except NotADirectoryError:

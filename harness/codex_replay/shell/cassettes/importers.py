@@ -47,7 +47,7 @@ Reader = Callable[[Iterable[bytes], Source], Iterator[Frame]]
 def tee(lines: Iterable[bytes], source: Source) -> Iterator[Frame]:
     """Yield the frames of a tee's log, whose lines are `{"t":seconds,"dir":"c2s"|"s2c","msg":...}`.
 
-    `msg` is the message; if `msg` is a string, it is the exact line of the traffic. Raises `ImportFailed`.
+    `msg` is the message; if `msg` is a string, it is the exact line of the traffic. Raises `ImportFailed` for an invalid line.
     """
     clock = _Clock()
     for number, entry in _objects(lines, source):

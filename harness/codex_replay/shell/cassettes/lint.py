@@ -336,7 +336,9 @@ def _form(line: bytes) -> str:
 
 
 def find_files(paths: Iterable[str], note: Callable[[str], None] = lambda text: None) -> Iterator[str]:
-    """Yield the cassettes that `paths` name: files, and the sorted cassettes in folders. Raises `CassetteError`.
+    """Yield the cassettes that `paths` name: files, and the sorted cassettes in folders.
+
+    Raises `CassetteError` for a folder without cassettes.
 
     `note` is called with a sentence for each skipped file in a folder.
     """

@@ -109,8 +109,8 @@ class WholeWriter:
     def rewrite(self) -> Rewritten:
         """Replace the secrets that were streamed in chunks, in the complete cassette.
 
-        A cassette that is not a regular file (a pipe, a device) cannot be rewritten and stays unchanged. Raises
-        `NotRewritten`.
+        A cassette that is not a regular file (a pipe, a device) cannot be rewritten and stays unchanged. Raises `NotRewritten` if
+        the file cannot be rewritten.
         """
         try:
             return self._rewrite()

@@ -54,7 +54,7 @@ class Stats:
 
 
 def count(path: str, step: Callable[[], None] = lambda: None) -> Stats:
-    """Count the frames of one cassette, and read it as a stream. Raises `CassetteError`."""
+    """Count the frames of one cassette, and read it as a stream. Raises `CassetteError` if the cassette cannot be read."""
     with CassetteReader(path) as reader:
         stats = Stats(path, reader.header.codex, reader.header.case)
         methods: dict[tuple[str, str], str] = {}

@@ -99,7 +99,7 @@ def serialize(cassette_dict: Mapping[str, Any]) -> str:
 def deserialize(cassette_string: str) -> dict[str, Any]:
     """Convert the text of a codex-replay cassette to vcrpy's dictionary.
 
-    `serialize` and `deserialize` together are a serializer for vcrpy. Raises `CassetteError`.
+    `serialize` and `deserialize` together are a serializer for vcrpy. Raises `CassetteError` for a damaged cassette.
     """
     found = _interactions(cassette_string.encode(), "the cassette")
     return {"version": 1, "interactions": [{"request": request, "response": response} for request, response in found]}

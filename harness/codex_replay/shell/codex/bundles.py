@@ -92,7 +92,7 @@ def load_own(path: str) -> Bundle:
     """Return the bundle in a user's file or folder, after a check of every schema.
 
     A user's file is checked, because it may have been edited, or may not be a schema bundle; a generated bundle is trusted.
-    Raises `BundleError`.
+    Raises `BundleError` if the file or folder is not a schema bundle.
     """
     # Loaded for such files alone: it takes longer than comparing two bundles.
     import jsonschema_rs
@@ -169,7 +169,8 @@ def generate(version: str, told: Told = lambda text: None, *, experimental: bool
     """Generate the plain or the `experimental` bundle of `version` with the version's binary.
 
     Store the generated bundle and return its folder. If the binary is not installed, install it now and remove it
-    afterwards, even after an error. Raises `BundleError` or `CodexInstallError`.
+    afterwards, even after an error. Raises `CodexInstallError` if the install fails, and `BundleError` if the binary writes no
+    bundle.
     """
     # The installer and the generator are only needed here, and not when every bundle is at hand.
     from codex_replay.shell.codex.install import Step, ensure

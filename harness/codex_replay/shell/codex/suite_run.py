@@ -1,6 +1,6 @@
 """Run the suite on one real Codex, and keep the traffic of each case.
 
-The module `codex_replay.plugin.app_server.kept_runs` writes the traffic. A run takes minutes, so its results are kept in
+The module `codex_replay.plugin.app_server.kept_runs` writes the traffic to files. A run takes minutes, so its results are kept in
 the cache next to the binaries. The key of the results depends on everything that influences a run: the files of the suite,
 the library and the fake backend with their tables, the binary, and the Python version. Code that only compares results
 (`harness/codex_replay/protocol/behaviour/*.py`) is not part of the key.
@@ -122,8 +122,8 @@ def kept(run: Run, step: Step = lambda done, total: None) -> Path:
     """Return the folder with the traffic of each case of a run.
 
     If the cache does not have the folder, run the suite now. The function `step` gets the number of finished cases, and the
-    total number of cases (None if it is not known yet). Raises `CannotRun`. After an interrupt, all started processes are
-    ended, and no result is kept.
+    total number of cases (None if it is not known yet). Raises `CannotRun` if pytest cannot run the suite. After an interrupt,
+    all started processes are ended, and no result is kept.
     """
     place = run.place
     place.parent.mkdir(parents=True, exist_ok=True)

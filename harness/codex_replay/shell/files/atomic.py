@@ -37,7 +37,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
     If the body fails, the draft is removed and `path` stays unchanged. Missing folders above `path` are created. If two
     processes write the same folder at the same time, the folder of the first process is kept. The draft of the second
-    process is dropped, because both have the same content. Raises ``OSError``.
+    process is dropped, because both have the same content. Raises ``OSError`` if the draft cannot be written or renamed.
     """
     place = os.fspath(path)
     above, name = os.path.split(os.path.abspath(place))

@@ -60,7 +60,7 @@ def folder(name: str) -> str:
 
 
 def read(name: str) -> bytes:
-    """Return the bytes of the data file `name`, a relative path with ``/``. Raises `OSError`."""
+    """Return the bytes of the data file `name`, a relative path with ``/``. Raises `OSError` if the file cannot be read."""
     try:
         with open(path_of(name), "rb") as file:
             return file.read()

@@ -92,8 +92,8 @@ class BackendSession:
         `by` is "content", "connection" or "conversation" (see docs/replaying.md). `over` lists the parts of a request that
         are compared. `pace` is fast, recorded or Nx (see docs/replaying.md). `hold` lists numbers of frames in one
         recording, before which an answer must wait. For example, `hold=[43]` stops the answer before frame 43 until
-        `release("frame 43")` is called. If the session has no script, a request without a recorded answer gets the status
-        501. Raises `BackendError`.
+        `release("frame 43")` is called. If the session has no script, a request without a recorded answer gets the status 501.
+        Raises `BackendError` if a recording cannot be played.
         """
         paths = [path] if isinstance(path, Path) else list(path)
         wanted: dict[str, Any] = {"path": [str(one.absolute()) for one in paths], "by": by, "pace": pace}
@@ -115,7 +115,7 @@ class BackendSession:
     def ledger(self, requests: int = 0, seconds: float = 10.0, *, since: int = 0, redact: bool = False) -> list[dict[str, Any]]:
         """Return all requests that the session has received so far.
 
-        With `since`, only the requests after the request number `since`.
+        With `since`, return only the requests after the request number `since`.
 
         With `requests`, wait at most `seconds` until the session has answered `requests` requests. With `redact`, secrets
         in the requests are replaced. The ledger keeps at most the last 10,000 requests, and at most 64 MB. `dropped` is the
@@ -171,7 +171,10 @@ class BackendSession:
         return {**found["request"], "earlier": found["earlier"]} if found["n"] is not None else None
 
     def answer_asked(self, n: int, turn: object) -> None:
-        """Answer the request `n` with a turn of a script, or refuse it with {"refused": "the reason"}. Raises `BackendError`."""
+        """Answer the request `n` with a turn of a script, or refuse it with {"refused": "the reason"}.
+
+        Raises `BackendError` if the backend refuses the answer.
+        """
         self._process.call("PUT", f"{self._path}/asked/{n}", turn)
 
     def wait_at_gate(self, gate: str, seconds: float = 10.0) -> bool:

@@ -175,7 +175,7 @@ class WholeBody:
         self._cuts: list[list[float]] = []
 
     def feed(self, data: bytes) -> None:
-        """Take a piece of the body."""
+        """Add a piece of the body to the recording."""
         self._size += len(data)
         if self._size > MAX_SENT:
             self._pieces.clear()  # only its length will be recorded

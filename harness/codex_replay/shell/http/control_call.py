@@ -15,7 +15,10 @@ class BadAnswer(Exception):
 
 
 def call(host: str, port: int, method: str, path: str, token: str, body: bytes, seconds: float) -> tuple[int, bytes]:
-    """Return the status and the body of the answer. Raises `BadAnswer`, or `OSError` if no byte comes for so many seconds."""
+    """Return the status and the body of the answer.
+
+    Raises `BadAnswer` for an answer that is not HTTP, and `OSError` if no byte comes for `seconds` seconds.
+    """
     shown = f"[{host}]" if ":" in host else host
     lines = [
         f"{method} {path} HTTP/1.0",

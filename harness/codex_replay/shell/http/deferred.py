@@ -35,14 +35,14 @@ class Deferred:
         return self._log.now()
 
     def partial(self) -> None:
-        """Record that some traffic is not recorded (`Log.partial`)."""
+        """Note that some traffic is missing in the recording (`Log.partial`)."""
         self._log.partial()
 
     @property
     def full(self) -> bool:
         """True if the frames that wait to be recorded have more than `ROOM` bytes.
 
-        While this is True, the caller should read no more traffic.
+        While `full` is True, the caller should read no more traffic.
         """
         return self._size > ROOM
 

@@ -278,7 +278,7 @@ class HttpPlayer:
     def _send_message(self, frame: Frame, title: str) -> None:
         """Send a WebSocket message of the recorded client.
 
-        If the backend did not open the WebSocket, raises an exception with a sentence.
+        If the backend did not open the WebSocket, keep a sentence about this as the failure of the replay.
         """
         line = self._lines.get(frame.conn)
         if line is None or not line.open:

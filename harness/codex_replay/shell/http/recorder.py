@@ -35,8 +35,8 @@ class HttpRecorder:
 
     The constructor opens the listening socket; `url` is its address. Call `start` and `stop` to serve in a separate thread,
     or `run` to serve until a signal. `log` must redact whole frames (`encoded_body.redacted`), because the recorder does
-    not redact streamed bodies. A body of more than `limit` decoded bytes is omitted. Raises OSError if the address is not
-    available, and ValueError if `listen` or `upstream` is invalid.
+    not redact streamed bodies. The recording omits a body of more than `limit` decoded bytes. Raises OSError if the address is
+    not available, and ValueError if `listen` or `upstream` is invalid.
     """
 
     def __init__(

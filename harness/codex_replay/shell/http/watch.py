@@ -273,7 +273,7 @@ class Responses:
     def broken_off(self, sender: str, how: str) -> None:
         """End the open response, because the connection has ended.
 
-        The end of the connection is a regular end of the response only if no header marks its end.
+        The end of the connection is a regular end of the response only if no header of the response marks the end of its body.
         """
         if (messages := self._watch.messages) is not None and self._watch.asked:
             ended = how == "end" and messages.closed_by is not None

@@ -45,7 +45,8 @@ class Process:
     """One running program under test.
 
     The function `on_stdout` is called in the reading thread with each chunk of stdout, and with b"" at the end of stdout. `argv`
-    is the command line of the program, `cwd` its working directory, and `env` its complete environment. Raises `CannotStart`.
+    is the command line of the program, `cwd` its working directory, and `env` its complete environment. Raises `CannotStart` if
+    the program cannot be started.
     """
 
     def __init__(

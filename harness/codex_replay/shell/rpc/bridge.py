@@ -43,7 +43,7 @@ class CannotConnect(Exception):
 
 
 def connected(url: str) -> ClientConnection:
-    """Open a WebSocket to `ws://HOST:PORT`, `wss://HOST` or `unix://PATH`. Raises `CannotConnect`."""
+    """Open a WebSocket to `ws://HOST:PORT`, `wss://HOST` or `unix://PATH`. Raises `CannotConnect` if no server answers."""
     from websockets.exceptions import WebSocketException
     from websockets.sync.client import connect, unix_connect
 
@@ -141,7 +141,10 @@ def bridge(connection: ClientConnection, stdin: int, stdout: IO[bytes]) -> bool:
 
 
 class Started:
-    """A context manager that starts a server for one client. `url` is the address of the server. Raises `CannotConnect`."""
+    """A context manager that starts a server for one client.
+
+    `url` is the address of the server. Raises `CannotConnect` if the server does not start or does not listen.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:

@@ -66,7 +66,7 @@ class Lane:
 
     @property
     def readable(self) -> bool:
-        """True while the lane may read more: the source is open, and the buffer is not full."""
+        """True while data may be read from `source`: `source` is open, and the buffer of the lane is not full."""
         return self.source >= 0 and len(self.waiting) < LIMIT
 
     def read(self) -> bool:
@@ -84,7 +84,10 @@ class Lane:
         return True
 
     def take(self, data: bytes) -> None:
-        """Take bytes from the source of the lane. Record and pass on each complete line, and keep an incomplete line."""
+        """Take bytes from the source of the lane.
+
+        Record and pass on each complete line, and keep an incomplete line until the rest arrives.
+        """
         lines = self._splitter.feed(data)
         self._held = len(data) - data.rfind(b"\n") - 1 if lines else self._held + len(data)
         for line in lines:

@@ -137,7 +137,7 @@ class Readers:
 
 
 def _base(node: dict[str, Any]) -> Shape:
-    """Return the shape of the keywords of `node` itself, without its unions and references."""
+    """Return the shape of the values that the keywords of `node` allow, without the unions and references of `node`."""
     keys = node.keys() - _SILENT
     unread = tuple((key, text_of(node[key])) for key in sorted(keys - _READ))
     if "enum" in node or "const" in node:

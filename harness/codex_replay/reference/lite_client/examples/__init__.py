@@ -32,7 +32,10 @@ WEB_SEARCH: dict[str, Any] = {"type": "web_search", "external_web_access": True}
 
 
 def connect(*specs: dict[str, Any]) -> Client:
-    """Return a client that offers the given tools, for a new conversation. Raises `Problem`."""
+    """Return a client that offers the given tools, for a new conversation.
+
+    Raises `Problem` if a setting or auth.json is invalid.
+    """
     settings = from_env(os.environ)
     tools = Tools(None)
     tools.specs = list(specs)

@@ -46,7 +46,8 @@ Piece = Text | Call | Break | Done
 async def answer_chunks(exchange: Exchange, asked: Asked, mode: str) -> AsyncIterator[Piece]:
     """Yield the parts of the answer to a client's request.
 
-    If the request declares tools, the model's text is searched for tool calls. Raises `ProxyError`.
+    If the request declares tools, the model's text is searched for tool calls. Raises `ProxyError` if the turn or the server
+    fails.
     """
     sort = _Sorter(asked, mode, exchange.markup)
     sent: dict[str, list[str]] = {}

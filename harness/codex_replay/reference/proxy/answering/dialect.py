@@ -1,7 +1,7 @@
 """Find tool calls in a text that arrives in chunks of any size.
 
 The environment variable `PROXY_TOOL_CALLS` declares the markup (the opening and closing tags) of the calls. If the content
-of a call is JSON, the call ends where the JSON ends; markup inside a JSON string does not end it. If the content is not
+of a call is JSON, the call ends where the JSON ends; markup inside a JSON string does not end the call. If the content is not
 JSON, the call ends at the closing markup. Text between tags that is not a call becomes text of the answer, unchanged. If
 the stream ends inside a call, the incomplete call is dropped.
 """

@@ -81,7 +81,7 @@ class Transcript:
 
 
 def chat_request(body: dict[str, Any], settings: Settings) -> Asked:
-    """Read a request to `/v1/chat/completions`. Raises `ProxyError` (400)."""
+    """Read a request to `/v1/chat/completions`. Raises `ProxyError` (400) for an invalid request."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise bad_request("messages must be a list with at least one message.", "messages")

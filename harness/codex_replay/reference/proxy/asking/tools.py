@@ -64,7 +64,7 @@ def schema_of(function: dict[str, Any]) -> Any:
 
 
 def read_tools(body: dict[str, Any]) -> Tools:
-    """Read `tools`, `tool_choice` and `parallel_tool_calls` of a request. Raises `ProxyError` (400)."""
+    """Read `tools`, `tool_choice` and `parallel_tool_calls` of a request. Raises `ProxyError` (400) for an invalid request."""
     given = body.get("tools") or []
     if not isinstance(given, list):
         raise bad_request("tools must be a list.", "tools")

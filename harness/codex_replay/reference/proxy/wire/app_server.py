@@ -74,7 +74,10 @@ class AppServer:
 
     @classmethod
     async def start(cls, settings: Settings) -> AppServer:
-        """Start the program and initialize the connection. Raises `ProxyError`."""
+        """Start the program and initialize the connection.
+
+        Raises `ProxyError` if the program does not start or does not answer.
+        """
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(settings.codex, "app-server", stdin=pipe, stdout=pipe)
@@ -96,12 +99,12 @@ class AppServer:
     async def request(self, method: str, params: Any, then: Callable[[Any], None] | None = None) -> Any:
         """Send a request to the app-server, and return the result.
 
-        The function `then` gets the result before the next line of the server is read. Raises `ProxyError`.
+        The function `then` gets the result before the next line of the server is read. Raises `ProxyError` if no result comes.
         """
         return await self.answer_of(method, await self.ask(method, params, then))
 
     async def ask(self, method: str, params: Any, then: Callable[[Any], None] | None = None) -> asyncio.Future[Any]:
-        """Send a request, and return the future of its result. Raises `ProxyError`."""
+        """Send a request, and return the future of its result. Raises `ProxyError` if the server has ended."""
         number, self._next = self._next, self._next + 1
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = (future, then)
@@ -117,7 +120,7 @@ class AppServer:
     async def answer_of(self, method: str, future: asyncio.Future[Any]) -> Any:
         """Wait for the result of a request to the app-server.
 
-        After the time limit, retire the server: it gets no new requests. Raises `ProxyError`.
+        After the time limit, retire the server: it gets no new requests. Raises `ProxyError` if no result comes.
         """
         try:
             async with asyncio.timeout(self._timeout):
@@ -131,7 +134,7 @@ class AppServer:
         await self._send({"jsonrpc": "2.0", "method": method})
 
     async def reply(self, number: Any, result: Any) -> None:
-        """Answer the request `number` of the server. Raises `ProxyError`."""
+        """Answer the request `number` of the server. Raises `ProxyError` if the server has ended."""
         await self._send({"jsonrpc": "2.0", "id": number, "result": result})
 
     async def _send(self, value: Any) -> None:

@@ -70,7 +70,10 @@ class Answer:
         await self._connection.write(b"")
 
     async def write(self, data: bytes) -> None:
-        """Send a chunk of a streamed answer. If the client reads slowly, wait for it. Raises `Disconnected`."""
+        """Send a chunk of a streamed answer.
+
+        If the client reads slowly, wait for it. Raises `Disconnected` if the client has disconnected.
+        """
         if data:
             await self._connection.write(b"%x\r\n%s\r\n" % (len(data), data) if self._request.chunked else data)
 
@@ -188,7 +191,10 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
     async def write(self, data: bytes) -> None:
-        """Send data, and wait until the client has read enough of the data. Raises `Disconnected`."""
+        """Send data, and wait until the client has read enough of the data.
+
+        Raises `Disconnected` if the client has disconnected.
+        """
         self.buffer(data)
         await self._may_write.wait()
         if self._gone:
