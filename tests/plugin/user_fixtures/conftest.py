@@ -19,6 +19,7 @@ def _suites_plugin(request: pytest.FixtureRequest) -> None:
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A project beside ours, in which codex-replay is installed and nothing else is known of it."""
     monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.delenv("CI", raising=False)  # with CI, pytest prints whole messages in its short summary
     pytester.makepyfile(client=CLIENT)
     pytester.makeini("[pytest]\nfilterwarnings = error\nasyncio_default_fixture_loop_scope = function\n")
     return pytester
