@@ -6,7 +6,6 @@ Source: docs/contract/payloads.md, the form of a call; the statements apply to e
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from codex_replay.plugin.proxy.dialects import DIALECTS, Dialect, DialectVector,
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import read
 from suites.proxy.expected import ENDPOINTS, NOTE, WORKS, tool
+from suites.proxy.found_calls import squeezed
 from suites.proxy.saying import must_be, must_be_answered
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.needs("text-tools")]
@@ -74,11 +74,6 @@ def judge(done: Exchange, vector: DialectVector, dialect: Dialect, where: str = 
             "until its end, and drop the block if the stream ends first."
         )
     must_be(f"The text {of}, runs of white space as one blank,", squeezed(answer.text), squeezed(vector.output))
-
-
-def squeezed(text: str) -> str:
-    """Return the text with each run of white space as one space, because the space around a removed call is not specified."""
-    return re.sub(r"[ \t\r\n]+", " ", text).strip(" ")
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

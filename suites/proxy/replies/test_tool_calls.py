@@ -7,16 +7,16 @@ docs/contract/handoff.md, Output mode selection. The texts are the public vector
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
-from codex_replay.plugin.proxy.vectors import Outcome, Vector, load_vectors
-from suites.proxy.answers import Answer, read
+from codex_replay.plugin.proxy.vectors import Vector, load_vectors
+from suites.proxy.answers import read
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, IN_TEXT, NOTE, WORKS, asking, each_way, native, tool
 from suites.proxy.failures import must_come_of_the_text, settle
+from suites.proxy.found_calls import must_fit, squeezed
 from suites.proxy.saying import must_be
 
 pytestmark = pytest.mark.proxy_profile(WORKS, AS_SPECIFIED)
@@ -26,11 +26,6 @@ SMALL = [vector for vector in VECTORS.values() if len(vector.text) < 10_000 and 
 #: The vectors that define their own chunks.
 CUT = [vector for vector in VECTORS.values() if vector.cuts is not None]
 CALLING = [vector for vector in SMALL if vector.outcomes[0].calls and len(vector.outcomes) == 1]
-#: A hint for the author of a proxy that does not look for calls in a text.
-UNFOUND = (
-    "\nThe client got the text unchanged. If the proxy supports only native calls, set its capabilities without text-tools "
-    "(docs/proxy.md); then these cases are skipped."
-)
 
 
 def model_item(vector: Vector, size: int) -> dict[str, Any]:
@@ -65,22 +60,6 @@ def ask(proxy: Proxy, endpoint: str, **more: Any) -> Exchange:
     return proxy.post(endpoint, {"tools": tools, **more}, ok=False, headers=headers, script=script)
 
 
-def squeezed(text: str) -> str:
-    """Return the text with each run of white space as one space, because the space around a removed call is not specified."""
-    return re.sub(r"[ \t\r\n]+", " ", text).strip(" ")
-
-
-def fits(answer: Answer, outcome: Outcome, vector: Vector) -> bool:
-    """Return True if an answer has the given outcome of a test vector."""
-    try:
-        calls = [(call.name, json.loads(call.arguments)) for call in answer.calls]
-    except ValueError:
-        return False
-    if vector.text == outcome.output:
-        return calls == [] and answer.text == outcome.output
-    return calls == list(outcome.calls) and squeezed(answer.text) == squeezed(outcome.output)
-
-
 def judge(proxy: Proxy, done: Exchange, vector: Vector) -> None:
     """Check that an answer has one of the outcomes that a vector allows."""
     __tracebackhide__ = True
@@ -94,11 +73,7 @@ def judge(proxy: Proxy, done: Exchange, vector: Vector) -> None:
         must_come_of_the_text(proxy, done)
         return
     answer = read(done)
-    if not any(fits(answer, outcome, vector) for outcome in vector.outcomes if not outcome.error):
-        wanted = " or ".join(f"calls {list(o.calls)} and text {o.output!r}" for o in vector.outcomes if not o.error)
-        got = f"calls {[(call.name, call.arguments) for call in answer.calls]} and text {answer.text!r}"
-        hint = UNFOUND if answer.text == vector.text and not answer.calls else ""
-        raise AssertionError(f"{why}{hint}\nThe model wrote: {vector.text!r}\nexpected: {wanted}\ngot:      {got}"[:4000])
+    must_fit(answer, vector)
     for call, verbatim in zip(answer.calls, vector.verbatim, strict=False):
         if verbatim is not None:
             must_be(
