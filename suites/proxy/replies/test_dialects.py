@@ -5,7 +5,6 @@ Source: docs/contract/payloads.md, the form of a call; the statements apply to e
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -13,10 +12,11 @@ import pytest
 from codex_replay.plugin.proxy.collector import subject_of
 from codex_replay.plugin.proxy.dialects import DIALECTS, Dialect, DialectVector, vectors
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from codex_replay.plugin.proxy.vectors import Outcome
 from suites.proxy.answers import read
 from suites.proxy.expected import ENDPOINTS, NOTE, WORKS, tool
-from suites.proxy.found_calls import squeezed
-from suites.proxy.saying import must_be, must_be_answered
+from suites.proxy.found_calls import compared, mistakes, same, squeezed
+from suites.proxy.saying import must_be_answered
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.needs("text-tools")]
 #: The name of the vector that the cases cut after each of its characters.
@@ -62,18 +62,18 @@ def judge(done: Exchange, vector: DialectVector, dialect: Dialect, where: str = 
     __tracebackhide__ = True
     must_be_answered(done, 200)
     answer = read(done)
-    of = f"of {vector.text!r}{where} (dialect {dialect.id}: {vector.why})"
-    try:
-        calls = [(call.name, json.loads(call.arguments)) for call in answer.calls]
-    except ValueError:
-        raise AssertionError(f"The arguments of the calls {of} must be JSON, but they are {answer.calls}.") from None
-    must_be(f"The calls {of}", calls, list(vector.calls))
-    if dialect.open.strip() in answer.text and dialect.open.strip() not in vector.output:
-        raise AssertionError(
-            f"The text {of} has markup of an incomplete call (dialect {dialect.id}): {answer.text!r}. Hold back a block "
-            "until its end, and drop the block if the stream ends first."
+    wanted = Outcome(vector.calls, vector.output)
+    if same(answer.calls, wanted) and squeezed(answer.text) == squeezed(vector.output):
+        return
+    begin, end = dialect.open.strip(), dialect.close.strip()
+    if same(answer.calls, wanted) and begin in answer.text and begin not in vector.output:
+        first = (
+            f"The text has markup of an incomplete call (dialect {dialect.id}). "
+            "Hold back a block until its end, and drop the block if the stream ends first."
         )
-    must_be(f"The text {of}, runs of white space as one blank,", squeezed(answer.text), squeezed(vector.output))
+    else:
+        first = f"{' '.join(mistakes(answer, [wanted], (begin, end)))} The dialect is {dialect.id}."
+    raise AssertionError(f"{first}\nThe vector {vector.id}{where}: {vector.why}\n{compared(answer, [wanted], vector.text)}")
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

@@ -22,7 +22,8 @@ SWAPPED = [
     "The tool call must be of 'getFileTree', but it is of 'saveNote'.",
     "The tool call must be of 'saveNote', but it is of 'getFileTree'.",
 ]
-BLANKS = r"The text for the client must be '  a\n\n\tb  \r\n c  ', but it is 'a\n\n\tb \n c'."
+TEXT = "The text for the client"
+BLANKS = r"The text for the client has other white space: the text must be '  a\n\n\tb  \r\n c  ', but it is 'a\n\n\tb \n c'."
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,17 @@ BLANKS = r"The text for the client must be '  a\n\n\tb  \r\n c  ', but it is 'a\
         ("one", Answer("", [Call("1", "getFileTree", '{"path":')]), f"{ARGUMENTS} valid JSON."),
         ("one", Answer("", [Call("1", "getFileTree", "{}")]), f"{ARGUMENTS} those that the model wrote."),
         ("text-after", Answer("</tool_call> Done.", [FILES]), f"{MARKUP} '</tool_call>'."),
-        ("text-after", Answer("one.", [FILES]), "The text for the client must be 'Done.', but it is 'one.'."),
+        (
+            "text-after",
+            Answer("one.", [FILES]),
+            f"{TEXT} lacks a part of the model's text: the text must be 'Done.', but it is 'one.'.",
+        ),
+        (
+            "text-after",
+            Answer("x Done.", [FILES]),
+            f"{TEXT} has a part that is not for the user: the text must be 'Done.', but it is 'x Done.'.",
+        ),
+        ("text-after", Answer("No.", [FILES]), f"{TEXT} is wrong: the text must be 'Done.', but it is 'No.'."),
         ("plain-white-space", Answer("a\n\n\tb \n c"), BLANKS),
     ],
 )

@@ -65,7 +65,7 @@ DEFECTS = (
     Defect(
         "partial-block",
         "partial-blocks-of-another-dialect-shown",
-        r"markup of an incomplete call \(dialect use_tool\)|dialect use_tool: An incomplete call at the end of the stream",
+        r"markup of an incomplete call \(dialect use_tool\)|dialect is use_tool\.\nThe vector [\w-]+: An incomplete call at the",
         "test_the_calls and use_tool and cut-off",
     ),
     Defect(
