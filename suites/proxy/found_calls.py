@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from codex_replay.core.text.plural import plural
 from codex_replay.plugin.proxy.vectors import Outcome, Vector
 from suites.proxy.answers import Answer, Call
 from suites.proxy.saying import short
@@ -76,10 +75,9 @@ def mistakes(answer: Answer, allowed: Sequence[Outcome], tags: Sequence[str]) ->
     best = min(allowed, key=lambda outcome: abs(len(outcome.calls) - len(calls)))
     found = []
     if len(calls) < len(best.calls):
-        wrote = plural(len(best.calls), "tool call")
-        found.append(f"The model wrote {wrote} in its text, but the client got {len(calls) or 'none'}.")
+        found.append(f"The model wrote {_number_of(best.calls)} in its text, but the client got {len(calls) or 'none'}.")
     elif len(calls) > len(best.calls):
-        found.append(f"The client got {plural(len(calls), 'tool call')}, but the model wrote {len(best.calls) or 'none'}.")
+        found.append(f"The client got {_number_of(calls)}, but the model wrote {len(best.calls) or 'none'}.")
     else:
         for call, (name, arguments) in zip(calls, best.calls, strict=True):
             found += _mistakes_of(call, name, arguments)
@@ -88,6 +86,10 @@ def mistakes(answer: Answer, allowed: Sequence[Outcome], tags: Sequence[str]) ->
     elif not found:
         found.append(_mistake_of_text(answer.text, best.output))
     return found
+
+
+def _number_of(calls: Sequence[object]) -> str:
+    return f"{len(calls)} tool call{'s' * (len(calls) != 1)}"
 
 
 def _mistake_of_text(text: str, wanted: str) -> str:

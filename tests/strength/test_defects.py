@@ -47,7 +47,7 @@ def test_an_answer_that_ends_early_is_no_turn_that_goes_on() -> None:
 def test_an_answer_that_ends_early_mixes_no_threads() -> None:
     """The other threads of these cases do not cause the missing text, so a message about them would mislead."""
     planted = tuple(defect for defect in DEFECTS if defect.name == "first-message")
-    assert failures("loop", planted, "fake", "test_foreign_threads") == []
+    assert failures("loop", planted, "fake", "test_foreign_threads and chat") == []
     (message,) = {text for _, text in failures("loop", planted, "fake", "silent_stream and chat")}
     assert message.startswith("The answer lacks 'Here.', a message of the turn; its text is 'Still. '.")
 
@@ -66,7 +66,7 @@ OPTIONAL = "schema_reaches or usage_of_a_stream or usage_adds_up or one_head or 
 
 
 def test_a_proxy_may_refuse_an_optional_member_by_its_name() -> None:
-    chosen = f"({OPTIONAL} or foreign_thread) and not native and not tool"
+    chosen = f"({OPTIONAL} or (events_of_a_foreign and stream and (usage or text))) and not native and not tool"
     assert failed(run("loop", loop("refuses-options"), chosen)) == {}
     found = failed(run("loop", loop("refuses-namelessly"), chosen))
     for check in ("a_schema_reaches_the_model", "usage_of_a_stream", "usage_adds_up", "one_head_and_one_choice", "types_of_chat"):

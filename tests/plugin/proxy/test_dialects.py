@@ -139,4 +139,6 @@ def test_the_suite_judges_a_declared_dialect(tmp_path: Path, told: str, status: 
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == status, done.stdout[-2000:]
     if status:
-        assert "(dialect own-1: Two calls, in order.)" in done.stdout
+        assert "The model wrote 2 tool calls in its text, but the client got none." in done.stdout
+        assert " The dialect is own-1." in done.stdout
+        assert "The vector two: Two calls, in order." in done.stdout
