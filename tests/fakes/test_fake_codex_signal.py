@@ -153,7 +153,7 @@ def test_one_that_ends_otherwise_is_noticed(tmp_path: Path, broken: str) -> None
 
 
 def check_heard_out(tmp_path: Path, broken: str = "") -> None:
-    """What the client had said before has come, and is not told as missing; a line it had not ended is none."""
+    """fake-codex does not report messages as missing that came before the signal. A line without an end is not a message."""
     recorded = conversation(turns=2)
     with Client(broken, cassette=write(tmp_path / "a.ndjson", recorded)) as client:
         client.write_out(*of_client(recorded)[:3])

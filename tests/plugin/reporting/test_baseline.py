@@ -110,7 +110,7 @@ def test_one_case_of_a_line_does_not_make_it_stale(run_both) -> None:
     result = run_both(some, "test_it.py::test_some[2]")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["'bad-some': 1 case passes now, 2 other cases did not run. If the other cases pass, too, the line is stale."]
+        ["'bad-some': 1 case passes now, 2 other cases did not run. If the others pass, too, the line is stale."]
     )
     run_both(None, "test_it.py::test_some[2]", "--update-baseline")
     assert "bad-some" in Path("known.yaml").read_text(), "--update-baseline keeps it"

@@ -1,4 +1,4 @@
-"""The settings of threads in Codex versions after 0.92: what a resume and a fork keep, and what the client is told of changes."""
+"""The settings of threads in Codex versions after 0.92: what a resume and a fork keep, and the notices of changes."""
 
 from __future__ import annotations
 

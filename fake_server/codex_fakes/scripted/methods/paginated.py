@@ -73,20 +73,20 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
         _from_elsewhere(session, request, params)
         return
     thread = _recorded(session, params["threadId"])
-    anew = not thread.loaded
-    if anew:
+    was_unloaded = not thread.loaded
+    if was_unloaded:
         thread.settings = settings_of_old(session, thread, params, KEPT)
         thread.loaded, thread.reads = True, session.experimental
         thread.open()
     if not thread.listeners:
         session.listen(thread, "v2")
     whole = _whole(session, thread, params)
-    if anew:
+    if was_unloaded:
         warn_of_tier(session, thread)
         warn_of_model(session, thread)
         _status(session, thread, "idle")
     session.answer(request, _resumed(session, thread, turns=whole))
-    if whole or anew:
+    if whole or was_unloaded:
         _usage(session, thread)
     session.send({"method": "thread/goal/cleared", "params": {"threadId": thread.id}})
     session.ask_again(thread)

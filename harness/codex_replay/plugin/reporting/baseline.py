@@ -315,9 +315,7 @@ class Gate:
             if verdicts and not any(verdicts) and rest and line.racy is None and not self._sharded:
                 passed = "1 case passes" if len(verdicts) == 1 else f"{len(verdicts)} cases pass"
                 others = plural(rest, "other case")
-                found.append(
-                    f"{line.check!r}: {passed} now, {others} did not run. If the other cases pass, too, the line is stale."
-                )
+                found.append(f"{line.check!r}: {passed} now, {others} did not run. If the others pass, too, the line is stale.")
         return found
 
     def _elsewhere(self, number: int, ran: int) -> int:

@@ -41,10 +41,7 @@ def steps_of(turn: Turn, body: Mapping[str, Any], label: str, whole: bool = Fals
 
 
 class _Reply:
-    """A reply whose events are being built.
-
-    `_Reply` gives each event a number, collects the finished items, and counts the tokens.
-    """
+    """A reply whose events are being built, with the number of each event, the finished items, and the count of the tokens."""
 
     waits = False  # the response is queued before it begins
 
