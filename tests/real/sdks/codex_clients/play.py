@@ -254,18 +254,20 @@ def _cell(found: list[int] | str) -> str:
 def main() -> None:
     """Play what the command line names."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--times", type=int, default=1)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--times", type=int, default=1, help="how often each feature is played on each server; default 1")
+    parser.add_argument("--only", default="", help="a part of the names of the clients to play; default: all clients")
+    parser.add_argument("--page", action="store_true", help="print docs/codex-clients.md, and play nothing")
     given = parser.parse_args()
+    chosen = [client for client in CLIENTS if given.only in client.package]
+    if not chosen:
+        parser.error(f"--only {given.only}: no client has this name. The clients are {', '.join(each.package for each in CLIENTS)}.")
     if given.page:
         sys.stdout.write(page(json.loads(OUTCOMES.read_text())))
         return
     with BackendProcess() as backend:
-        for client in CLIENTS:
-            if given.only in client.package:
-                found = count(client, given.times, backend, lambda line: print(line, file=sys.stderr))
-                print(json.dumps({client.package: found}, ensure_ascii=False), flush=True)
+        for client in chosen:
+            found = count(client, given.times, backend, lambda line: print(line, file=sys.stderr))
+            print(json.dumps({client.package: found}, ensure_ascii=False), flush=True)
 
 
 if __name__ == "__main__":
