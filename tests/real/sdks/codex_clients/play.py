@@ -260,7 +260,8 @@ def main() -> None:
     given = parser.parse_args()
     chosen = [client for client in CLIENTS if given.only in client.package]
     if not chosen:
-        parser.error(f"--only {given.only}: no client has this name. The clients are {', '.join(each.package for each in CLIENTS)}.")
+        names = ", ".join(client.package for client in CLIENTS)
+        parser.error(f"--only {given.only}: no client has this name. The clients are {names}.")
     if given.page:
         sys.stdout.write(page(json.loads(OUTCOMES.read_text())))
         return
