@@ -41,6 +41,15 @@ def test_another_script_is_another_outcome(backend: BackendProcess, tmp_path: Pa
     assert [name for name in FEATURES if outcomes[0][name] != outcomes[1][name]] == ["approvals"]
 
 
+def test_only_an_interrupted_turn_may_differ_in_its_usage(tmp_path: Path) -> None:
+    usage = ["codex/event/token_count", "thread/tokenUsage/updated"]
+    found = {name: [{"events": ["turn/started", *usage]}, {"events": usage}] for name in ("interrupt", "two turns")}
+    assert play.comparable(found, tmp_path) == {
+        "interrupt": [{"events": ["turn/started"]}, {"events": usage}],
+        "two turns": [{"events": ["turn/started", *usage]}, {"events": usage}],
+    }
+
+
 def test_the_page_shows_the_outcomes() -> None:
     assert list(FOUND) == [client.package for client in CLIENTS]
     assert (HERE.parents[3] / "docs" / "codex-clients.md").read_text() == page(FOUND), (
