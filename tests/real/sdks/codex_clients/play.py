@@ -156,7 +156,6 @@ Codex. Each client was played 20 times on the real Codex and 20 times on the scr
 approvals, and the kinds of events that the client reports. A cell shows how often the real Codex gave its most frequent outcome,
 and how often fake-codex gave an outcome of the real Codex. The usage events of an interrupted turn do not count: whether the
 server sends them depends on when the interrupt comes. A cell with words says why the client has no such feature.
-The interrupt of openai-codex was played 3 times only: we changed its program after the 20 plays.
 
 The clients of 0.169.0 pass `--listen`, which 0.92.0 refuses, or need a newer server. The folder
 `tests/real/sdks/codex_clients` has a program for each client. To play them again:
