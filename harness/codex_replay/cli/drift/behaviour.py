@@ -14,9 +14,10 @@ from typing import Any, NoReturn
 import click
 
 from codex_replay.cli.drift.output import html_page, write
-from codex_replay.cli.io.console import Unable, aside, console, printable
+from codex_replay.cli.io.console import Unable, aside, console
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import no_expression, resolve
+from codex_replay.core.text.escape import escape
 from codex_replay.protocol import data_tables
 from codex_replay.protocol.behaviour.findings import doubtful, outcome
 from codex_replay.protocol.behaviour.markdown import markdown as to_markdown
@@ -129,7 +130,7 @@ def _print(found: dict[str, Any]) -> None:
             example = finding["examples"][0]
             texts = [finding["method"], place(finding), example["before"], example["after"], which(finding, found["cases"], 1)]
             short = [text if len(text) <= 60 else f"{text[:57]}..." for text in texts]
-            table.add_row(finding["rule"], str(finding["count"]), *(printable(text) for text in short))
+            table.add_row(finding["rule"], str(finding["count"]), *(escape(text) for text in short))
         out.print(table)
         if len(findings) > SHOWN:
             out.print(f"and {len(findings) - SHOWN} more; --json, --markdown FILE and --html FILE list all of them.")

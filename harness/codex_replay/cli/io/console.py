@@ -16,7 +16,6 @@ import click
 
 from codex_replay.cli.io.stdout import Coloured, failure
 from codex_replay.core.text.durations import parse_seconds
-from codex_replay.core.text.escape import escape
 from codex_replay.core.text.visible import visible
 from codex_replay.shell.cassettes.file import CassetteError
 
@@ -189,8 +188,3 @@ def progress(what: str, total: int | None = None) -> Iterator[Progress]:
         yield shown
     finally:
         shown.clear()
-
-
-def printable(text: str) -> str:
-    """Return `text` with every control character escaped."""
-    return escape(text)
