@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from codex_replay.cli.drift.output import html_page, write
-from codex_replay.cli.io.console import Unable, aside, console
+from codex_replay.cli.io.console import Unable, aside, console, stoppable
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import no_expression, resolve
 from codex_replay.core.text.escape import escape
@@ -73,7 +70,7 @@ def run(
     if why := no_expression(chosen):
         raise Unable(why)
     try:
-        with _stoppable(), _Display() as display:
+        with stoppable(), _Display() as display:
             for version in dict.fromkeys((from_, to)):
                 display.stage(f"Codex {version}", unit="bytes")
                 ensure(version, lambda step: display.show(step.done, step.total))
@@ -135,24 +132,6 @@ def _print(found: dict[str, Any]) -> None:
         if len(findings) > SHOWN:
             out.print(f"and {len(findings) - SHOWN} more; --json, --markdown FILE and --html FILE list all of them.")
     out.print(summary(found))
-
-
-@contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
-    """Handle SIGTERM like an interrupt, so that no started process remains."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class _Display:
