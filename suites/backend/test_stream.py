@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.backend.conversation import Backend, event_problems, stream_problems
-from suites.backend.expected import CALL_ADD, body, completed, user
-from suites.backend.replies import BROKEN, KINDS, called, greeted, kinds, searched
+from suites.backend.expected import BROKEN, CALL_ADD, KINDS, body, called, completed, greeted, kinds, searched, user
 from suites.lite_protocol import FUNCTION_TOOL
 
 #: Each case runs over HTTP and over a WebSocket.
