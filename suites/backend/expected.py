@@ -1,11 +1,11 @@
-"""Examples of the specification as JSON, and checks of refusals and streams. All values here are written by hand."""
+"""Examples of the specification as JSON, replies to ask for, and checks of refusals and streams: values written by hand."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from codex_replay.plugin.backend.conversation import Answer
-from suites.lite_protocol import FIXED
+from codex_replay.plugin.backend.conversation import Answer, Backend
+from suites.lite_protocol import FIXED, FUNCTION_TOOL, WEB_SEARCH_TOOL
 
 #: The exact example of "Tool output follow-up", except for the dots of the call id.
 CALL: dict[str, Any] = {"type": "function_call", "name": "add", "arguments": '{"a":2,"b":3}', "call_id": "call_1"}
@@ -63,3 +63,42 @@ def completed(answer: Answer) -> Answer:
     last = answer.events[-1].get("type")
     assert last == "response.completed", f"expected response.completed as the last event, got {last}\n{answer.report_on()}"
     return answer
+
+
+#: Replies that do not come to a good end.
+BROKEN: dict[str, list[Any]] = {
+    "failed": ["half", {"type": "failed", "code": "server_error"}],
+    "incomplete": ["half", {"type": "incomplete", "reason": "max_output_tokens"}],
+}
+#: One reply of each kind, for cases that need a fake with a script.
+KINDS: dict[str, list[Any]] = {
+    "text": ["Hello é✓ there, all of you."],
+    "empty text": [""],
+    "refusal": [{"type": "refusal", "refusal": "I will not."}],
+    "function call": [{"type": "function_call", "name": "add", "arguments": {"a": 2, "b": 3}}],
+    "parallel calls": [{"type": "function_call", "name": "add", "arguments": {"a": i}} for i in range(3)],
+    "custom tool call": [{"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin Patch\n*** End Patch\n"}],
+    "web search": [{"type": "web_search_call", "query": "cats"}, "Found."],
+    "reasoning": [{"type": "reasoning", "summary": ["One", "Two"], "content": "raw", "encrypted_content": "x"}, "ok"],
+    "nothing": [],
+}
+
+
+def greeted(backend: Backend) -> Answer:
+    """Request a greeting and return the response."""
+    return completed(backend.ask(body()))
+
+
+def called(backend: Backend) -> Answer:
+    """Request a call of `add` and return the response."""
+    return completed(backend.ask(body(user(CALL_ADD), tools=[FUNCTION_TOOL])))
+
+
+def searched(backend: Backend) -> Answer:
+    """Request a web search and return the response."""
+    return completed(backend.ask(body(user(SEARCH), tools=[WEB_SEARCH_TOOL])))
+
+
+def kinds(answer: Answer) -> list[str]:
+    """Return the types of all events, in order."""
+    return [str(event.get("type")) for event in answer.events]

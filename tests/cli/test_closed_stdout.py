@@ -32,8 +32,8 @@ VERBS = {
     "codex path none": 2,
     "report open none": 2,
     "run no-such-suite": 4,
-    "run backend -k no_bearer": 0,
-    "run backend -k no_bearer --json": 0,
+    "run backend/test_auth.py -n 1 -k no_bearer": 0,
+    "run backend/test_auth.py -n 1 -k no_bearer --json": 0,
 }
 
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from codex_replay.cli.main import VERBS, main
-from codex_replay.plugin.base.option_table import FLAGS, KEYS
+from codex_replay.plugin.base.option_table import KEYS, OTHERS
 from tests.project.documents import ROOT, Block, Command, Document, fits, foreign, run
 
 PATHS = [
@@ -85,7 +85,7 @@ def _words(text: str) -> list[str]:
         return text.split()
 
 
-PYTEST = {f"--{key}" for key in (*KEYS, *FLAGS)} | {"--backend-auth", "--collect-only", "--pyargs"}
+PYTEST = {f"--{key}" for key in (*KEYS, *OTHERS)} | {"--collect-only", "--pyargs"}
 
 
 def _no_such(words: list[str]) -> list[str]:

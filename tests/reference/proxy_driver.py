@@ -16,6 +16,14 @@ from typing import Any, NamedTuple
 from codex_replay.reference.proxy import __main__ as program
 from tests.support.forked import fork
 
+ADD = {
+    "name": "add",
+    "description": "Adds.",
+    "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+}
+FLAT = {"type": "function", **ADD}
+NESTED = {"type": "function", "function": ADD}
+
 STAND_IN = Path(__file__).with_name("proxy_app_server.py")
 
 
@@ -105,3 +113,8 @@ def running(tmp: Path, **env: str) -> Iterator[Proxy]:
 def plan(text: str = "hi", **what: Any) -> str:
     """A prompt that tells the stand-in what to do."""
     return f"{text} PLAN:{json.dumps(what)}"
+
+
+def call(name: str = "t", arguments: str = '{"a":1}') -> str:
+    """Return the markup of a call."""
+    return "<tool_call>" + json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False) + "</tool_call>"

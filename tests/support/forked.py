@@ -67,7 +67,7 @@ def fork_xdist_workers(options: Sequence[str]) -> None:
             else:
                 super().__init__(args, execmodel)
 
-    gateway_io.Popen2IOMaster = ForkedWorker
+    gateway_io.Popen2IOMaster = ForkedWorker  # type: ignore[misc]
 
 
 def _serve() -> int:

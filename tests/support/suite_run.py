@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from codex_replay.plugin.base.places import PACKAGED
 from tests.support.forked import fork, fork_xdist_workers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +53,19 @@ def forked_pytest(options: Sequence[str], **environ: str) -> subprocess.Complete
     with fork(main, env, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         stdout, stderr = process.communicate()
     return subprocess.CompletedProcess(argv, process.returncode, stdout.decode(), stderr.decode())
+
+
+def run_elsewhere(folder: Path, suites: Sequence[str], *options: str) -> subprocess.CompletedProcess[str]:
+    """Run suites in a folder outside the checkout, as `codex-replay run` does, but in a fork of this process."""
+    paths = [str(ROOT / "suites" / suite) for suite in suites]
+    # What is loaded is not rewritten once more.
+    argv = [*paths, "-c", str(PACKAGED), "--rootdir", str(folder), "-W", "ignore::pytest.PytestAssertRewriteWarning", *options]
+    load_all()
+    with fork(
+        guest(folder, argv), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as child:
+        printed, _ = child.communicate(timeout=3600)
+    return subprocess.CompletedProcess(argv, child.returncode, printed.decode())
 
 
 @cache

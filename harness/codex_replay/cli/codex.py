@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
 
 import click
 
 from codex_replay.cli.codex_add import command as add_command
 from codex_replay.cli.codex_add import remove as remove_command
 from codex_replay.cli.codex_add import state
-from codex_replay.cli.io.console import console
+from codex_replay.cli.io.console import console, stoppable
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.codex.cache import cache_folder, find_installed, list_installed
@@ -49,7 +47,7 @@ def install(version: str, as_json: bool) -> None:
     nothing if Codex VERSION is installed and intact.
     """
     try:
-        with _stoppable(), _reporter(as_json) as report:
+        with stoppable(), _reporter(as_json) as report:
             path = ensure(version, report)
     except CodexInstallError as error:
         raise _failure(str(error), as_json) from None
@@ -113,22 +111,6 @@ def _failure(text: str, as_json: bool) -> _Failure:
 
 def _emit(value: dict[str, object]) -> None:
     for_programs(json.dumps(value))
-
-
-@contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C, so that the install removes its unfinished files before it ends."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, stop) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 def _reporter(as_json: bool) -> contextlib.AbstractContextManager[Callable[[Step], None]]:

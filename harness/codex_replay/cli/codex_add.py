@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from codex_replay.cli.io.console import Unable, printable, sentences
+from codex_replay.cli.io.console import Unable, sentences
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import no_expression, resolve
+from codex_replay.core.text.escape import escape
 from codex_replay.core.text.plural import plural
 from codex_replay.protocol.learning.causes import EFFECT
 from codex_replay.shell.codex import add as adding
@@ -125,9 +126,9 @@ def summary(learnt: dict[str, Any], place: Path) -> str:
     unexplained = learnt["unexplained"]
     if unexplained:
         lines.append(f"  {len(unexplained)} scenarios differ between two runs, and no rule explains why; these were not kept:")
-        lines += [f"    {name}: {printable(why)[:150]}" for name, why in sorted(unexplained.items())[:SHOWN]]
+        lines += [f"    {name}: {escape(why)[:150]}" for name, why in sorted(unexplained.items())[:SHOWN]]
         lines += [f"    and {len(unexplained) - SHOWN} more in learnt.json"] if len(unexplained) > SHOWN else []
-    lines += [f"  recording {name} dropped: {printable(why)[:150]}" for name, why in sorted(kept["dropped"].items())[:SHOWN]]
+    lines += [f"  recording {name} dropped: {escape(why)[:150]}" for name, why in sorted(kept["dropped"].items())[:SHOWN]]
     lines += [f"  {names}: {why}" for names, why in learnt["written"].items()]
     lines += [
         "",

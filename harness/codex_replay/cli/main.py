@@ -13,28 +13,21 @@ import click
 from codex_replay.cli.io.interrupted import SENTENCE, STATUS
 from codex_replay.cli.io.stdout import failure, for_people, patient
 
-# verb -> (module, name in it, one line of help). Help is written here so that `--help` need not import every verb.
-VERBS: dict[str, tuple[str, str, str]] = {
-    "record": ("codex_replay.cli.record", "command", "Record the traffic between a client and an app-server or a backend."),
-    "replay": (
-        "codex_replay.cli.replay.command",
-        "command",
-        "Play the recorded client against a server and compare the answers.",
-    ),
-    "cassette": ("codex_replay.cli.cassette.group", "group", "Show, check, compare and convert cassettes."),
-    "codex": ("codex_replay.cli.codex", "group", "Install and find real Codex binaries."),
-    "schema": ("codex_replay.cli.schema", "group", "Check, regenerate and document the vendored schema bundle."),
-    "drift": ("codex_replay.cli.drift.command", "command", "Compare two Codex versions: the changes, and who they break."),
-    "serve": ("codex_replay.cli.serve", "command", "Serve the fake Responses backend."),
-    "connect": ("codex_replay.cli.connect", "command", "Use an app-server that speaks WebSocket as a program on stdio."),
-    "init": (
-        "codex_replay.cli.init.command",
-        "group",
-        "Try a subject, and write its configuration, CI workflow and known failures.",
-    ),
-    "run": ("codex_replay.cli.run.command", "command", "Run the suites and print a verdict table."),
-    "report": ("codex_replay.cli.report", "group", "Open the report of a run, or merge several reports."),
-    "doctor": ("codex_replay.cli.doctor", "command", "Check this environment and explain how to fix it."),
+# verb -> (module below codex_replay.cli, one line of help); its attribute is `command`, or `group` if it has verbs of its own.
+# Help is written here so that `--help` need not import every verb.
+VERBS = {
+    "record": ("record", "Record the traffic between a client and an app-server or a backend."),
+    "replay": ("replay.command", "Play the recorded client against a server and compare the answers."),
+    "cassette": ("cassette.group", "Show, check, compare and convert cassettes."),
+    "codex": ("codex", "Install and find real Codex binaries."),
+    "schema": ("schema", "Check, regenerate and document the vendored schema bundle."),
+    "drift": ("drift.command", "Compare two Codex versions: the changes, and who they break."),
+    "serve": ("serve", "Serve the fake Responses backend."),
+    "connect": ("connect", "Use an app-server that speaks WebSocket as a program on stdio."),
+    "init": ("init.command", "Try a subject, and write its configuration, CI workflow and known failures."),
+    "run": ("run.command", "Run the suites and print a verdict table."),
+    "report": ("report", "Open the report of a run, or merge several reports."),
+    "doctor": ("doctor", "Check this environment and explain how to fix it."),
 }
 
 
@@ -106,15 +99,15 @@ class LazyGroup(click.Group):
         """Import one verb; return None for an unknown verb, so that click reports a usage error."""
         if cmd_name not in VERBS:
             return None
-        module, name, _ = VERBS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), name)
+        module = importlib.import_module(f"codex_replay.cli.{VERBS[cmd_name][0]}")
+        command: click.Command = getattr(module, "group", None) or module.command
         gc.enable()  # see entry.py
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of all verbs for `--help`, each with one line of help."""
         with formatter.section("Commands"):
-            formatter.write_dl([(verb, line) for verb, (_, _, line) in VERBS.items()])
+            formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -116,6 +116,7 @@ def _of_recordings(ctx: click.Context, cassettes: object) -> None:
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     script: Path | None,
     cassettes: tuple[Path, ...],
     by: str,
@@ -125,12 +126,9 @@ def command(
     host: str,
     port: int,
     hosts: tuple[str, ...],
-    max_body: int | None,
-    ledger_requests: int | None,
-    ledger_bytes: int | None,
-    idle_seconds: float | None,
     quiet: bool,
     as_json: bool,
+    **limits: float | None,
 ) -> None:
     """Run the fake Responses backend until this command is interrupted.
 
@@ -146,13 +144,7 @@ def command(
     """
     _of_recordings(ctx, cassettes)
     value = None if script is None else load_script(script)
-    limits = {
-        "max-body": max_body,
-        "ledger-requests": ledger_requests,
-        "ledger-bytes": ledger_bytes,
-        "idle-seconds": idle_seconds,
-    }
-    options = [f"--{name}={value}" for name, value in limits.items() if value is not None]
+    options = [f"--{name.replace('_', '-')}={limit}" for name, limit in limits.items() if limit is not None]
     options += [f"--allow-host={name}" for name in hosts]
     answer_signals_at_once()
     stop = _Stop()

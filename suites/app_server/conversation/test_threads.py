@@ -8,11 +8,24 @@ the cases also check the input of the next model request.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from codex_replay.plugin import AppServer, Server
+from codex_replay.plugin import AppServer
+from suites.app_server.conversation.threads import (
+    FILTERS,
+    NO_SUCH_ROLLBACK,
+    NO_SUCH_THREAD,
+    NOBODY,
+    ONE,
+    REFUSED,
+    ROLLBACK,
+    TWO,
+    drop,
+    says,
+    settings,
+    stored,
+    two_turns,
+)
 from suites.app_server.dialect import V1, has_events, in_events, these, turn_id
 from suites.app_server.expected import all_of, text
 from suites.app_server.turns import (
@@ -34,44 +47,6 @@ from suites.app_server.turns import (
     v1_items,
     wait_message,
 )
-
-NOBODY = "00000000-0000-7000-8000-000000000000"
-REFUSED = -32600
-
-
-def says(*words: str) -> list[dict[str, Any]]:
-    """Return a script with one turn for each given text."""
-    return [{"items": [text(each, id=f"msg_{n}")]} for n, each in enumerate(words, 1)]
-
-
-def turn(number: int, asked: str, answered: str) -> dict[str, Any]:
-    """Return a turn in the form of the thread's file, in which ids are counted from the beginning of the thread."""
-    content = [{"type": "text", "text": asked, "text_elements": []}]
-    items = [
-        {"type": "userMessage", "id": f"item-{2 * number - 1}", "content": content},
-        {"type": "agentMessage", "id": f"item-{2 * number}", "text": answered},
-    ]
-    return {"id": f"turn-{number}", "items": items, "status": "completed", "error": None}
-
-
-ONE, TWO = turn(1, "first", "One"), turn(2, "second", "Two")
-
-
-def stored(server: Server, *turns: dict[str, Any]) -> Any:
-    """Return turns in the form of thread/read, with the ids of the thread's file; later versions use the ids of the frames."""
-    if has_events(server):
-        return list(turns)
-    bare = [{key: value for key, value in each.items() if key != "id"} for each in turns]
-    items = [[{key: value for key, value in item.items() if key != "id"} for item in each["items"]] for each in turns]
-    return these(server, [{**each, "items": inner} for each, inner in zip(bare, items, strict=True)])
-
-
-def two_turns(server: Server, **settings: Any) -> str:
-    """Start a thread and run two turns; return its id."""
-    thread = open_thread(server, **settings)
-    run(server, thread, "first")
-    run(server, thread, "second")
-    return thread
 
 
 def test_read(app_server: AppServer) -> None:
@@ -105,20 +80,6 @@ def test_list(app_server: AppServer) -> None:
     assert page["data"] == everything["data"][:1]
     last = server.request("thread/list", {"limit": 1, "cursor": page["nextCursor"]})
     assert last == these(server, {"data": everything["data"][1:], "nextCursor": None})
-
-
-#: name -> (params of thread/list, how many of the two threads are listed)
-FILTERS: dict[str, tuple[dict[str, Any], int]] = {
-    "archived": ({"archived": True}, 0),
-    "not-archived": ({"archived": False}, 1),
-    "created": ({"sortKey": "created_at"}, 1),
-    "updated": ({"sortKey": "updated_at"}, 1),
-    "provider": ({"modelProviders": ["mock"]}, 1),
-    "other-provider": ({"modelProviders": ["openai"]}, 0),
-    "any-provider": ({"modelProviders": []}, 1),
-    "source": ({"sourceKinds": ["vscode"]}, 1),
-    "other-source": ({"sourceKinds": ["cli", "exec"]}, 0),
-}
 
 
 @pytest.mark.parametrize("row", FILTERS)
@@ -167,11 +128,6 @@ def test_resume(app_server: AppServer) -> None:
     assert last_words(server) == ["One", "Two", "Three"]
     report = [("user", "first"), ("assistant", "One"), ("user", "second"), ("assistant", "Two"), ("user", "third")]
     assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [report])
-
-
-def settings(opened: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the settings in force from the response of a request that opens a thread."""
-    return opened["model"], opened["approvalPolicy"], opened["sandbox"]["type"], opened["reasoningEffort"]
 
 
 @pytest.mark.since("0.169.0", "until then thread/resume forgets the settings of thread/start")
@@ -245,17 +201,6 @@ def test_fork(app_server: AppServer) -> None:
     assert last_words(server) == ["One", "Two", "Three", "Four"]
     inputs = [dict.fromkeys(words for role, words in texts(given) if role == "user") for given in asked_upstream(server)[2:]]
     assert [list(words) for words in inputs] in ([], [["first", "second", "in the fork"], ["first", "second", "in the thread"]])
-
-
-#: Whether thread/rollback drops the last turns; otherwise thread/revert drops a turn and those after it.
-ROLLBACK = {"0.0.0": True, "0.169.0": False}
-
-
-def drop(server: Server, thread: str, turns: int, started: list[str]) -> tuple[str, dict[str, Any]]:
-    """Return the method and the params of the request that removes the last `turns` turns of a thread."""
-    if server.by_version(ROLLBACK):
-        return "thread/rollback", {"threadId": thread, "numTurns": turns}
-    return "thread/revert", {"threadId": thread, "beforeTurnId": started[-turns]}
 
 
 def test_rollback(app_server: AppServer) -> None:
@@ -337,24 +282,6 @@ def test_archive(app_server: AppServer) -> None:
     assert [each["id"] for each in server.request("thread/list", {})["data"]] == [thread]
     missing = {"code": REFUSED, "message": f"thread not found: {thread}"}
     assert server.request_error("turn/start", {"threadId": thread, "input": []}) == missing
-
-
-#: name -> (method, further params, the error's message about the thread {id})
-NO_SUCH_THREAD = {
-    "read": ("thread/read", {}, "thread not loaded: {id}"),
-    "resume": ("thread/resume", {}, "no rollout found for thread id {id}"),
-    "fork": ("thread/fork", {}, "no rollout found for thread id {id}"),
-    "archive": ("thread/archive", {}, "no rollout found for thread id {id}"),
-    "unarchive": ("thread/unarchive", {}, "no archived rollout found for thread id {id}"),
-    "rollback": ("thread/rollback", {"numTurns": 1}, "thread not found: {id}"),
-}
-
-
-#: The rows of a version that has another method.
-NO_SUCH_ROLLBACK: dict[str, dict[str, tuple[str, dict[str, Any], str]]] = {
-    "0.0.0": {},
-    "0.169.0": {"rollback": ("thread/revert", {"beforeTurnId": "x"}, "thread not found: {id}")},
-}
 
 
 @pytest.mark.parametrize("row", NO_SUCH_THREAD)

@@ -6,9 +6,6 @@ Source: the bundle's params and responses of each method; docs/contract/real-0.9
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +13,7 @@ import pytest
 from codex_replay.plugin import AppServer, Server
 from suites.app_server.dialect import V1, has_events, in_events, these
 from suites.app_server.expected import all_of, text
+from suites.app_server.server.work_folders import COMMIT, with_files, with_repository, with_skills
 from suites.app_server.turns import ended, items_of, last_words, msgs, open_thread, run
 
 REFUSED, FAILED = -32600, -32603
@@ -88,16 +86,6 @@ def test_user_agent(app_server: AppServer) -> None:
 
 
 # -- skills, apps, feedback ------------------------------------------------------------------------------------------------
-
-SKILL = "---\nname: whistle\ndescription: Whistles a tune.\n---\nWhistle.\n"
-
-
-def with_skills(root: Path) -> None:
-    """Create a valid skill and a broken skill of the user in the home directory."""
-    for name, words in (("whistle", SKILL), ("broken", "no front matter\n")):
-        folder = root / "home" / "skills" / name
-        folder.mkdir(parents=True)
-        (folder / "SKILL.md").write_text(words)
 
 
 def test_skills_list(app_server: AppServer) -> None:
@@ -219,14 +207,6 @@ def test_v1_exec(app_server: AppServer) -> None:
 # -- files and git -----------------------------------------------------------------------------------------------------------
 
 
-def with_files(root: Path) -> None:
-    """Put a few files into the working directory."""
-    for name in ("alpha.txt", "beta.txt", "deep/alphabet.md"):
-        path = root / "work" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(name)
-
-
 #: The members of a file that was found.
 FOUND = {
     "0.0.0": ["file_name", "indices", "path", "root", "score"],
@@ -251,30 +231,6 @@ def test_fuzzy_file_search_finds_nothing(app_server: AppServer, query: str) -> N
     """fuzzyFileSearch returns no files if the query matches no file or is empty."""
     server = started(app_server(prepare=with_files))
     assert server.request("fuzzyFileSearch", {"query": query, "roots": [server.work]}) == {"files": []}
-
-
-def with_repository(root: Path) -> None:
-    """Make the working directory a git repository with one commit on its remote and one uncommitted change."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(root / "home"), "GIT_CONFIG_NOSYSTEM": "1"}
-    env |= {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in IDENTITY.items()}
-
-    def git(*words: str) -> None:
-        subprocess.run(["git", *words], cwd=root / "work", env=env, check=True, capture_output=True)
-
-    git("init", "-q", "-b", "main")
-    (root / "work" / "a.txt").write_text("one\n")
-    git("add", ".")
-    git("commit", "-q", "-m", "First")
-    git("clone", "-q", "--bare", ".", str(root / "home" / "remote.git"))
-    git("remote", "add", "origin", str(root / "home" / "remote.git"))
-    git("fetch", "-q", "origin")
-    git("branch", "-q", "-u", "origin/main")
-    (root / "work" / "a.txt").write_text("two\n")
-
-
-IDENTITY = {"NAME": "Nobody", "EMAIL": "nobody@example.invalid", "DATE": "2026-01-01T00:00:00Z"}
-#: The hash of the commit, which depends on its content, author and date only.
-COMMIT = "3cf6436bdd80005afd826c34f2bd720ff3fb83a2"
 
 
 @V1

@@ -145,7 +145,7 @@ def test_a_proxy_that_runs_is_asked_nothing_that_costs(running: tuple[str, list[
 @NODE
 def test_a_proxy_with_a_defect_gets_a_gate_that_wants_a_reason_and_then_is_green(tmp_path: Path) -> None:
     """Of the suite, the cases that find the defect and some that do not."""
-    chosen = "test_choices or test_models"
+    chosen = "test_choices or list_of_models or left_alone"
     data = found(tmp_path, "proxy", f"node {SMALL} one-spelling", chosen=chosen)
     known = tmp_path / "known-proxy.yaml"
     assert tree(tmp_path)[:2] == [".github/workflows/codex-replay.yml", "codex-replay.toml"]
@@ -177,7 +177,10 @@ def test_a_proxy_with_a_defect_gets_a_gate_that_wants_a_reason_and_then_is_green
     assert before == {name: (tmp_path / name).read_bytes() for name in before}
 
 
-@pytest.mark.parametrize(("verb", "chosen"), [("lite", "test_headers"), ("editor", "test_handshake")])
+@pytest.mark.parametrize(
+    ("verb", "chosen"),
+    [("lite", "test_session_id or test_api_key_bearer"), ("editor", "test_client_info or test_initialized_has")],
+)
 def test_a_client_that_passes_is_gated_at_once(verb: str, chosen: str, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"  # kept\n')
     done = run(tmp_path, "init", verb, REFERENCE[verb], chosen=chosen)
@@ -222,7 +225,7 @@ def test_a_subject_whose_first_cases_all_fail_gets_no_list(tmp_path: Path) -> No
         "done.touch()\n"
         "runpy.run_module('codex_replay.reference.lite_client', run_name='__main__')\n"
     )
-    done = run(tmp_path, "init", "lite", f"{PYTHON} {client}")
+    done = run(tmp_path, "init", "lite", f"{PYTHON} {client}", chosen="test")
     assert done.returncode == 0, done.stderr
     assert (
         "  1. No list of known failures was written: the first cases all fail. Fix their most common cause first." in done.stdout

@@ -7,12 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.support.suite_run import run_elsewhere
 
 ROOT = Path(__file__).resolve().parents[3]
 PROXY = ROOT / "tests" / "miniatures" / "proxies" / "small_proxy.mjs"
@@ -37,17 +38,8 @@ MODULES = [
 ]
 
 
-def gate(
-    folder: Path,
-    *defects: str,
-    suites: Sequence[str] = ("proxy",),
-    options: Sequence[str] = (),
-    baseline: str | None = "known.yaml",
-) -> subprocess.CompletedProcess[str]:
-    """Run the gate of the example on a project with the small proxy in it.
-
-    The options are those that the example gives to the action, which passes each on under its own name.
-    """
+def project(folder: Path, *defects: str) -> list[str]:
+    """Make a project with the small proxy in it; return the options that the example gives to the action."""
     example = yaml.safe_load((EXAMPLES / "github-actions-proxy.yml").read_text(encoding="utf-8"))
     given = dict(example["jobs"]["contract"]["steps"][-1]["with"])
     assert given == {"suites": "proxy", "proxy": "node server.js", "baseline": "known.yaml"}
@@ -55,25 +47,22 @@ def gate(
     (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     planted = json.dumps(",".join(defects))
     (folder / "server.js").write_text(f"process.argv[2] = {planted}\nawait import('./small_proxy.mjs')\n", encoding="utf-8")
-    given.pop("suites")
-    argv = [str(Path(sys.executable).with_name("codex-replay")), "run", *suites]
-    given["baseline"] = baseline
-    argv += [f"--{name}={value}" for name, value in given.items() if value is not None]
-    argv += ["--plain", "-n", "1", "--profile", "as-specified", "--report", "contract", *options]
-    return subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
+    return [f"--proxy={given['proxy']}", "--profile=as-specified", "--report=contract"]
 
 
 def test_without_a_defect_it_passes_the_checks_that_the_defects_fail(tmp_path: Path) -> None:
     """The whole gate below shows that it passes the others."""
     (tmp_path / "known.yaml").write_text("[]\n", encoding="utf-8")
-    result = gate(tmp_path, suites=MODULES, options=["-k", CHOSEN])
+    result = run_elsewhere(tmp_path, MODULES, *project(tmp_path), "--baseline=known.yaml", "-k", CHOSEN)
     assert result.returncode == 0, result.stdout[-3000:]
 
 
 def test_the_gate_is_green_with_the_five_defects_listed_and_they_are_all_there_is(tmp_path: Path) -> None:
     """Green says both: nothing that is not listed fails, and every line of the list has a case that does."""
     shutil.copy(EXAMPLES / "proxy-known.yaml", tmp_path / "known.yaml")
-    result = gate(tmp_path, *DEFECTS)
+    program = str(Path(sys.executable).with_name("codex-replay"))
+    argv = [program, "run", "proxy", *project(tmp_path, *DEFECTS), "--baseline=known.yaml", "--plain", "-n", "1"]
+    result = subprocess.run(argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stdout[-3000:]
     listed = {line["check"].partition("[")[0] for line in yaml.safe_load((tmp_path / "known.yaml").read_text(encoding="utf-8"))}
     assert all(any(fnmatchcase(check, name) for name in listed) for checks in DEFECTS.values() for check in checks)
@@ -85,7 +74,7 @@ def test_the_gate_is_green_with_the_five_defects_listed_and_they_are_all_there_i
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_each_defect_turns_just_its_own_checks_red(tmp_path: Path, defect: str) -> None:
     """Without a list of known failures, which would rerun each new failure."""
-    result = gate(tmp_path, defect, suites=MODULES, options=["-k", CHOSEN, "--no-early-stop"], baseline=None)
+    result = run_elsewhere(tmp_path, MODULES, *project(tmp_path, defect), "-k", CHOSEN, "--no-early-stop")
     assert result.returncode == 1, result.stdout[-3000:]
     cases = json.loads((tmp_path / "contract" / "report.json").read_text(encoding="utf-8"))["cases"]
     failed = [case for case in cases if case["outcome"] == "failed"]

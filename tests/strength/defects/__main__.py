@@ -14,16 +14,15 @@ import itertools
 import json
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from tests.strength.defects.table import ABLE, DEFECTS, DIALECTS, PROXIES, Defect, command
+from tests.support.suite_run import run_elsewhere
 
 Case = tuple[str, str]
-PROGRAM = Path(sys.executable).with_name("codex-replay")
 
 
 def failures(proxy: str, planted: tuple[Defect, ...], app_server: str, chosen: bool | str) -> list[Case]:
@@ -45,20 +44,19 @@ def run(
 ) -> list[dict[str, Any]]:
     """Run the cases of works-on-0.92 that `chosen` (pytest's -k) takes on a proxy; return them as the report has them.
 
+    pytest runs in a fork of this process, which has loaded the library.
+
     `able` is more of the proxy's table in the configuration, `jobs` the number of cases at a time.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         line = json.dumps(shlex.join(words))
         (folder / "pyproject.toml").write_text(f"[tool.codex-replay.proxy.{proxy}]\ncommand = {line}\n{able}", encoding="utf-8")
-        argv = [str(PROGRAM), "run", "proxy", f"--proxy={proxy}", "--profile=works-on-0.92", "--plain", "-n", jobs]
-        argv += ["--app-server", app_server, "--report=contract", "-k", chosen]
-        done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=3600)
+        options = [f"--proxy={proxy}", "--profile=works-on-0.92", "--app-server", app_server, "--report=contract", "-k", chosen]
+        done = run_elsewhere(folder, ["proxy"], *options, *(["-n", jobs] if jobs != "1" else []))
         report = folder / "contract" / "report.json"
         if done.returncode not in (0, 1) or not report.exists():
-            raise SystemExit(
-                f"{shlex.join(argv)} ended with status {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-            )
+            raise SystemExit(f"pytest {shlex.join(done.args)} ended with status {done.returncode}:\n{done.stdout[-4000:]}")
         found: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["cases"]
         return found
 

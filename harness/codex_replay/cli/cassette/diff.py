@@ -9,10 +9,11 @@ from dataclasses import asdict
 import click
 
 from codex_replay.cli.cassette.options import JSON
-from codex_replay.cli.io.console import Unable, aside, printable, progress, sentences
+from codex_replay.cli.io.console import Unable, aside, progress, sentences
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.tables import CODEX, note_with_option
 from codex_replay.core.cassette.frames import Frame
+from codex_replay.core.text.escape import escape
 from codex_replay.core.text.plural import plural
 from codex_replay.shell.cassettes.file import CassetteReader
 
@@ -60,7 +61,7 @@ def diff(a: str, b: str, limit: int, codex: str | None, as_json: bool) -> None:
         )
         listed = gathered(found.differences)
         for one, more in listed[:limit]:
-            click.echo(f"  {printable(one.sentence())}{following(more)}")
+            click.echo(f"  {escape(one.sentence())}{following(more)}")
         if left_out := sum(1 + more for _, more in listed[limit:]):
             click.echo(f"  ... and {left_out} more (--max).")
     if not found.equal:

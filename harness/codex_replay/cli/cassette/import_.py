@@ -7,8 +7,9 @@ import os
 import click
 
 from codex_replay.cli.cassette.options import LITERAL, keep_what_is_there, redactor_of, replacing
-from codex_replay.cli.io.console import Unable, printable, progress, sentences
+from codex_replay.cli.io.console import Unable, progress, sentences
 from codex_replay.core.cassette.frames import Header
+from codex_replay.core.text.escape import escape
 from codex_replay.shell.cassettes.file import CassetteWriter
 
 
@@ -62,4 +63,4 @@ def import_(
         raise Unable(str(error)) from None
     notes = [f"{number} line(s) skipped: {why}" for why, number in source.skipped.items()]
     notes += [f"{cut} payload(s) were cut for size and are marked"] if cut else []
-    click.echo(f"{out}: {writer.frames} frames imported." + "".join(f"\n  {printable(note)}" for note in notes), err=True)
+    click.echo(f"{out}: {writer.frames} frames imported." + "".join(f"\n  {escape(note)}" for note in notes), err=True)

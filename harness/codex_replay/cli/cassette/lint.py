@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from codex_replay.cli.cassette.options import JSON, LITERAL, redactor_of
-from codex_replay.cli.io.console import Unable, aside, coloured, printable, progress, sentences
+from codex_replay.cli.io.console import Unable, aside, coloured, progress, sentences
 from codex_replay.cli.io.stdout import coloured_line, for_programs
+from codex_replay.core.text.escape import escape
 from codex_replay.core.text.plural import plural
 
 if TYPE_CHECKING:
@@ -117,4 +118,4 @@ def _print_report(report: Report, notes: bool, missing: str) -> None:
             frame = f" (frame {finding.frame})" if finding.frame is not None else ""
             colour = "red" if finding.level == "error" else "yellow"
             check = click.style(finding.check, fg=colour) if coloured() else finding.check
-            coloured_line(f"{printable(report.path)}, line {finding.line}{frame}: {check}: {printable(finding.message)}")
+            coloured_line(f"{escape(report.path)}, line {finding.line}{frame}: {check}: {escape(finding.message)}")

@@ -11,9 +11,10 @@ import sys
 import click
 
 from codex_replay.cli.cassette.options import replacing
-from codex_replay.cli.io.console import PLAIN_WIDTH, Unable, aside, coloured, printable, progress, sentences
+from codex_replay.cli.io.console import PLAIN_WIDTH, Unable, aside, coloured, progress, sentences
 from codex_replay.cli.io.stdout import coloured_line, disconnected
 from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.text.escape import escape
 from codex_replay.shell.cassettes.file import CassetteReader, is_readable_once
 
 
@@ -98,7 +99,7 @@ def _write_page(file: str, out: str) -> None:
     if why := unmarked(header.codex):
         aside(why)
     with progress("frames read") as shown:
-        trace = cassette_trace(file, printable(str(header.case)), shown.step)
+        trace = cassette_trace(file, escape(str(header.case)), shown.step)
     about = {"cassette": file, "codex": str(header.codex), "origin": _origin(header), "frames": f"{len(trace['frames'])}"}
     if out == "-":
         write_cassette_html(trace, about, sys.stdout)
@@ -119,7 +120,7 @@ def _origin(header: Header) -> str:
 def _headline(header: Header) -> str:
     origin = _origin(header)
     imported = f", imported from {header.extra['imported']}" if "imported" in header.extra else ""
-    return printable(f"{header.case}: codex {header.codex}; {origin}{imported}")
+    return escape(f"{header.case}: codex {header.codex}; {origin}{imported}")
 
 
 def _text(frame: Frame) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from codex_replay.cli.cassette.options import JSON
-from codex_replay.cli.io.console import aside, console, printable, progress, sentences
+from codex_replay.cli.io.console import aside, console, progress, sentences
 from codex_replay.cli.io.stdout import for_programs
+from codex_replay.core.text.escape import escape
 
 if TYPE_CHECKING:
     from codex_replay.shell.cassettes.stats import Stats
@@ -38,10 +39,10 @@ def _print_stats(one: Stats) -> None:
     from rich.table import Table
 
     state = "cut short" if one.truncated else "whole"
-    click.echo(f"{one.path}: codex {printable(one.codex)}, {one.frames} frames, {one.size} bytes, {one.duration:.3f} s, {state}")
+    click.echo(f"{one.path}: codex {escape(one.codex)}, {one.frames} frames, {one.size} bytes, {one.duration:.3f} s, {state}")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, right in (("seam", False), ("from", False), ("what", False), ("frames", True), ("bytes", True)):
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     for (seam, sender, what), (number, size) in one.rows():
-        table.add_row(seam, sender, printable(what), str(number), str(size))
+        table.add_row(seam, sender, escape(what), str(number), str(size))
     console().print(table)

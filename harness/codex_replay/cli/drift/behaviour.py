@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from codex_replay.cli.drift.output import html_page, write
-from codex_replay.cli.io.console import Unable, aside, console, printable
+from codex_replay.cli.io.console import Unable, aside, console, stoppable
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import no_expression, resolve
+from codex_replay.core.text.escape import escape
 from codex_replay.protocol import data_tables
 from codex_replay.protocol.behaviour.findings import doubtful, outcome
 from codex_replay.protocol.behaviour.markdown import markdown as to_markdown
@@ -72,7 +70,7 @@ def run(
     if why := no_expression(chosen):
         raise Unable(why)
     try:
-        with _stoppable(), _Display() as display:
+        with stoppable(), _Display() as display:
             for version in dict.fromkeys((from_, to)):
                 display.stage(f"Codex {version}", unit="bytes")
                 ensure(version, lambda step: display.show(step.done, step.total))
@@ -129,29 +127,11 @@ def _print(found: dict[str, Any]) -> None:
             example = finding["examples"][0]
             texts = [finding["method"], place(finding), example["before"], example["after"], which(finding, found["cases"], 1)]
             short = [text if len(text) <= 60 else f"{text[:57]}..." for text in texts]
-            table.add_row(finding["rule"], str(finding["count"]), *(printable(text) for text in short))
+            table.add_row(finding["rule"], str(finding["count"]), *(escape(text) for text in short))
         out.print(table)
         if len(findings) > SHOWN:
             out.print(f"and {len(findings) - SHOWN} more; --json, --markdown FILE and --html FILE list all of them.")
     out.print(summary(found))
-
-
-@contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
-    """Handle SIGTERM like an interrupt, so that no started process remains."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class _Display:

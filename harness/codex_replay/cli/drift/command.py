@@ -14,8 +14,9 @@ import click
 
 from codex_replay.cli.drift import pages
 from codex_replay.cli.drift.output import html_page, write
-from codex_replay.cli.io.console import PLAIN_WIDTH, Place, Unable, aside, coloured, console, printable, sentences
+from codex_replay.cli.io.console import PLAIN_WIDTH, Place, Unable, aside, coloured, console, sentences
 from codex_replay.cli.io.stdout import coloured_line, for_programs
+from codex_replay.core.text.escape import escape
 from codex_replay.protocol.drift.experimental import declares
 from codex_replay.protocol.schema.bundle import Bundle, BundleError
 from codex_replay.shell.codex.bundles import bundle_of, experimental_of, load_own
@@ -294,21 +295,21 @@ def _show(report: dict[str, Any], everything: bool) -> None:
     from codex_replay.cli.drift.table import ASCII, table
 
     wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else PLAIN_WIDTH
-    lines = [printable(pages.verdict(report))]
+    lines = [escape(pages.verdict(report))]
     counts = [(name.replace("`", ""), str(old), str(new)) for name, old, new in pages.totals(report)]
-    lines += table(("", printable(report["from"]), printable(report["to"])), counts, wide)
+    lines += table(("", escape(report["from"]), escape(report["to"])), counts, wide)
     for cls, style in (("breaking", "31"), ("additive", "32")) if everything else (("breaking", "31"),):
         rows = pages.rows(report, cls)
         shown = rows if everything else pages.worst(report, MOST)
         if shown:
             last = "who is hit" if cls == "breaking" else "who sends it"
-            cells = [[printable(cell) for cell in _cells(row, cls)] for row in shown]
+            cells = [[escape(cell) for cell in _cells(row, cls)] for row in shown]
             title = cls if len(shown) == len(rows) else f"{cls}: the {len(shown)} that break most"
             lines += table(("method", "where", "change", last), cells, wide, title, style if coloured() else "")
     if not str(sys.stdout.encoding).lower().startswith("utf"):
         lines = [line.translate(ASCII) for line in lines]
-    lines += map(printable, report["uncompared"])
-    lines.append(printable(("" if everything else pages.left_out(report, MOST)) or pages.verdict(report)))
+    lines += map(escape, report["uncompared"])
+    lines.append(escape(("" if everything else pages.left_out(report, MOST)) or pages.verdict(report)))
     coloured_line("\n".join(lines))
 
 

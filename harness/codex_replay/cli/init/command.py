@@ -18,8 +18,9 @@ from codex_replay.cli.init.drivers import DRIVERS, driver
 from codex_replay.cli.init.files import PlannedFile, configuration_file, new_file, write
 from codex_replay.cli.init.found import FINDERS, Found
 from codex_replay.cli.init.workflow import NAME, repository, requirement, workflow
-from codex_replay.cli.io.console import Unable, as_seconds, aside, printable, sentences
+from codex_replay.cli.io.console import Unable, as_seconds, aside, sentences
 from codex_replay.cli.io.stdout import for_programs
+from codex_replay.core.text.escape import escape
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.configuration import SUITE_OF, TABLE, BadConfiguration, Configuration, find_root, read
 from codex_replay.plugin.base.subjects import BadSubject, slug
@@ -240,7 +241,7 @@ _READY = (
 
 def printable_lines(text: str) -> str:
     """Return a text of several lines with every control character escaped."""
-    return "\n".join(printable(line) for line in text.split("\n"))
+    return "\n".join(escape(line) for line in text.split("\n"))
 
 
 def _name(folder: Path) -> str:
@@ -252,7 +253,7 @@ def _name(folder: Path) -> str:
 def _table(role: str, name: str, found: Found) -> str:
     import tomli_w
 
-    notes = "".join(f"# not capable of {printable(note)}\n" for note in _reasons(found))
+    notes = "".join(f"# not capable of {escape(note)}\n" for note in _reasons(found))
     plain = {key: value for key, value in found.row.items() if not isinstance(value, list)}
     lists = "".join(f"{key} = {json.dumps(value)}\n" for key, value in found.row.items() if isinstance(value, list))
     return notes + tomli_w.dumps({"tool": {"codex-replay": {role: {name: plain}}}}) + lists
@@ -343,7 +344,7 @@ def _finish(
 
 def _rows(rows: list[tuple[str, str]]) -> None:
     for label, text in rows:
-        click.echo(f"  {label:<12} {printable(text)}")
+        click.echo(f"  {label:<12} {escape(text)}")
 
 
 def _show(file: PlannedFile, dry_run: bool) -> None:

@@ -16,7 +16,6 @@ import click
 
 from codex_replay.cli.io.stdout import Coloured, failure
 from codex_replay.core.text.durations import parse_seconds
-from codex_replay.core.text.escape import escape
 from codex_replay.core.text.visible import visible
 from codex_replay.shell.cassettes.file import CassetteError
 
@@ -136,6 +135,24 @@ def _told_to_end() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that the block ends what it has started and removes its unfinished files."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 class Progress:
     """The progress of a long task on stderr: on a terminal, a line after one second; otherwise, a line every half minute."""
 
@@ -189,8 +206,3 @@ def progress(what: str, total: int | None = None) -> Iterator[Progress]:
         yield shown
     finally:
         shown.clear()
-
-
-def printable(text: str) -> str:
-    """Return `text` with every control character escaped."""
-    return escape(text)

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from codex_replay.cli.io.console import printable
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.normalise.normaliser import UUID
+from codex_replay.core.text.escape import escape
 from codex_replay.core.text.truncate import truncate
 from codex_replay.report.labels import Labels
 
@@ -39,11 +39,11 @@ class Timeline:
 
     def line(self, frame: Frame) -> str:
         """Return the frame as one line: number, seconds, seam, direction, label, summary."""
-        label = printable(self.label(frame))
+        label = escape(self.label(frame))
         head = f"{frame.n:>6} {frame.t:>10.4f} {self.direction(frame)} "
         mark = "" if frame.whole else " [cut]"
         rest = max(0, self._width - len(head) - len(label) - len(mark) - 2)
-        summary = printable(summarise(frame, rest))
+        summary = escape(summarise(frame, rest))
         if not self._colour:
             return f"{head}{label}{mark}  {summary}".rstrip()
         colour = "red" if label.startswith("ERROR") else _COLOURS[frame.sender]
@@ -52,10 +52,10 @@ class Timeline:
     def full(self, frame: Frame) -> str:
         """Return the whole frame as indented JSON; a line that is not JSON is escaped."""
         if frame.seam == "rpc" and frame.value is None:
-            body = printable(frame.raw.decode("utf-8", "backslashreplace"))
+            body = escape(frame.raw.decode("utf-8", "backslashreplace"))
         else:
             text = json.dumps(frame.value, indent=2, ensure_ascii=False)
-            body = "\n".join(printable(line) for line in text.split("\n"))
+            body = "\n".join(escape(line) for line in text.split("\n"))
         return self.line(frame) + "\n" + "\n".join("         " + line for line in body.split("\n"))
 
 

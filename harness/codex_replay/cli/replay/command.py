@@ -12,13 +12,14 @@ from typing import Any
 
 import click
 
-from codex_replay.cli.io.console import Place, Unable, as_seconds, aside, console, printable, sentences
+from codex_replay.cli.io.console import Place, Unable, as_seconds, aside, console, sentences
 from codex_replay.cli.io.script_file import load_script
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.tables import CODEX, note_with_option
 from codex_replay.cli.replay import model
 from codex_replay.cli.replay.other_version import absent_methods, absent_text, nulls_apart
 from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.text.escape import escape
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.subjects import BadSubject, Subject, parse_app_server
 from codex_replay.protocol.recordings.compare import Comparison, compare
@@ -296,7 +297,7 @@ def _report_on(
         return
     out = console()
     if absent:
-        out.print(printable(note))
+        out.print(escape(note))
         note = ""
     if truncated:
         out.print(truncated)
@@ -310,11 +311,11 @@ def _report_on(
     unexpected, nulls = nulls_apart(unexpected)
     shown = gathered(unexpected)
     for difference, more in shown[:SHOWN]:
-        out.print(printable(difference.sentence("the recording", "the live run")) + following(more))
+        out.print(escape(difference.sentence("the recording", "the live run")) + following(more))
     if left_out := sum(1 + more for _, more in shown[SHOWN:]):
         out.print(f"... and {left_out} more differences.")
     if nulls:
-        out.print(printable(nulls))
+        out.print(escape(nulls))
     if same:
         out.print(f"identical: {plural(found.a, 'event')}, the same as recorded")
     if note:

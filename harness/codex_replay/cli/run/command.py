@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -20,7 +20,7 @@ from codex_replay.cli.run.display import run_live
 from codex_replay.cli.run.parts import default_jobs, only_ours, parts
 from codex_replay.core.text.whole_number import whole_number
 from codex_replay.plugin.base.configuration import BadConfiguration, find_root, read
-from codex_replay.plugin.base.option_table import KEYS
+from codex_replay.plugin.base.option_table import KEYS, OTHERS
 from codex_replay.plugin.base.places import PACKAGED, SUITES_PLUGIN, installed_suites
 from codex_replay.plugin.base.progress import LAST_WORDS, VARIABLE
 
@@ -75,6 +75,8 @@ def settings_of(paths: list[str]) -> list[str]:
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
+    for key, (metavar, text) in reversed(OTHERS.items()):
+        command = click.option(f"--{key}", metavar=metavar or None, is_flag=not metavar, help=text)(command)
     for key, (_, metavar, text) in reversed(KEYS.items()):
         command = click.option(f"--{key}", metavar=metavar, help=text)(command)
     return command
@@ -83,15 +85,6 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @_options
-@click.option("--backend-auth", metavar="FILE", help="The auth.json with the login for requests to a --backend URL.")
-@click.option("--backend-cost-ok", is_flag=True, help="Allow requests to a --backend on another host, which may cost money.")
-@click.option(
-    "--backend-websocket", is_flag=True, help="The backend at the --backend URL accepts WebSockets: test HTTP and WebSocket."
-)
-@click.option("--lite-websocket", is_flag=True, help="The --lite-client can use a WebSocket: also run the cases for WebSocket.")
-@click.option("--update-baseline", is_flag=True, help="Rewrite the file of --baseline from the failures of this run.")
-@click.option("--no-early-stop", is_flag=True, help="Run every case, even if the first ones all fail.")
-@click.option("--shard", metavar="I/N", help="Run every N-th case, starting with the I-th; `report merge` joins the reports.")
 @click.option(
     "-n",
     "jobs",
@@ -112,13 +105,8 @@ def command(
     jobs: str | None,
     chosen: str | None,
     plain: bool,
-    backend_cost_ok: bool,
-    backend_websocket: bool,
-    lite_websocket: bool,
-    update_baseline: bool,
-    no_early_stop: bool,
     as_json: bool,
-    **named: str | None,
+    **named: Any,
 ) -> None:
     """Run the named suites and print a verdict table.
 
@@ -129,6 +117,7 @@ def command(
     if chosen and (why := no_expression(chosen)):
         raise BadUse(why)
     given = {name.replace("_", "-"): value for name, value in named.items()}
+    flags = [f"--{name}" for name, (metavar, _) in OTHERS.items() if not metavar and given.pop(name)]
     here = Path.cwd()
     try:
         own = read(find_root(here), KEYS)
@@ -139,14 +128,6 @@ def command(
         click.echo(HOW_LONG, err=True)
     if only_ours(suites, given, own, here):
         click.echo(OURS_ONLY.format(here), err=True)
-    given_flags = {
-        "backend-cost-ok": backend_cost_ok,
-        "backend-websocket": backend_websocket,
-        "lite-websocket": lite_websocket,
-        "update-baseline": update_baseline,
-        "no-early-stop": no_early_stop,
-    }
-    flags = [f"--{name}" for name, on in given_flags.items() if on]
     distributed = jobs != "1" and _has_xdist()
     if distributed and os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
         flags += ["-p", "xdist"]

@@ -28,7 +28,7 @@ from typing import Any
 
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire import content_encoding
-from codex_replay.core.wire.json_text import NotJson, dumps, loads
+from codex_replay.core.wire.json_text import dumps, value_or_none
 from codex_replay.core.wire.sse import Block, Decoder, encode
 
 Redact = Callable[[bytes], bytes]
@@ -108,7 +108,7 @@ def body_fields(raw: bytes, encoding: str | None = None, redact: Redact | None =
 
 
 def _plain_fields(name: str, raw: bytes, redact: Redact | None) -> dict[str, Any]:
-    value = _value(raw)
+    value = value_or_none(raw)
     if value is not None and _is_form_of(raw, value):
         return {name: value}
     return _with_view(_exact(raw, redact), value)
@@ -145,7 +145,7 @@ def _packed_fields(raw: bytes, encoding: str, redact: Redact | None) -> dict[str
     fields = {"base64": base64.b64encode(raw).decode()}
     if content_encoding.detect(raw) != encoding.removeprefix("x-"):
         fields["encoding"] = encoding  # the bytes do not show it
-    return _with_view(fields, _value(plain))
+    return _with_view(fields, value_or_none(plain))
 
 
 def body_bytes(payload: dict[str, Any]) -> bytes:
@@ -173,7 +173,7 @@ def sse_payload(block: Block, redact: Redact | None = None) -> dict[str, Any]:
     """Return the payload of a server-sent event, or of a block without an event (a comment, half an event)."""
     name = block.event.decode("utf-8", "replace")
     payload: dict[str, Any] = {"event": name} if name else {}
-    value = _value(block.data) if block.data is not None else None
+    value = value_or_none(block.data)
     if value is not None and block.data is not None and _is_form_of(block.data, value) and _usual(block):
         payload["data"] = value
         return payload
@@ -253,13 +253,6 @@ def head(first: str, headers: Headers) -> bytes:
     """
     lines = [first, *(f"{name}: {value}" for name, value in headers), "", ""]
     return "\r\n".join(line.translate(_NOT_IN_HEAD) for line in lines).encode("latin-1", "replace")
-
-
-def _value(raw: bytes) -> Any:
-    try:
-        return loads(raw)
-    except NotJson:
-        return None
 
 
 def _is_form_of(raw: bytes, value: Any) -> bool:

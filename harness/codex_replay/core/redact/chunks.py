@@ -20,7 +20,7 @@ from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.redact.encoded_body import opened, with_body, with_exact, with_payload
 from codex_replay.core.wire import event_text
 from codex_replay.core.wire.json_span import Path, spliced
-from codex_replay.core.wire.json_text import dumps
+from codex_replay.core.wire.json_text import dumps, value_or_none
 
 if TYPE_CHECKING:
     from codex_replay.core.wire.sse import Block
@@ -69,7 +69,7 @@ def with_chunks(frame: Frame, changed: Mapping[int, bytes]) -> Frame:
         rest = {number: data for number, data in changed.items() if number}
         return with_chunks(frame, rest) if rest and len(chunks_of(frame)) == len(chunks) else frame
     edits: list[tuple[Path, Any]] = []
-    value = [event_text.value_of(block.data) for block in _blocks_of(chunks[0].data)] if body else _json_of(frame)
+    value = [value_or_none(block.data) for block in _blocks_of(chunks[0].data)] if body else _json_of(frame)
     for number, data in changed.items():
         edits += _edits(value, chunks[number], data)
     if frame.seam == "rpc":
@@ -150,7 +150,7 @@ def _of_body(frame: Frame) -> list[Chunk]:
     chunks = [Chunk(("http", str(frame.conn), BODY), (), data, BODY)]
     for number, block in enumerate(_blocks_of(data)):
         event = block.event.decode("utf-8", "replace")
-        chunks += _of_data(event_text.value_of(block.data), event, str(frame.conn), (number,))
+        chunks += _of_data(value_or_none(block.data), event, str(frame.conn), (number,))
     return chunks
 
 
@@ -245,7 +245,7 @@ def _edited_body(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dict
     if "body" in payload:
         return {**payload, "body": _edited(payload["body"], edits)}
     plain, packed = opened(payload)
-    if event_text.value_of(plain) != payload["view"]:  # no recorder writes that; the view was searched
+    if value_or_none(plain) != payload["view"]:  # no recorder writes that; the view was searched
         return with_body(payload, dumps(_edited(payload["view"], edits)), packed)
     for path, value in edits:
         plain = spliced(plain, path, value)
@@ -280,7 +280,7 @@ def _edited_stream(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> di
     raws = [block.raw for block in blocks]
     for number in {path[0]: None for path, _ in edits}:
         assert type(number) is int
-        value, inner = event_text.value_of(blocks[number].data), [(path[1:], new) for path, new in edits if path[0] == number]
+        value, inner = value_or_none(blocks[number].data), [(path[1:], new) for path, new in edits if path[0] == number]
         new = event_text.edited(raws[number], value, inner)
         # Lines that the standard reads otherwise than we do (a byte order mark before them) become usual ones.
         raws[number] = encode(dumps(_edited(value, inner)), blocks[number].event) if new is None else new

@@ -12,7 +12,7 @@ from __future__ import annotations
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.replay.match import Difference, Matcher, first_few
 from codex_replay.core.replay.track import READ_AHEAD, Track, with_bytes
-from codex_replay.core.wire.json_text import NotJson, loads
+from codex_replay.core.wire.json_text import value_or_none
 from codex_replay.core.wire.jsonrpc import is_reply, kind, label
 
 TYPE_CHECKING = False
@@ -165,18 +165,11 @@ class Player:
             for i, other in enumerate(waiting):
                 if _same_place(frame.value, other.value):
                     del waiting[i]
-                    new.matcher.bind(frame.value, _value_of(old.matcher.bindings.apply(other.raw)))
+                    new.matcher.bind(frame.value, value_or_none(old.matcher.bindings.apply(other.raw)))
                     break
             else:
                 unsent.append(frame)
         return unsent
-
-
-def _value_of(raw: bytes) -> Any:
-    try:
-        return loads(raw)
-    except NotJson:
-        return None
 
 
 def _differences(matcher: Matcher, recorded: Frame, live: Frame) -> list[Difference]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from codex_replay.core.wire.json_span import Path, span, written
-from codex_replay.core.wire.json_text import NotJson, loads
+from codex_replay.core.wire.json_text import value_or_none
 
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 
@@ -17,21 +17,13 @@ def edited(raw: bytes, value: Any, edits: Iterable[tuple[Path, Any]]) -> bytes |
 
     Return None if the lines of the event do not contain the JSON `value`.
     """
-    if value_of(_data_of(raw)[0]) != value:
+    if value_or_none(_data_of(raw)[0]) != value:
         return None
     for path, new in edits:
         data, places = _data_of(raw)
         start, end = span(data, path)
         raw = raw[: places[start]] + written(data[start:end], new) + raw[places[end - 1] + 1 :]
     return raw
-
-
-def value_of(raw: bytes | None) -> Any:
-    """Return the value of a JSON text; None if `raw` is None."""
-    try:
-        return None if raw is None else loads(raw)
-    except NotJson:
-        return None
 
 
 def _data_of(raw: bytes) -> tuple[bytes, list[int]]:

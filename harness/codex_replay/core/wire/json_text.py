@@ -122,6 +122,14 @@ def loads(data: bytes, scan: Scan = _scan) -> Any:
     return value
 
 
+def value_or_none(data: bytes | None) -> Any:
+    """Return the value of a JSON text; None if `data` is None or not JSON."""
+    try:
+        return None if data is None else loads(data)
+    except NotJson:
+        return None
+
+
 def _why(error: ValueError) -> str:
     """Return the error message of Python's json package about a text, as part of a sentence."""
     message: str | None = getattr(error, "msg", None)

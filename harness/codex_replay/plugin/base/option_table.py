@@ -45,11 +45,19 @@ KEYS: dict[str, tuple[Any, str, str]] = {
     ),
 }
 
-#: The options without a value: they have no key in the table.
-FLAGS = {
-    "backend-cost-ok": "Allow requests to a --backend on another host, which may cost money.",
-    "backend-websocket": "The backend at the --backend URL accepts WebSockets: test HTTP and WebSocket.",
-    "lite-websocket": "The --lite-client can use a WebSocket (LITE_TRANSPORT=websocket): also run the cases for WebSocket.",
-    "update-baseline": "Rewrite the file of --baseline from the failures of this run.",
-    "no-early-stop": "Run every case, even if the first ones all fail.",
+#: The options that have no key in the table: metavar and help, without a metavar for those that take no value.
+OTHERS = {
+    "backend-auth": ("FILE", "The auth.json with the login for requests to a --backend URL."),
+    "backend-cost-ok": ("", "Allow requests to a --backend on another host, which may cost money."),
+    "backend-websocket": ("", "The backend at the --backend URL accepts WebSockets: test HTTP and WebSocket."),
+    "lite-websocket": (
+        "",
+        "The --lite-client can use a WebSocket (LITE_TRANSPORT=websocket): also run the cases for WebSocket.",
+    ),
+    "update-baseline": ("", "Rewrite the file of --baseline from the failures of this run."),
+    "no-early-stop": ("", "Run every case, even if the first ones all fail."),
+    "shard": (
+        "I/N",
+        "Run every N-th case, starting with the I-th; `codex-replay report merge` joins the reports of all N shards.",
+    ),
 }

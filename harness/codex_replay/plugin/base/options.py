@@ -14,7 +14,7 @@ from codex_replay.core.text.durations import parse_seconds
 from codex_replay.core.text.error_text import error_text
 from codex_replay.core.text.whole_number import whole_number
 from codex_replay.plugin.base.configuration import FILES, SUITE_OF, Configuration, read
-from codex_replay.plugin.base.option_table import FLAGS, KEYS, PROFILES, RECORD_MODES
+from codex_replay.plugin.base.option_table import KEYS, OTHERS, PROFILES, RECORD_MODES
 from codex_replay.plugin.base.subjects import usage_errors
 
 if TYPE_CHECKING:
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 
 #: The options' group in `pytest --help`.
 GROUP = "codex-replay"
-_LOGIN = ("backend-auth", "FILE", "The auth.json with the login for requests to a --backend URL.")
-_SHARD = (
-    "shard",
-    "I/N",
-    "Run every N-th case, starting with the I-th; `codex-replay report merge` joins the reports of all N shards.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +57,7 @@ class Settings:
 
 def option_names() -> list[str]:
     """Return the names of the suites' options, such as "--proxy"."""
-    return [f"--{key}" for key in (*KEYS, *FLAGS, _LOGIN[0], _SHARD[0])]
+    return [f"--{key}" for key in (*KEYS, *OTHERS)]
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -71,10 +65,8 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup(GROUP, "record, replay and verify the Codex protocols")
     for key, (_, metavar, text) in KEYS.items():
         group.addoption(f"--{key}", dest=_dest(key), default=None, metavar=metavar, help=text)
-    for name, metavar, text in (_LOGIN, _SHARD):
-        group.addoption(f"--{name}", metavar=metavar, help=text)
-    for key, text in FLAGS.items():
-        group.addoption(f"--{key}", action="store_true", default=False, help=text)
+    for key, (metavar, text) in OTHERS.items():
+        group.addoption(f"--{key}", help=text, **({"metavar": metavar} if metavar else {"action": "store_true"}))
 
 
 _CONFIGURATION: pytest.StashKey[Configuration] = pytest.StashKey()

@@ -16,7 +16,6 @@ Example:
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -284,12 +283,10 @@ class Proxy:
         seconds = self.patience.part(seconds, what)
         if not self.running.wire.until(sent, seconds, last.frames):
             self.patience.count(True, what)
-            report = [
-                str(f.value["method"]) for f in last.frames if f.sender == "client" and f.kind in ("request", "notification")
-            ]
+            named = (f for f in last.frames if f.sender == "client" and f.kind in ("request", "notification"))
             raise SubjectFailure(
                 f"{what} did not come on the JSON-RPC seam within {seconds:g} s after {last.method} {last.path}. "
-                f"The proxy sent: {', '.join(report) or 'nothing'}."
+                f"The proxy sent: {', '.join(str(f.value['method']) for f in named) or 'nothing'}."
             )
         return last.frames
 
@@ -337,8 +334,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         if proxy.unclaimed:
             report.user_properties.append((UNCLAIMED, ", ".join(proxy.unclaimed)))
         if report.failed and proxy.exchanges:
-            stderr = proxy.stderr()
-            report.sections.append(("HTTP and JSON-RPC", report_on(proxy.exchanges, stderr)))
+            report.sections.append(("HTTP and JSON-RPC", report_on(proxy.exchanges, proxy.stderr())))
         if report.failed or proxy.profile != PROFILES[0]:  # as specified, a request is two turns, and may end with the first
             proxy.leave()
     return report
@@ -365,10 +361,9 @@ def proxy_pool(
 
     def start(env: Mapping[str, str], script: Any) -> RunningProxy:
         __tracebackhide__ = True
-        folder: Path = tmp_path_factory.mktemp("proxy")
         script = for_version(shared if script is None else script, app_server.version)
         message = for_proxies(script, proxy_subject.model_ms)
-        return RunningProxy(proxy_subject, app_server, folder, env, message, cwd, lite_client_backend)
+        return RunningProxy(proxy_subject, app_server, tmp_path_factory.mktemp("proxy"), env, message, cwd, lite_client_backend)
 
     pool = Pool(start)
     yield pool

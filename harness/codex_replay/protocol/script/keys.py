@@ -12,160 +12,83 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# Each table: key -> (what it must be, must it be there). "what" is a name of CHECKS, or a tuple of the allowed words.
-SCRIPT_KEYS: dict[str, tuple[Any, bool]] = {
-    "turns": ("list", False),
-    "otherwise": (("miss", "default", "ask"), False),
-    "defaults": ("object", False),
-    "auth": ("auth", False),
-    "models": ("list", False),
-    "rate_limits": ("object", False),
-    "rules_off": ("strings", False),
-    "websocket": ("websocket", False),
+    #: key -> (what it must be, whether it must be there). The first is a name of CHECKS, or a tuple of the allowed words.
+    Keys = Mapping[str, tuple[Any, bool]]
+
+
+def _keys(required: str = "", **allowed: str | tuple[str, ...]) -> Keys:
+    """Return the table of these keys; `required` has the names of those that must be there, separated by spaces."""
+    return {key: (what, key in required.split()) for key, what in allowed.items()}
+
+
+SCRIPT_KEYS = {
+    **_keys(turns="list", otherwise=("miss", "default", "ask"), defaults="object", auth="auth", models="list"),
+    **_keys(rate_limits="object", rules_off="strings", websocket="websocket"),
     # What only a fake Codex needs, which has no machine under it (docs/fake-codex.md); the backend leaves these alone.
-    "answers": ("answers", False),
-    "account": ("account", False),
-    "git": ("object", False),
-    "about": ("string", False),
+    **_keys(answers="answers", account="account", git="object", about="string"),
     "$schema": ("string", False),
 }
-WEBSOCKET_KEYS: dict[str, tuple[Any, bool]] = {
-    "mode": (("off", "on", "only"), False),
-    "handshakes": ("handshakes", False),
-    "compression": ("boolean", False),
-    "headers": ("object", False),
-    "prewarm": ("object", False),
-}
+WEBSOCKET_KEYS = _keys(
+    mode=("off", "on", "only"), handshakes="handshakes", compression="boolean", headers="object", prewarm="object"
+)
 #: What may become of a handshake, besides an HTTP status: it is granted, closed unanswered, or reset.
 HANDSHAKES = ("ok", "closed", "reset", *(f"http_{status}" for status in (400, 401, 403, 404, 426, 429, 500, 502, 503)))
-TURN_KEYS: dict[str, tuple[Any, bool]] = {
-    "items": ("list", False),
-    "match": ("match", False),
-    "expect": ("object", False),
-    "times": ("times", False),
-    "status": ("status", False),
-    "headers": ("headers", False),
-    "error": ("object", False),
-    "body": ("any", False),
-    "usage": ("usage", False),
-    "delta": ("size", False),
-    "write": ("write", False),
-    "delay_ms": ("duration", False),
-    "first_delay_ms": ("duration", False),
-    "gate": ("string", False),
-    "fault": ("fault", False),
-    "response_id": ("string", False),
-    "end": ("boolean", False),
-    "about": ("string", False),
+TURN_KEYS = {
+    **_keys(items="list", match="match", expect="object", times="times"),
+    **_keys(status="status", headers="headers", error="object", body="any", usage="usage"),
+    **_keys(delta="size", write="write", delay_ms="duration", first_delay_ms="duration", gate="string", fault="fault"),
+    **_keys(response_id="string", end="boolean", about="string"),
 }
-USAGE_KEYS: dict[str, tuple[Any, bool]] = {
-    "input_tokens": ("count", False),
-    "cached_tokens": ("count", False),
-    "output_tokens": ("count", False),
-    "reasoning_tokens": ("count", False),
-    "total_tokens": ("count", False),
-}
-_ID: tuple[Any, bool] = ("string", False)
+USAGE_KEYS = _keys(
+    input_tokens="count", cached_tokens="count", output_tokens="count", reasoning_tokens="count", total_tokens="count"
+)
 _FAILS = ("completed", "failed", "incomplete")
-_CALL: dict[str, tuple[Any, bool]] = {"status": (("completed", "incomplete"), False), "call_id": _ID, "id": _ID}
-ITEM_KEYS: dict[str, dict[str, tuple[Any, bool]]] = {
-    "text": {
-        "text": ("string", True),
-        "deltas": ("strings", False),
-        "annotations": ("objects", False),
-        "phase": (("commentary", "final_answer"), False),
-        "id": ("string", False),
-    },
-    "refusal": {"refusal": ("string", True), "deltas": ("strings", False), "id": ("string", False)},
-    "function_call": {
-        "name": ("string", True),
-        "arguments": ("arguments", False),
-        "result": ("object", False),
-        "deltas": ("strings", False),
-        "call_id": ("string", False),
-        "id": ("string", False),
-    },
-    "custom_tool_call": {
-        "name": ("string", True),
-        "input": ("string", True),
-        "result": ("object", False),
-        "deltas": ("strings", False),
-        "call_id": ("string", False),
-        "id": ("string", False),
-    },
-    "web_search_call": {
-        "query": ("string", False),
-        "action": ("object", False),
-        "status": (("completed", "failed", "incomplete"), False),
-        "id": ("string", False),
-    },
-    "reasoning": {
-        "summary": ("text or texts", False),
-        "content": ("text or texts", False),
-        "encrypted_content": ("string", False),
-        "id": ("string", False),
-    },
+_CALL = _keys(status=("completed", "incomplete"), call_id="string", id="string")
+ITEM_KEYS: dict[str, Keys] = {
+    "text": _keys(
+        "text", text="string", deltas="strings", annotations="objects", phase=("commentary", "final_answer"), id="string"
+    ),
+    "refusal": _keys("refusal", refusal="string", deltas="strings", id="string"),
+    "function_call": _keys(
+        "name", name="string", arguments="arguments", result="object", deltas="strings", call_id="string", id="string"
+    ),
+    "custom_tool_call": _keys(
+        "name input", name="string", input="string", result="object", deltas="strings", call_id="string", id="string"
+    ),
+    "web_search_call": _keys(query="string", action="object", status=_FAILS, id="string"),
+    "reasoning": _keys(summary="text or texts", content="text or texts", encrypted_content="string", id="string"),
     # What the service runs itself (codex_replay.protocol.responses.hosted has the defaults).
-    "file_search_call": {"queries": ("strings", False), "results": ("list", False), "status": (_FAILS, False), "id": _ID},
-    "code_interpreter_call": {
-        "code": ("string", False),
-        "outputs": ("list", False),
-        "container_id": ("string", False),
-        "deltas": ("strings", False),
-        "status": (_FAILS, False),
-        "id": _ID,
-    },
+    "file_search_call": _keys(queries="strings", results="list", status=_FAILS, id="string"),
+    "code_interpreter_call": _keys(
+        code="string", outputs="list", container_id="string", deltas="strings", status=_FAILS, id="string"
+    ),
     "image_generation_call": {
-        "result": ("string", False),
-        "partial_images": ("strings", False),
-        "revised_prompt": ("string", False),
-        "size": ("string", False),
-        "quality": ("string", False),
-        "background": ("string", False),
-        "output_format": ("string", False),
-        "status": (("completed", "failed"), False),
-        "id": _ID,
+        **_keys(result="string", partial_images="strings", revised_prompt="string", size="string", quality="string"),
+        **_keys(background="string", output_format="string", status=("completed", "failed"), id="string"),
     },
-    "mcp_list_tools": {"tools": ("objects", False), "server_label": ("string", False), "error": ("any", False), "id": _ID},
+    "mcp_list_tools": _keys(tools="objects", server_label="string", error="any", id="string"),
     "mcp_call": {
-        "name": ("string", True),
-        "arguments": ("arguments", False),
-        "output": ("string", False),
-        "error": ("any", False),
-        "server_label": ("string", False),
-        "approval_request_id": ("string", False),
-        "deltas": ("strings", False),
-        "status": (_FAILS, False),
-        "id": _ID,
+        **_keys("name", name="string", arguments="arguments", output="string", error="any", server_label="string"),
+        **_keys(approval_request_id="string", deltas="strings", status=_FAILS, id="string"),
     },
-    "mcp_approval_request": {
-        "name": ("string", True),
-        "arguments": ("arguments", False),
-        "server_label": ("string", False),
-        "id": _ID,
-    },
-    "computer_call": {
-        "action": ("object", False),
-        "actions": ("list", False),
-        "pending_safety_checks": ("list", False),
-        **_CALL,
-    },
-    "local_shell_call": {"action": ("object", True), **_CALL},
-    "shell_call": {"action": ("object", True), "environment": ("object", False), **_CALL},
-    "shell_call_output": {"output": ("objects", False), "max_output_length": ("size", False), **_CALL},
-    "apply_patch_call": {"operation": ("object", True), "call_id": _ID, "id": _ID},
-    "compaction": {"encrypted_content": ("string", False), "id": _ID},
-    "item": {"item": ("object", True), "result": ("object", False)},
-    "failed": {"code": ("string", True), "message": ("string", False)},
-    "incomplete": {"reason": ("string", False)},
-    "error": {"code": ("string", False), "message": ("string", False), "param": ("string", False)},
+    "mcp_approval_request": _keys("name", name="string", arguments="arguments", server_label="string", id="string"),
+    "computer_call": {**_keys(action="object", actions="list", pending_safety_checks="list"), **_CALL},
+    "local_shell_call": {**_keys("action", action="object"), **_CALL},
+    "shell_call": {**_keys("action", action="object", environment="object"), **_CALL},
+    "shell_call_output": {**_keys(output="objects", max_output_length="size"), **_CALL},
+    "apply_patch_call": _keys("operation", operation="object", call_id="string", id="string"),
+    "compaction": _keys(encrypted_content="string", id="string"),
+    "item": _keys("item", item="object", result="object"),
+    "failed": _keys("code", code="string", message="string"),
+    "incomplete": _keys(reason="string"),
+    "error": _keys(code="string", message="string", param="string"),
     "queued": {},
-    "audio": {"data": ("string", False), "transcript": ("string", False), "deltas": ("strings", False)},
-    "event": {"event": ("object", True)},
-    "raw": {"data": ("string", True)},
-    "comment": {"text": ("string", False)},
-    "wait": {"ms": ("duration", True)},
-    "gate": {"name": ("string", True)},
+    "audio": _keys(data="string", transcript="string", deltas="strings"),
+    "event": _keys("event", event="object"),
+    "raw": _keys("data", data="string"),
+    "comment": _keys(text="string"),
+    "wait": _keys("ms", ms="duration"),
+    "gate": _keys("name", name="string"),
 }
 #: Items that end a reply: nothing may follow them, because no server sends anything after them.
 FINAL_KINDS = ("failed", "incomplete", "error")
@@ -251,7 +174,7 @@ CHECKS: dict[str, tuple[str, Any]] = {
 }
 
 
-def wrong_key(value: Mapping[str, Any], table: Mapping[str, tuple[Any, bool]], where: str, what: str) -> str | None:
+def wrong_key(value: Mapping[str, Any], table: Keys, where: str, what: str) -> str | None:
     """Return the error for an unknown, invalid or missing key of an object, or None.
 
     `where` is the place of the object in the script, and `what` describes the object.
