@@ -193,17 +193,17 @@ def interrupt(thread: Thread, request: Any, api: str) -> None:
     thread.interrupt_soon()
 
 
-def spoken(session: Session, providers: Any = None, sources: Any = None) -> list[Thread]:
+def spoken(session: Session, providers: Any = None, sources: Any = None, *, unasked: bool = False) -> list[Thread]:
     """Return the stored threads with at least one message, the newest first.
 
     `providers` and `sources` select threads. Without `sources`, threads of `codex exec` are omitted; without `providers`,
     threads of providers other than that in config.toml are omitted. An empty list of providers selects the threads of all
-    providers.
+    providers. With `unasked`, threads without a message are returned, too.
     """
     if providers is None:
         providers = [session.config.get("model_provider") or "openai"]
     wanted = sources or ("cli", "vscode")
-    kept = [thread for thread in reversed(session.threads.values()) if thread.asked and not thread.ephemeral]
+    kept = [thread for thread in reversed(session.threads.values()) if (thread.asked or unasked) and not thread.ephemeral]
     kept = [thread for thread in kept if thread.source in wanted]
     return [thread for thread in kept if not providers or thread.filed_under in providers]
 
@@ -304,8 +304,9 @@ def _as_later(session: Session, thread: Thread, turns: bool) -> dict[str, Any]:
     values = {
         **{name: getattr(thread, name) for name in ("id", "preview", "ephemeral", "path", "cwd", "name", "git")},
         "provider": thread.provider,
-        "model": thread.settings.model,
-        "effort": thread.settings.effort,
+        "model": thread.settings.model if thread.loaded or thread.turns else None,
+        "effort": thread.settings.effort if thread.loaded or thread.turns else None,
+        "daybreak": thread.daybreak,
         "forkedFrom": thread.forked_from,
         "created": int(thread.created),
         "updated": int(thread.updated),

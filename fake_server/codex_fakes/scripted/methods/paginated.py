@@ -7,7 +7,8 @@ a constant answer is refused as unknown.
 
 from __future__ import annotations
 
-from codex_fakes.scripted.methods.both import as_v2, copy, page, remember, spoken, stamp, stored, submit
+from codex_fakes.scripted.methods import notes, pages, reverting
+from codex_fakes.scripted.methods.both import as_v2, copy, page, remember, stored, submit
 from codex_fakes.scripted.methods.later_settings import (
     KEPT,
     KEPT_BY_FORKS,
@@ -19,8 +20,8 @@ from codex_fakes.scripted.methods.later_settings import (
 )
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
-from codex_fakes.scripted.state.settings import absolute, rfc3339
-from codex_fakes.scripted.turns.input import later_preview
+from codex_fakes.scripted.state.settings import absolute
+from codex_fakes.scripted.turns.input import Input, later_preview
 from codex_replay.protocol.turn.frames import fill, usage_values
 
 TYPE_CHECKING = False
@@ -54,6 +55,8 @@ def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, 
 
 def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Handle thread/start: open a thread, send the response, and then the notification."""
+    if params.get("permissions") is not None and params.get("sandbox") is not None:
+        raise Refused("`permissions` cannot be combined with `sandbox`")
     thread = session.new_thread(session.settings(params, "v2"))
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.dynamic_tools = params.get("dynamicTools") or []
@@ -72,6 +75,8 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
     if params.get("history") is not None:
         _from_elsewhere(session, request, params)
         return
+    if (error := uuid_error(params["threadId"])) is not None:
+        raise Refused(f"invalid session id: {error}")
     thread = _recorded(session, params["threadId"])
     was_unloaded = not thread.loaded
     if was_unloaded:
@@ -80,15 +85,18 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
         thread.open()
     if not thread.listeners:
         session.listen(thread, "v2")
-    whole = _whole(session, thread, params)
+    whole = _whole(session, params)
     if was_unloaded:
         warn_of_tier(session, thread)
         warn_of_model(session, thread)
         _status(session, thread, "idle")
-    session.answer(request, _resumed(session, thread, turns=whole))
+    answer = _resumed(session, thread, turns=whole)
+    if params.get("initialTurnsPage") is not None:
+        answer["initialTurnsPage"] = pages.turns_page(session, thread, params["initialTurnsPage"])
+    session.answer(request, answer)
     if whole or was_unloaded:
         _usage(session, thread)
-    session.send({"method": "thread/goal/cleared", "params": {"threadId": thread.id}})
+    notes.report_goal(session, thread)
     session.ask_again(thread)
 
 
@@ -98,7 +106,7 @@ def _recorded(session: Session, text: str) -> Thread:
     if thread is not None and thread.archived:
         raise Refused(f"session {thread.id} is archived. Run `codex unarchive {thread.id}` to unarchive it first.")
     thread = stored(session, text)
-    if not thread.turns and not thread.given:
+    if not (thread.turns or thread.given or thread.written):
         raise Refused(f"no rollout found for thread id {text}")
     return thread
 
@@ -138,19 +146,27 @@ def _resumed(session: Session, thread: Thread, turns: bool = False) -> dict[str,
     chosen = {"model": thread.settings.model, "reasoning_effort": thread.settings.effort, "developer_instructions": None}
     mode = opened.pop("multiAgentMode")
     opened |= {"collaborationMode": {"mode": "default", "settings": chosen}, "multiAgentMode": mode, "initialTurnsPage": None}
-    return {**opened, "turnsBackwardsCursor": None, "itemsBackwardsCursor": None}
+    return {**opened, **pages.last_cursors(session, thread)}
 
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a new thread with a copy of another thread's history."""
+    if (error := uuid_error(params["threadId"])) is not None:
+        raise Refused(f"invalid session id: {error}")
+    last, before = params.get("lastTurnId"), params.get("beforeTurnId")
+    if last is not None and before is not None:
+        raise Refused("`beforeTurnId` cannot be combined with `lastTurnId`")
     source = _recorded(session, params["threadId"])
     if params.get("ephemeral") and not params.get("excludeTurns"):
         raise Refused("ephemeral paginated thread/fork requires `excludeTurns: true`")
+    whole = _whole(session, params)
+    kept = reverting.turns_kept(source, last, before)
     thread = copy(session, source, settings_of_old(session, source, params, KEPT_BY_FORKS))
     thread.forked_from, thread.reads, thread.name = source.id, source.reads, source.name
+    reverting.cut(thread, kept, len(source.history))
     thread.ephemeral = bool(params.get("ephemeral"))
+    thread.preview = thread.preview if thread.turns or thread.given else ""
     session.listen(thread, "v2")
-    whole = _whole(session, thread, params)
     warn_of_tier(session, thread)
     session.answer(request, _opened(session, thread, turns=whole))
     if whole:
@@ -158,15 +174,20 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
 
 
-def _whole(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
+def _whole(session: Session, params: dict[str, Any]) -> bool:
     """Return True if the client requests all turns in the response.
 
     Requesting all turns is deprecated, and the fake sends a notification about the deprecation.
     """
     if params.get("excludeTurns"):
         return False
-    thread.emit("deprecated", {"summary": session.table["sentences"]["full-history"], "details": None})
+    _deprecated(session, "full-history")
     return True
+
+
+def _deprecated(session: Session, name: str) -> None:
+    notice = {"summary": session.table["sentences"][name], "details": None}
+    session.send({"method": "deprecationNotice", "params": notice})
 
 
 def _usage(session: Session, thread: Thread) -> None:
@@ -187,33 +208,15 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
     turns = bool(params.get("includeTurns"))
     if turns and kept.ephemeral:
         raise Refused("ephemeral threads do not support includeTurns")
-    if turns and not kept.turns and not kept.given:
+    if turns and not (kept.turns or kept.given or kept.written):
         raise Refused("list_turns is not supported yet", _METHOD_NOT_SUPPORTED)
     if turns:
-        notice = {"summary": session.table["sentences"]["full-history-read"], "details": None}
-        if kept.listeners:
-            kept.emit("deprecated", notice)
-        else:
-            session.send({"method": "deprecationNotice", "params": notice})
+        _deprecated(session, "full-history-read")
     shown = as_v2(session, kept, turns)
     if kept.ephemeral:
         shown |= {"preview": "", "forkedFromId": None}
-    unwritten = kept.ephemeral or not (kept.turns or kept.given)
+    unwritten = kept.ephemeral or not (kept.turns or kept.given or kept.written)
     session.answer(request, {"thread": shown, "readState": None if unwritten else kept.read_state})
-
-
-def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the threads that have messages, the newest first, each with its first unread turn."""
-    data = [
-        t
-        for t in spoken(session, params.get("modelProviders"), params.get("sourceKinds"))
-        if t.archived == bool(params.get("archived"))
-    ]
-    shown, cursor = page(data, params.get("limit"), params.get("cursor"), stamp)
-    listed = [{**as_v2(session, thread), "canAcceptDirectInput": None, "forkedFromId": None} for thread in shown]
-    states = {thread.id: thread.read_state for thread in shown}
-    first = rfc3339(shown[0].updated, milliseconds=True) if shown else None
-    session.answer(request, {"data": listed, "readStates": states, "nextCursor": cursor, "backwardsCursor": first})
 
 
 def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -229,7 +232,7 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
     thread.interrupt()
     if thread.loaded:
         _status(session, thread, "notLoaded")
-    thread.archived, thread.loaded, thread.listeners = True, False, []
+    thread.archived, thread.loaded, thread.listeners, thread.written = True, False, [], True
     session.answer(request, {})
     session.send({"method": "thread/archived", "params": {"threadId": thread.id}})
 
@@ -259,7 +262,7 @@ def thread_name_set(session: Session, request: Any, params: dict[str, Any]) -> N
         raise Refused(f"no rollout found for thread id {params['threadId']}")
     if thread.ephemeral:
         raise Refused(f"ephemeral thread does not support metadata updates: {thread.id}")
-    thread.name = name
+    thread.name, thread.written = name, True
     session.answer(request, {})
     session.send({"method": "thread/name/updated", "params": {"threadId": thread.id, "threadName": thread.name}})
 
@@ -291,15 +294,16 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread.settings.change({**params, **place}, "v2")
     thread.cwd = thread.settings.cwd
     report_settings(session, thread, before)
-    turn = running or submit(session, thread, params["input"], params.get("outputSchema"))
+    given = Input(params["input"], params.get("clientUserMessageId"))
+    turn = running or submit(session, thread, given, params.get("outputSchema"))
     if running is None and not thread.settings.abilities().get("known"):
         message = fill(session.table["sentences"]["unknown-model"], {"model": thread.settings.model})
         thread.emit("model-unknown", {"message": message})
     session.answer(request, {"turn": {**session.table["shapes"]["turn"], "id": turn.id, "rootTurnId": turn.id}})
     if running is not None:
-        thread.steered.append(params["input"])
+        thread.steered.append(given)
         return
-    thread.emit("turn-started", {"turn": turn.id, "startedAt": int(session.now)})
+    thread.written = True
     thread.begin(turn)
 
 
@@ -313,12 +317,16 @@ def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Pass more input to the running turn."""
     thread, wanted = session.thread(params["threadId"]), params["expectedTurnId"]
     _only_inline(params["input"])
+    if not wanted:
+        raise Refused("expectedTurnId must not be empty")
     if thread.turn is None:
         raise Refused("no active turn to steer")
     if thread.turn.id != wanted:
         raise Refused(f"expected active turn id `{wanted}` but found `{thread.turn.id}`")
+    if not params["input"]:
+        raise Refused("input must not be empty")
     session.answer(request, {"turnId": wanted})
-    thread.steered.append(params["input"])
+    thread.steered.append(Input(params["input"], params.get("clientUserMessageId")))
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -327,7 +335,7 @@ def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> No
     The request is answered when the turn has ended.
     """
     thread = session.thread(params["threadId"])
-    if thread.turn is None:
+    if thread.turn is None or not thread.turn.begun:
         raise Refused("no active turn to interrupt")
     if thread.turn.id != params["turnId"]:
         raise Refused(f"expected active turn id {params['turnId']} but found {thread.turn.id}")
@@ -346,7 +354,6 @@ METHODS: dict[str, Method] = {
     "thread/resume": thread_resume,
     "thread/fork": thread_fork,
     "thread/read": thread_read,
-    "thread/list": thread_list,
     "thread/loaded/list": thread_loaded_list,
     "thread/archive": thread_archive,
     "thread/unarchive": thread_unarchive,
@@ -356,6 +363,9 @@ METHODS: dict[str, Method] = {
     "turn/steer": turn_steer,
     "turn/interrupt": turn_interrupt,
     "skills/list": skills_list,
+    **notes.METHODS,
+    **pages.METHODS,
+    **reverting.METHODS,
 }
 
 
@@ -364,6 +374,10 @@ def handler_of(method: str) -> Method | None:
 
     Return None if the method has a constant answer (answers.json), or if the fake does not have the method.
     """
+    if method == "config/read":
+        from codex_fakes.scripted.methods import later_config
+
+        return later_config.read
     if method in ("config/value/write", "config/batchWrite"):
         from codex_fakes.scripted.methods import config
 

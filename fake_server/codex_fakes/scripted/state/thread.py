@@ -90,6 +90,10 @@ class Thread:
         self.failed = False  # whether the latest turn did
         self.reads = False  # whether the client is sent what is unread
         self.given = False  # whether it was made of a history of the client's
+        self.written = False  # whether the real server has stored it, without a turn, too
+        self.goal: dict[str, Any] | None = None
+        self.daybreak: bool | None = None
+        self.file_suffix = ""  # of its file, which a revert writes again
         self.unread: str | None = None  # the first turn whose answer the client has not marked as read
         self.revision = f"initial:{self.id}"  # of what is unread
         self._since: dict[Any, int] = {}  # item or call -> when it began, in milliseconds since the epoch
@@ -393,4 +397,4 @@ class Thread:
     @property
     def path(self) -> str | None:
         """Return the path at which the real server would store the thread, or None; the fake does not write the file."""
-        return None if self.ephemeral else self.settings.rollout(self.id, self.created, self.archived)
+        return None if self.ephemeral else self.settings.rollout(self.id + self.file_suffix, self.created, self.archived)
