@@ -164,6 +164,61 @@ def _unwanted(methods: list[str], ids: list[Any]) -> dict[str, Any]:
     return _told([*calls, _ask("thread/read", includeTurns=True)], unwanted=methods)
 
 
+# -- tools and questions ----------------------------------------------------------------------------------------------------
+
+
+def _tool(**more: Any) -> dict[str, Any]:
+    return {"type": "function", "name": "a", "description": "d", "inputSchema": {"type": "object"}, **more}
+
+
+def _space(*tools: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "namespace", "name": "n", "description": "d", "tools": list(tools), **more}
+
+
+_TOOLS = st.sampled_from(
+    [[{"name": "a"}], [_tool(inputSchema=5)], [_tool(inputSchema={})], [_tool(inputSchema=[])], [_tool(name=" ")], [_tool(),
+     _tool()],
+     [_tool(name="a.b")], [_tool(name="mcp__x")], [_tool(name="x" * 129)], [_tool(name="x" * 128)], "x", [5], [_tool(type="x")],
+     [_tool(name=5)], [_tool(deferLoading=True)], [_tool(name=" a")], [_space()], [_space(_tool(), name="")],
+     [_space(_tool(), _tool())],
+     [_space(_tool(), name="mcp__n")], [_space(_tool()), _space(_tool())], [_space(_tool(), name="functions")],
+     [_space({"name": "a"})],
+     [_tool(inputSchema={"type": "object", "properties": {"a": 5}})], [_tool(), _space(_tool(), name="a")], [],
+     [_tool(), {"name": "b", "description": "d", "inputSchema": {}}], [{"name": "b", "description": "d", "inputSchema": {}},
+     _space()]]
+)  # fmt: skip
+_LINES = st.sampled_from(["touch a.txt", "touch a.txt && touch b.txt", "touch a.txt | cat", "git status", "python3 x.py"])
+_RULES = st.sampled_from([["touch"], ["rm"], [], ["touch", "a.txt"], ["git"], ["git", "status"], ["python3"], ["tou"], None])
+
+
+def _tooled(given: list[Any]) -> dict[str, Any]:
+    return _told([{"ask": "thread/start", "params": {"dynamicTools": tools}} for tools in given])
+
+
+def _ruled(lines: list[tuple[str, Any]], decision: str) -> dict[str, Any]:
+    escalated = {"sandbox_permissions": "require_escalated", "justification": "It must be."}
+    calls = [
+        command(f"call_{n}", line, "", 0, **escalated, **({} if rule is None else {"prefix_rule": rule}))
+        for n, (line, rule) in enumerate(lines)
+    ]
+    steps = [{"text": "Go.", "decide": {"*": decision}}]
+    told = {"api": "v2", "steps": steps, "settings": ASKING}
+    return {
+        "script": [*({"items": [call]} for call in calls), _ALWAYS],
+        "conversation": told,
+        "experimental": True,
+        "model": "gpt-5.5",
+    }
+
+
+def _questioned(mode: str, question: dict[str, Any], answer: Any) -> dict[str, Any]:
+    asked = {"id": "q1", "header": "H", "question": "Which?", "options": [{"label": "A", "description": "a"}], **question}
+    call = {"type": "function_call", "name": "request_user_input", "call_id": "call_1", "arguments": {"questions": [asked]}}
+    chosen = {"collaborationMode": {"mode": mode, "settings": {"model": "gpt-5.5"}}}
+    told = {"api": "v2", "steps": [{"text": "Go.", "params": chosen, "answer": {"*": answer}}, {"text": "On."}]}
+    return {"script": [{"items": [call]}, _ALWAYS], "conversation": told, "experimental": True, "model": "gpt-5.5"}
+
+
 KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "pages of turns and items": st.builds(
         _paged,
@@ -193,6 +248,13 @@ KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     ),
     "configuration": st.builds(
         _configured, _CONFIG, st.lists(_EDITS, max_size=3), st.sampled_from([None, True, False]), st.lists(_WRONG, max_size=3)
+    ),
+    "wrong dynamic tools": st.builds(_tooled, st.lists(_TOOLS, min_size=3, max_size=8)),
+    "rules of the model": st.builds(_ruled, st.lists(st.tuples(_LINES, _RULES), min_size=1, max_size=3), st.just("decline")),
+    "questions": st.builds(
+        _questioned, st.sampled_from(["plan", "plan", "default"]),
+        _some(isOther=[True, False], isSecret=[True], options=[[], None]),
+        st.sampled_from([{"answers": {"q1": {"answers": ["A"]}}}, {"answers": {}}, {"answers": 5}, {}]),
     ),
     "unwanted notifications": st.builds(
         _unwanted, st.lists(st.sampled_from(_METHODS), max_size=5, unique=True),
@@ -229,5 +291,8 @@ def examples() -> dict[str, dict[str, Any]]:
         "config-read": _configured(
             {"notify": ["x"], "history": {"persistence": "none"}}, edits, True, [{"model": 4}, {"profile": "x"}]
         ),
+        "wrong-tools": _tooled([[{"name": "a"}], [_tool(name=" ")], [_tool(), _tool()], [_space()], [_tool(inputSchema=5)]]),
+        "rules": _ruled([("touch a.txt", ["touch"]), ("git status", ["git"]), ("touch a.txt | cat", ["touch"])], "decline"),
+        "questions": _questioned("plan", {"isSecret": True}, {"answers": {"q1": {"answers": ["A"]}}}),
         "unwanted": _unwanted(["turn/started", "item/agentMessage/delta", "configWarning"], ["m-1", None]),
     }

@@ -262,6 +262,16 @@ def place(cursor: str | None, total: int, things: str) -> int:
     return number
 
 
+def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Handle model/list: list the built-in models. The cursor is the number of models before the page."""
+    known = session.answers["results"]["model/list"]["result"]["data"]
+    data = [model for model in known if params.get("includeHidden") or not model.get("hidden")]
+    cursor, limit = params.get("cursor"), params.get("limit")
+    start = place(cursor, len(data), "models")
+    end = min(start + max(limit, 1), len(data)) if isinstance(limit, int) else len(data)
+    session.answer(request, {"data": data[start:end], "nextCursor": str(end) if end < len(data) else None})
+
+
 def is_stamp(cursor: str) -> bool:
     """Return True if a cursor has the form of `stamp`. The thread that the cursor names need not exist any more."""
     time, _, thread = cursor.partition("|")
@@ -298,7 +308,9 @@ def as_v2(session: Session, thread: Thread, turns: bool = False) -> dict[str, An
 
 def _as_later(session: Session, thread: Thread, turns: bool) -> dict[str, Any]:
     state = (
-        {"type": "active", "activeFlags": []} if thread.turn is not None else {"type": "systemError" if thread.failed else "idle"}
+        {"type": "active", "activeFlags": thread.flags}
+        if thread.turn is not None
+        else {"type": "systemError" if thread.failed else "idle"}
     )
     place = [{"environmentId": "local", "cwd": thread.cwd, "runtimeWorkspaceRoots": [thread.cwd]}]
     values = {

@@ -7,13 +7,14 @@ a constant answer is refused as unknown.
 
 from __future__ import annotations
 
-from codex_fakes.scripted.methods import notes, pages, reverting
-from codex_fakes.scripted.methods.both import as_v2, copy, page, remember, stored, submit
+from codex_fakes.scripted.methods import later_settings, notes, pages
+from codex_fakes.scripted.methods.both import as_v2, copy, model_list, page, remember, stored, submit
 from codex_fakes.scripted.methods.later_settings import (
     KEPT,
     KEPT_BY_FORKS,
     report_settings,
     settings_of_old,
+    shown_mode,
     shown_sandbox,
     warn_of_model,
     warn_of_tier,
@@ -57,9 +58,14 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     """Handle thread/start: open a thread, send the response, and then the notification."""
     if params.get("permissions") is not None and params.get("sandbox") is not None:
         raise Refused("`permissions` cannot be combined with `sandbox`")
+    tools = params.get("dynamicTools") or []
+    if tools:
+        from codex_fakes.scripted.state.input_schema import check
+
+        check(tools, session.version)
     thread = session.new_thread(session.settings(params, "v2"))
     thread.ephemeral = bool(params.get("ephemeral"))
-    thread.dynamic_tools = params.get("dynamicTools") or []
+    thread.dynamic_tools = tools
     thread.reads = session.experimental
     session.answer(request, _opened(session, thread))
     session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
@@ -143,9 +149,8 @@ def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> N
 def _resumed(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:
     """Return the response to thread/resume."""
     opened = _opened(session, thread, turns=turns)
-    chosen = {"model": thread.settings.model, "reasoning_effort": thread.settings.effort, "developer_instructions": None}
     mode = opened.pop("multiAgentMode")
-    opened |= {"collaborationMode": {"mode": "default", "settings": chosen}, "multiAgentMode": mode, "initialTurnsPage": None}
+    opened |= {"collaborationMode": shown_mode(thread.settings), "multiAgentMode": mode, "initialTurnsPage": None}
     return {**opened, **pages.last_cursors(session, thread)}
 
 
@@ -160,10 +165,10 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     if params.get("ephemeral") and not params.get("excludeTurns"):
         raise Refused("ephemeral paginated thread/fork requires `excludeTurns: true`")
     whole = _whole(session, params)
-    kept = reverting.turns_kept(source, last, before)
+    kept = notes.turns_kept(source, last, before)
     thread = copy(session, source, settings_of_old(session, source, params, KEPT_BY_FORKS))
     thread.forked_from, thread.reads, thread.name = source.id, source.reads, source.name
-    reverting.cut(thread, kept, len(source.history))
+    notes.cut(thread, kept, len(source.history))
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.preview = thread.preview if thread.turns or thread.given else ""
     session.listen(thread, "v2")
@@ -349,6 +354,12 @@ def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
     session.answer(request, {"data": [{"cwd": place, "skills": [], "errors": []} for place in places]})
 
 
+def hooks_list(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Return no hooks, because the fake runs none."""
+    places = params.get("cwds") or [session.cwd]
+    session.answer(request, {"data": [{"cwd": place, "hooks": [], "warnings": [], "errors": []} for place in places]})
+
+
 METHODS: dict[str, Method] = {
     "thread/start": thread_start,
     "thread/resume": thread_resume,
@@ -363,9 +374,11 @@ METHODS: dict[str, Method] = {
     "turn/steer": turn_steer,
     "turn/interrupt": turn_interrupt,
     "skills/list": skills_list,
+    "hooks/list": hooks_list,
+    "config/read": later_settings.read,
+    "model/list": model_list,
     **notes.METHODS,
     **pages.METHODS,
-    **reverting.METHODS,
 }
 
 
@@ -374,10 +387,6 @@ def handler_of(method: str) -> Method | None:
 
     Return None if the method has a constant answer (answers.json), or if the fake does not have the method.
     """
-    if method == "config/read":
-        from codex_fakes.scripted.methods import later_config
-
-        return later_config.read
     if method in ("config/value/write", "config/batchWrite"):
         from codex_fakes.scripted.methods import config
 

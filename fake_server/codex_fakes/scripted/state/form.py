@@ -208,7 +208,11 @@ def _tagged(value: Any, name: str, rows: Mapping[str, Any], forms: Mapping[str, 
         return wrong
     if name == "ResponseItem":
         return next((f"missing field `{each}`" for each in forms["needs"].get(kind, ()) if each not in value), None)
-    return _missing(value, rows[kind]) if name in ("UserInput", "LoginAccountParams", "ThreadItemsListAnchor") else None
+    return (
+        _missing(value, rows[kind])
+        if name in ("UserInput", "LoginAccountParams", "ThreadItemsListAnchor", "DynamicToolSpec")
+        else None
+    )
 
 
 def _item_v1(value: Any, forms: Mapping[str, Any]) -> str | None:
