@@ -65,6 +65,7 @@ class _Exec:
 
     user_agent = f"codex_exec/{DEFAULT}"
     experimental = False
+    unwanted = frozenset[str]()
     gaps = 0.0  # all comes at once: nobody can miss a part of the output
     at_end = True
     _resumed: Thread | None = None

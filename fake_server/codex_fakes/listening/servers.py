@@ -46,6 +46,7 @@ class Connection:
         self.waiting = 0
         self.client: dict[str, Any] | None = None  # what initialize has said
         self.experimental = False
+        self.unwanted: frozenset[str] = frozenset()  # notifications that the client does not want
         self.user_agent = ""
 
 
@@ -173,6 +174,8 @@ class Shared(Driven, ScriptedServer):
     def _initialize(self, request: dict[str, Any]) -> None:
         self._greeted = self._asker
         super()._initialize(request)
+        if self._asker is not None:
+            self._asker.unwanted, self.unwanted = self.unwanted, frozenset()
         self._greeted = None
 
     def leave(self, connection: Connection) -> None:
@@ -208,6 +211,9 @@ class Shared(Driven, ScriptedServer):
         """
         if is_reply(frame):
             return self._answered(frame)
+        return [one for one in self._hearers(frame) if frame["method"] not in one.unwanted]
+
+    def _hearers(self, frame: dict[str, Any]) -> list[Connection]:
         if self._greeted is not None:
             return [self._greeted]
         params = frame.get("params")

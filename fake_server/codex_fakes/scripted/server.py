@@ -53,6 +53,7 @@ class ScriptedServer(Stdio):
                 raise ValueError(f"FAKE_CODEX_VERSION: {missing}")
             self.keeps_numbers = load("turn", self.version)["traits"].get("keepsNumbers", False)
         self.experimental = False  # whether the client has the capability experimentalApi
+        self.unwanted: frozenset[str] = frozenset()  # notifications that the client does not want
         self.user_agent = ""
         self._client: dict[str, Any] | None = None
         self._methods: dict[str, str] | None = None
@@ -104,7 +105,8 @@ class ScriptedServer(Stdio):
         sort = kind(value)
         if sort == "request":
             self._methods = self._methods or load_methods(self.version)
-            refused = malformed(value, self._methods) or refusal(value, self._client is not None, self._methods)
+            refused = malformed(value, self._methods) or self._unable(value)
+            refused = refused or refusal(value, self._client is not None, self._methods)
             if refused is None and value["method"] == "initialize":
                 params = value["params"]
                 client = params["clientInfo"] if type(params) is dict else params[0]
@@ -122,6 +124,14 @@ class ScriptedServer(Stdio):
             self.session.receive(value)
             self._go_on(quiet=False)
 
+    def _unable(self, request: dict[str, Any]) -> str | None:
+        """Return the error for an initialize request whose capabilities have a wrong form, or None."""
+        if request["method"] != "initialize" or self.version == DEFAULT:
+            return None
+        from codex_fakes.scripted.state.form import misread
+
+        return misread(request, self.version)
+
     def _initialize(self, request: dict[str, Any]) -> None:
         self._client = client = request["params"]["clientInfo"]
         system = uname()
@@ -135,11 +145,14 @@ class ScriptedServer(Stdio):
         from codex_fakes.scripted.handshake import handshake
 
         able = request["params"].get("capabilities")
-        self.experimental = type(able) is dict and able.get("experimentalApi") is True
+        able = able if type(able) is dict else {}
+        self.experimental = able.get("experimentalApi") is True
+        self.unwanted = frozenset(able.get("optOutNotificationMethods") or ())
         result, notifications = handshake(agent, self._home, self.version)
         self.write_out({"id": request["id"], "result": result})
         for notification in notifications:
-            self.write_out(notification)
+            if notification["method"] not in self.unwanted:
+                self.write_out(notification)
 
     @property
     def _home(self) -> str:
@@ -280,6 +293,9 @@ def _is_plain_initialize(value: Any) -> bool:
     if type(client) is not dict or type(client.get("name")) is not str or type(client.get("version")) is not str:
         return False
     if type(client.get("title")) is not str and client.get("title") is not None:
+        return False
+    able = params.get("capabilities")
+    if able is not None and (type(able) is not dict or any(type(value) is not bool for value in able.values())):
         return False
     return _is_header(client["name"])
 

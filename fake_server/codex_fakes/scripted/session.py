@@ -15,7 +15,7 @@ from codex_fakes.scripted.state.waits import Gap, Sleep, Ticket
 from codex_fakes.stdio.loop import Ended, write_out
 from codex_replay.core.wire.jsonrpc import kind
 from codex_replay.protocol.data_tables import load
-from codex_replay.protocol.turn.frames import load_table
+from codex_replay.protocol.turn.frames import fill, load_table
 from codex_replay.protocol.versions import DEFAULT
 
 TYPE_CHECKING = False
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
         user_agent: str
         experimental: bool
+        unwanted: frozenset[str]  # notifications that the client does not want
         gaps: float  # the part of the real server's gaps that this one leaves
 
         @property
@@ -198,6 +199,8 @@ class Session:
 
     def send(self, frame: dict[str, Any]) -> None:
         """Send a notification."""
+        if frame["method"] in self.server.unwanted:
+            return
         if self._clock:
             frame["emittedAtMs"] = int(time() * 1000)
         self.server.write_out(frame)
@@ -234,8 +237,10 @@ class Session:
             yield Gap(seconds + max(0.0, self._held - monotonic()), self.server)
 
     def _duration(self, name: str) -> float:
-        milliseconds: float = self.table["gaps"][name]
-        return milliseconds / 1000 * self.server.gaps
+        seconds: float = self.table["gaps"][name] / 1000
+        if name == "begin":
+            return seconds * max(self.server.gaps, 1.0) if self.server.gaps else 0.0  # a client that does not wait must be seen
+        return seconds * self.server.gaps
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
@@ -319,7 +324,7 @@ class Session:
     def settings(self, params: dict[str, Any], api: str) -> Settings:
         """Return the settings of a new thread. The `config` in the request overrides config.toml."""
         if self.file.refusal is not None:
-            raise Refused(f"error deriving config: {self.file.refusal}")
+            raise self._config_refused(self.file.refusal)
         config = self.config
         if params.get("config"):
             from copy import deepcopy
@@ -333,8 +338,11 @@ class Session:
         settings = Settings(config, cwd, self.home, self.table["settings"], self.version, params.get("profile"))
         settings.change({**params, "cwd": None}, api)
         if (wrong := settings.wrong()) is not None:
-            raise Refused(f"error deriving config: {wrong}")
+            raise self._config_refused(wrong)
         return settings
+
+    def _config_refused(self, why: str) -> Refused:
+        return Refused(fill(self.table["sentences"]["config-refused"], {"why": why}))
 
     def write_config(self, user: dict[str, Any]) -> None:
         """Replace the user's layer of the configuration.

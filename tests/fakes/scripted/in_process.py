@@ -19,6 +19,7 @@ class InProcess:
     """Stands where `codex_replay.shell.rpc.client.Client` stands; `table` (turn.json) may be another one."""
 
     experimental = False
+    unwanted = frozenset[str]()
     gaps = 0.0
     at_end = False
     user_agent = "codex-replay/0.92.0 (Linux 6; x86_64) unknown (codex-replay; 1.0.0)"

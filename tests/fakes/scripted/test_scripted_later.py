@@ -17,6 +17,7 @@ from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.turn.frames import load_table
 from codex_replay.shell.cassettes.file import CassetteReader
+from codex_replay.shell.rpc.client import Client
 from tests.real.differential.later import Both
 from tests.real.differential.later_differing import allowances, differences
 from tests.real.differential.test_later import FAKE
@@ -49,7 +50,7 @@ def _as_kept(frame: Frame) -> Frame:
 
 
 def test_there_are_recordings() -> None:
-    assert len(NAMES) == 60
+    assert len(NAMES) == 71
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -153,6 +154,39 @@ def test_what_is_experimental_needs_the_capability(tmp_path: Path) -> None:
     able = {**HELLO, "params": {**HELLO["params"], "capabilities": {"experimentalApi": True}}}  # type: ignore[dict-item]
     frames, _, _ = said([able, asked], tmp_path)
     assert [mode["mode"] for mode in frames[-1]["result"]["data"]] == ["plan", "default"]
+
+
+def test_the_capabilities_are_checked_before_the_state_of_the_connection(tmp_path: Path) -> None:
+    """A client that says twice what it can do is told first what it says wrong, as by the real server."""
+    wrong: dict[str, Any] = {"experimentalApi": "yes"}
+    second = {**HELLO, "id": 1, "params": {**HELLO["params"], "capabilities": wrong}}  # type: ignore[dict-item]
+    frames, _, status = said([HELLO, second, {**HELLO, "id": 2}], tmp_path)
+    refused = [frame["error"]["message"] for frame in frames if "error" in frame]
+    assert refused == ['Invalid request: invalid type: string "yes", expected a boolean', "Already initialized"]
+    assert status == 0
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_turn_is_interrupted_only_after_it_has_begun(early: bool, tmp_path: Path) -> None:
+    """A client that interrupts a turn before `turn/started` is refused, and the turn goes on."""
+    (tmp_path / "script.json").write_text('[{"items": [{"type": "gate", "name": "g"}, "Hi."]}]')
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CODEX_HOME": str(tmp_path), "FAKE_CODEX_VERSION": VERSION}
+    env |= {"FAKE_CODEX_SCRIPT": str(tmp_path / "script.json"), "FAKE_CODEX_PACE": "0.01x"}
+    client = Client([FAKE, "app-server"], env=env, cwd=str(tmp_path), timeout=30)
+    try:
+        client.request("initialize", HELLO["params"])
+        thread = client.request("thread/start", {})["thread"]["id"]
+        turn = client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "Go."}]})["turn"]["id"]
+        if not early:
+            client.wait("turn/started", lambda m: m.get("method") == "turn/started")
+        reply = client.call("turn/interrupt", {"threadId": thread, "turnId": turn})
+        assert reply.get("error", {}).get("message") == ("no active turn to interrupt" if early else None)
+        if early:
+            client.wait("turn/started", lambda m: m.get("method") == "turn/started")
+            client.request("turn/interrupt", {"threadId": thread, "turnId": turn})
+        client.wait("turn/completed", lambda m: m.get("method") == "turn/completed")
+    finally:
+        client.stop()
 
 
 def test_a_version_without_a_table_is_refused(tmp_path: Path) -> None:
@@ -331,7 +365,8 @@ def test_a_cursor_into_the_file_of_a_thread_is_not_compared() -> None:
     (reply,) = [n for n, frame in enumerate(frames) if "turnsBackwardsCursor" in (frame.value.get("result") or {})]
     result = frames[reply].value["result"]
     assert isinstance(result["turnsBackwardsCursor"], str)
-    assert differences(frames, changed(frames, reply, result={**result, "turnsBackwardsCursor": None})) == []
+    assert differences(frames, changed(frames, reply, result={**result, "turnsBackwardsCursor": "another"})) == []
+    assert differences(frames, changed(frames, reply, result={**result, "turnsBackwardsCursor": None})) != []
     assert differences(frames, changed(frames, reply, result={**result, "model": "another"})) != []
 
 

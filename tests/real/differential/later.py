@@ -22,8 +22,9 @@ from codex_replay.shell.codex.cache import find_installed
 from codex_replay.shell.codex.home import HermeticHome
 from codex_replay.shell.http.backend_process import BackendProcess, BackendSession
 from codex_replay.shell.rpc.client import Client
-from tests.fakes.scripted.conversing import CLIENT, Conversation, is_started
+from tests.fakes.scripted.conversing import CLIENT
 from tests.real.differential.scenarios import GREETING, conversation, each_turn, reasonings, searches, texts, usages, words
+from tests.support.later_clients import AtOnce, Calls, Later
 
 #: A call of a tool of the client's.
 TOOL = {
@@ -36,81 +37,6 @@ GO, NEXT = {"text": "Go."}, {"text": "Go on."}
 FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
 ASKING = {"approvalPolicy": "on-request"}
 ESCALATED = {"sandbox_permissions": "require_escalated", "justification": "It must be."}
-
-
-class Later(Conversation):
-    """Plays one description to the server of a later version: without v1, and without codex/event."""
-
-    def open_thread(self) -> None:
-        """Start a thread and wait for its notification."""
-        settings = {"cwd": self.work, **self.told.get("settings", {}), **self.raw}
-        opened = self.client.request("thread/start", settings)["thread"]["id"]
-        self.client.wait("thread/started", lambda m: is_started(m, opened))
-        self.threads.append(opened)
-
-    def load(self, step: dict[str, Any], thread: str) -> None:
-        """Load a thread again, or a fork of it."""
-        reply = self.client.call(step["load"], {"threadId": thread, **step.get("params", {})})
-        if "error" in reply:
-            return
-        opened = reply["result"]["thread"]["id"]
-        ends = "thread/started" if step["load"] == "thread/fork" else "thread/goal/cleared"
-        self.client.wait(ends, lambda m: isinstance(m, dict) and m.get("method") == ends)
-        if opened not in self.threads:
-            self.threads.append(opened)
-
-    def call(self, step: dict[str, Any], thread: str) -> Any:
-        """Ask something, and wait for the notification that follows, if one does (`then`) and nothing is refused."""
-        reply = super().call(step, thread)
-        if "then" in step and "error" not in reply:
-            self.client.wait(step["then"], lambda m: isinstance(m, dict) and m.get("method") == step["then"])
-        return reply
-
-    def counted(self, thread: str) -> None:
-        """Nothing has to be waited for: usage comes behind the calls."""
-
-    def reply(self, step: dict[str, Any], thread: str, request: Any) -> None:
-        """Answer a request of the server; with an error, if the step has one (`error`), and after input that steers (`first`)."""
-        for method, text in step.pop("first", ()):
-            given = {"threadId": thread, "input": [{"type": "text", "text": text}]}
-            self.client.request(method, {**given, **({"expectedTurnId": step["turn"]} if method == "turn/steer" else {})})
-        if "error" in step:
-            self.client.send({"id": request["id"], "error": step["error"]})
-        else:
-            super().reply(step, thread, request)
-
-
-class AtOnce(Later):
-    """A client whose tools are asked for at once: it replies in an order of its own, and may interrupt before the last reply."""
-
-    def play(self) -> None:
-        """Run the turn, and another."""
-        told = self.told["at_once"]
-        self.open_thread()
-        (thread,) = self.threads
-        running = self._turn(thread)
-        asked = [self._heard("item/tool/call", "callId", call) for call in told["calls"]]
-        for number in told["order"]:
-            self.client.reply(asked[number], {"contentItems": [{"type": "inputText", "text": f"sun {number}"}], "success": True})
-            self.client.wait("item/completed", lambda m, n=number: _item(m) == ("item/completed", told["calls"][n]))
-        if len(told["order"]) < len(asked):
-            self.client.request("turn/interrupt", {"threadId": thread, "turnId": running})
-        self._ended(running)
-        self._ended(self._turn(thread))
-
-    def _turn(self, thread: str) -> str:
-        given = {"threadId": thread, "input": [{"type": "text", "text": "Go."}]}
-        return str(self.client.request("turn/start", given)["turn"]["id"])
-
-    def _heard(self, method: str, name: str, value: str) -> Any:
-        return self.client.wait(method, lambda m: m.get("method") == method and m["params"][name] == value)
-
-    def _ended(self, turn: str) -> None:
-        self.client.wait("turn/completed", lambda m: m.get("method") == "turn/completed" and m["params"]["turn"]["id"] == turn)
-
-
-def _item(message: Any) -> tuple[Any, Any]:
-    return message.get("method"), (message.get("params", {}).get("item") or {}).get("id")
 
 
 # -- scenarios --------------------------------------------------------------------------------------------------------------
@@ -338,17 +264,19 @@ KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 
 
 def _home(root: Path, url: str, version: str, scenario: dict[str, Any]) -> HermeticHome:
-    retries = {"model_providers": {"mock": {"stream_max_retries": scenario.get("retries", 0)}}}
-    return HermeticHome(root, url, version=version, model=scenario.get("model", "gpt-5.2-codex"), extra_config=retries)
+    more = {**scenario.get("config", {}), "model_providers": {"mock": {"stream_max_retries": scenario.get("retries", 0)}}}
+    return HermeticHome(root, url, version=version, model=scenario.get("model", "gpt-5.2-codex"), extra_config=more)
 
 
 def _play(argv: list[str], home: HermeticHome, env: dict[str, str], scenario: dict[str, Any], gates: Any = None) -> list[Frame]:
     client = Client(argv, env=env, cwd=str(home.work), timeout=30.0)
     try:
-        able = {"capabilities": {"experimentalApi": True}} if scenario.get("experimental") else {}
-        client.request("initialize", {"clientInfo": CLIENT, **able})
+        able = {"experimentalApi": True} if scenario.get("experimental") else {}
+        able |= {"optOutNotificationMethods": scenario["unwanted"]} if "unwanted" in scenario else {}
+        client.request("initialize", {"clientInfo": CLIENT, **({"capabilities": able} if able else {})})
         client.notify("initialized")
-        kind = AtOnce if "at_once" in scenario["conversation"] else Later
+        told = scenario["conversation"]
+        kind = AtOnce if "at_once" in told else Calls if "calls" in told else Later
         kind(client, scenario["conversation"], str(home.work), gates).play()
         client.close()
         place = str(home.home.parent).encode()

@@ -18,7 +18,7 @@ They are what the real 0.169.0 does by chance. This is the one list of them for 
 `allowances` returns the names of those that two runs need; `count_later` prints how often each was needed, apart from what was
 equal at a second try only, which no list names.
 
-And one is named in docs/fake-codex.md: the fake has no cursors into the file of a thread (`masked`).
+And one is named in docs/fake-codex.md: the cursors of the fake count turns and items (`masked`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.recordings.compare import compare
 
 VERSION = "0.169.0"
-#: What only the real server can know: the ids of its processes and of its installation, and the cursors of a list.
-OPAQUE = ("backwardsCursor", "processId", "installationId")
-#: Its cursors into the file of a thread, which the fake does not have.
-CURSORS = ("turnsBackwardsCursor", "itemsBackwardsCursor")
+#: What only the real server can know: the ids of its processes and of its installation, and cursors: those of turns and items
+#: count the lines of a thread's file, which the fake does not write.
+OPAQUE = (
+    "processId", "installationId", "cursor", "nextCursor", "backwardsCursor", "turnsBackwardsCursor", "itemsBackwardsCursor",
+)  # fmt: skip
 _USAGE = ("thread/tokenUsage/updated", "account/rateLimits/updated")
 
 
@@ -63,11 +64,11 @@ def _differences(real: list[Frame], fake: list[Frame], names: tuple[str, ...]) -
 
 
 def masked(frames: list[Frame]) -> list[Frame]:
-    """Return the frames without the values of `OPAQUE`, of which stays whether they are null, and without `CURSORS`."""
+    """Return the frames without the values of `OPAQUE`, of which stays whether they are null."""
 
     def mask(value: Any) -> Any:
         if isinstance(value, dict):
-            return {k: "opaque" if k in CURSORS or (k in OPAQUE and v is not None) else mask(v) for k, v in value.items()}
+            return {k: "opaque" if k in OPAQUE and v is not None else mask(v) for k, v in value.items()}
         return [mask(one) for one in value] if isinstance(value, list) else value
 
     return [_with(frame, mask(frame.value)) for frame in frames]
@@ -182,7 +183,11 @@ def answered_late(frames: list[Frame]) -> list[Frame]:
     asked: Any = None
     for frame in frames:
         value = frame.value
-        if frame.sender == "client" and value.get("method") == "turn/start" and value["params"]["threadId"] in ephemeral:
+        if (
+            frame.sender == "client"
+            and value.get("method") == "turn/start"
+            and (value.get("params") or {}).get("threadId") in ephemeral
+        ):
             asked = value["id"]
         elif frame.sender == "server" and asked is not None and "method" not in value and value.get("id") == asked:
             found, early, asked = [*found, frame, *early], [], None

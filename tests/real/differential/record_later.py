@@ -16,6 +16,7 @@ from codex_replay.core.redact.redactor import Redactor
 from codex_replay.shell.cassettes.file import CassetteWriter
 from codex_replay.shell.codex.origin import bundle_of
 from codex_replay.shell.http.backend_process import BackendProcess
+from tests.real.differential import later_lists
 from tests.real.differential.later import ASKING, ESCALATED, FREE, GO, NEXT, TOOL, Both, at_once, command
 from tests.real.differential.scenarios import GREETING, conversation
 
@@ -300,6 +301,7 @@ def conversations() -> dict[str, dict[str, Any]]:
             [{**GREETING, "times": "always"}],
             [GO, read, {"call": "thread/list"}, renamed, {"load": "thread/fork"}, archive, unarchive, old],
         ),
+        **later_lists.examples(),
     }
 
 

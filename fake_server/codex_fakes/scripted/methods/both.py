@@ -193,17 +193,17 @@ def interrupt(thread: Thread, request: Any, api: str) -> None:
     thread.interrupt_soon()
 
 
-def spoken(session: Session, providers: Any = None, sources: Any = None) -> list[Thread]:
+def spoken(session: Session, providers: Any = None, sources: Any = None, *, unasked: bool = False) -> list[Thread]:
     """Return the stored threads with at least one message, the newest first.
 
     `providers` and `sources` select threads. Without `sources`, threads of `codex exec` are omitted; without `providers`,
     threads of providers other than that in config.toml are omitted. An empty list of providers selects the threads of all
-    providers.
+    providers. With `unasked`, threads without a message are returned, too.
     """
     if providers is None:
         providers = [session.config.get("model_provider") or "openai"]
     wanted = sources or ("cli", "vscode")
-    kept = [thread for thread in reversed(session.threads.values()) if thread.asked and not thread.ephemeral]
+    kept = [thread for thread in reversed(session.threads.values()) if (thread.asked or unasked) and not thread.ephemeral]
     kept = [thread for thread in kept if thread.source in wanted]
     return [thread for thread in kept if not providers or thread.filed_under in providers]
 
@@ -262,6 +262,16 @@ def place(cursor: str | None, total: int, things: str) -> int:
     return number
 
 
+def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Handle model/list: list the built-in models. The cursor is the number of models before the page."""
+    known = session.answers["results"]["model/list"]["result"]["data"]
+    data = [model for model in known if params.get("includeHidden") or not model.get("hidden")]
+    cursor, limit = params.get("cursor"), params.get("limit")
+    start = place(cursor, len(data), "models")
+    end = min(start + max(limit, 1), len(data)) if isinstance(limit, int) else len(data)
+    session.answer(request, {"data": data[start:end], "nextCursor": str(end) if end < len(data) else None})
+
+
 def is_stamp(cursor: str) -> bool:
     """Return True if a cursor has the form of `stamp`. The thread that the cursor names need not exist any more."""
     time, _, thread = cursor.partition("|")
@@ -298,14 +308,17 @@ def as_v2(session: Session, thread: Thread, turns: bool = False) -> dict[str, An
 
 def _as_later(session: Session, thread: Thread, turns: bool) -> dict[str, Any]:
     state = (
-        {"type": "active", "activeFlags": []} if thread.turn is not None else {"type": "systemError" if thread.failed else "idle"}
+        {"type": "active", "activeFlags": thread.flags}
+        if thread.turn is not None
+        else {"type": "systemError" if thread.failed else "idle"}
     )
     place = [{"environmentId": "local", "cwd": thread.cwd, "runtimeWorkspaceRoots": [thread.cwd]}]
     values = {
         **{name: getattr(thread, name) for name in ("id", "preview", "ephemeral", "path", "cwd", "name", "git")},
         "provider": thread.provider,
-        "model": thread.settings.model,
-        "effort": thread.settings.effort,
+        "model": thread.settings.model if thread.loaded or thread.turns else None,
+        "effort": thread.settings.effort if thread.loaded or thread.turns else None,
+        "daybreak": thread.daybreak,
         "forkedFrom": thread.forked_from,
         "created": int(thread.created),
         "updated": int(thread.updated),

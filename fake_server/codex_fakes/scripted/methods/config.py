@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from codex_fakes.scripted.state.config_forms import wrong_setting
 from codex_fakes.scripted.state.refused import Refused
-from codex_fakes.scripted.state.settings import merged, put
+from codex_fakes.scripted.state.settings import merged, put, refused_value
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.data_tables import load
 from codex_replay.protocol.turn.frames import camel
@@ -46,16 +46,17 @@ def version(config: dict[str, Any]) -> str:
     """Return the version string of a layer of the configuration."""
     from hashlib import sha256
 
-    return "sha256:" + sha256(dumps(_sorted(config))).hexdigest()
+    return "sha256:" + sha256(dumps(in_order(config))).hexdigest()
 
 
-def _sorted(value: Any) -> Any:
+def in_order(value: Any) -> Any:
+    """Return a configuration with sorted keys."""
     if type(value) is dict:
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if type(value) is list else value
+        return {key: in_order(value[key]) for key in sorted(value)}
+    return [in_order(item) for item in value] if type(value) is list else value
 
 
-def _layers(session: Session) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def layers(session: Session) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Return the name and the configuration of each layer that has settings.
 
     If several layers have a setting, the first layer counts.
@@ -76,12 +77,12 @@ def read(session: Session, request: Any, params: dict[str, Any]) -> None:
         if isinstance(report[name], dict):
             report[name] = _whole(members, report[name])
     report |= {key: value for key, value in config.items() if key not in report}
-    layers = _layers(session)
-    origins = {leaf: layer for layer, given in reversed(layers) for leaf in _leaves(given)}
-    result: dict[str, Any] = {"config": report, "origins": {leaf: origins[leaf] for leaf in _leaves(config)}}
+    known = layers(session)
+    origins = {leaf: layer for layer, given in reversed(known) for leaf in leaves(given)}
+    result: dict[str, Any] = {"config": report, "origins": {leaf: origins[leaf] for leaf in leaves(config)}}
     if params.get("includeLayers"):
         system = {"name": {"type": "system", "file": _SYSTEM}, "version": version({}), "config": {}}
-        result["layers"] = [*({**layer, "config": _sorted(given)} for layer, given in layers), system]
+        result["layers"] = [*({**layer, "config": in_order(given)} for layer, given in known), system]
     session.answer(request, result)
 
 
@@ -90,10 +91,11 @@ def _whole(members: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     return {**members, **given}
 
 
-def _leaves(config: Any, prefix: str = "") -> list[str]:
+def leaves(config: Any, prefix: str = "") -> list[str]:
+    """Return the dotted path of each value in a configuration."""
     found: list[str] = []
     for key, value in config.items() if isinstance(config, dict) else enumerate(config):
-        found += _leaves(value, f"{prefix}{key}.") if isinstance(value, dict | list) else [f"{prefix}{key}"]
+        found += leaves(value, f"{prefix}{key}.") if isinstance(value, dict | list) else [f"{prefix}{key}"]
     return found
 
 
@@ -120,10 +122,15 @@ def _write(session: Session, request: Any, params: dict[str, Any], edits: list[d
         text = "Configuration was modified since last read. Fetch latest version and retry."
         raise _refused("configVersionConflict", text)
     config = deepcopy(session.user_config)
+    limits = session.table["settings"]
     for edit in edits:
+        if (why := limits.get("unwritable", {}).get(edit["keyPath"].partition(".")[0])) is not None:
+            raise _refused("configValidationError", why)
         _edit(config, edit["keyPath"], edit["value"], edit["mergeStrategy"])
     if (wrong := wrong_setting(config, load("forms", session.version)["settings"])) is not None:
         raise _refused("configValidationError", f"Invalid configuration: {wrong.text}")
+    if (why := refused_value(config, limits)) is not None:
+        raise _refused("configValidationError", f"Invalid configuration: {why}")
     session.file.corrected()
     session.write_config(config)
     if _depth(config) > _READ_DEPTH:

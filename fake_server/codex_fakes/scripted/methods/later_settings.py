@@ -1,8 +1,10 @@
-"""The settings of threads in Codex versions after 0.92: what a resume and a fork keep, and the notices of changes."""
+"""The settings of Codex versions after 0.92: what a resume and a fork keep, the notices of changes, and config/read."""
 
 from __future__ import annotations
 
 from codex_fakes.scripted.methods.both import settings_again
+from codex_fakes.scripted.state.refused import Refused
+from codex_replay.protocol.data_tables import load
 from codex_replay.protocol.turn.frames import fill
 
 TYPE_CHECKING = False
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.state.settings import Settings
     from codex_fakes.scripted.state.thread import Thread
 
+_SYSTEM = "/etc/codex/config.toml"
 # The settings that stay as they were, each with the member of a request that changes it.
 KEPT_BY_FORKS = {"cwd": "cwd", "policy": "approvalPolicy", "sandbox": "sandbox"}
 KEPT = {**KEPT_BY_FORKS, "model": "model", "effort": "model", "tier": "serviceTier"}
@@ -66,12 +69,75 @@ def _shown(session: Session, settings: Settings) -> dict[str, Any]:
         "effort": settings.effort,
         "summary": settings.summary,
         "personality": settings.personality,
+        "mode": shown_mode(settings)["mode"],
+        "modeText": shown_mode(settings)["settings"]["developer_instructions"],
     }
     shown: dict[str, Any] = fill(session.table["shapes"]["settings"], values)
     return shown
+
+
+def shown_mode(settings: Settings) -> dict[str, Any]:
+    """Return the collaboration mode of a thread, with the real server's instructions if the client has given none."""
+    text = settings.mode_instructions or _mode_text(settings)
+    chosen = {"model": settings.model, "reasoning_effort": settings.effort, "developer_instructions": text}
+    return {"mode": "default" if settings.mode == "custom" else settings.mode, "settings": chosen}
+
+
+def _mode_text(settings: Settings) -> str | None:
+    """Return the instructions that the real server has for a mode, or None if the client has chosen no mode."""
+    if settings.mode == "custom":
+        return None
+    texts: dict[str, str] = load("answers", settings.version)["modes"]
+    return texts.get(settings.mode)
 
 
 def shown_sandbox(settings: Settings) -> dict[str, Any]:
     """Return the sandbox in the form that these versions show: a read-only one names its network access."""
     closed = settings.sandbox["type"] == "readOnly"
     return {**settings.sandbox, "networkAccess": False} if closed else settings.sandbox
+
+
+def read(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """config/read: return the effective settings, the source of each setting and, if requested, the layers.
+
+    A setting that answers.json does not have is left out, as the real server leaves out a setting that it does not know.
+    """
+    from codex_fakes.scripted.methods.config import in_order, layers, leaves, version
+
+    if session.file.read_error is not None:
+        raise Refused(session.file.read_error, code=-32603)
+    known = session.answers["config"]
+    settings, tables = known["settings"], known["tables"]
+    config = {key: value for key, value in session.config.items() if key in settings}
+    for table in ("sandbox_workspace_write", "tools"):
+        if isinstance(config.get(table), dict):
+            config[table] = {key: value for key, value in config[table].items() if key in tables[table]}
+    shown = {key: _whole(key, config[key], tables) if key in config else value for key, value in settings.items()}
+    if isinstance(config.get("features"), dict):
+        shown["features"] = {**settings["features"], **config["features"]}
+    if shown["tools"] is not None and isinstance(shown["tools"]["web_search"], bool):
+        shown["tools"] = {**shown["tools"], "web_search": None}  # a switch of the web search has no settings of its own
+    found = [(_with_profile(layer), given) for layer, given in layers(session)]
+    origins = {leaf: layer for layer, given in reversed(found) for leaf in leaves(given)}
+    result: dict[str, Any] = {"config": shown, "origins": {leaf: origins[leaf] for leaf in leaves(config)}}
+    if params.get("includeLayers"):
+        system = {"name": {"type": "system", "file": _SYSTEM}, "version": version({}), "config": {}}
+        result["layers"] = [*({**layer, "config": in_order(given)} for layer, given in found), system]
+    session.answer(request, result)
+
+
+def _with_profile(layer: dict[str, Any]) -> dict[str, Any]:
+    """Return a layer of the configuration; the layer of the user's file names the profile, which is null."""
+    name = layer["name"]
+    return {**layer, "name": {**name, "profile": None}} if name["type"] == "user" else layer
+
+
+def _whole(path: str, given: Any, tables: dict[str, Any]) -> Any:
+    """Return a table of the configuration with all of its members; a missing member has its default."""
+    if not isinstance(given, dict):
+        return given
+    table = path.rpartition(".")[0]
+    members = tables.get(path, tables.get(f"{table}.*", {}))
+    if table == "mcp_servers" and "command" in given:
+        members = {"args": [], **members}
+    return {**members, **{key: _whole(f"{path}.{key}", value, tables) for key, value in given.items()}}

@@ -7,20 +7,22 @@ a constant answer is refused as unknown.
 
 from __future__ import annotations
 
-from codex_fakes.scripted.methods.both import as_v2, copy, page, remember, spoken, stamp, stored, submit
+from codex_fakes.scripted.methods import later_settings, notes, pages
+from codex_fakes.scripted.methods.both import as_v2, copy, model_list, page, remember, stored, submit
 from codex_fakes.scripted.methods.later_settings import (
     KEPT,
     KEPT_BY_FORKS,
     report_settings,
     settings_of_old,
+    shown_mode,
     shown_sandbox,
     warn_of_model,
     warn_of_tier,
 )
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
-from codex_fakes.scripted.state.settings import absolute, rfc3339
-from codex_fakes.scripted.turns.input import later_preview
+from codex_fakes.scripted.state.settings import absolute
+from codex_fakes.scripted.turns.input import Input, later_preview
 from codex_replay.protocol.turn.frames import fill, usage_values
 
 TYPE_CHECKING = False
@@ -54,9 +56,16 @@ def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, 
 
 def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Handle thread/start: open a thread, send the response, and then the notification."""
+    if params.get("permissions") is not None and params.get("sandbox") is not None:
+        raise Refused("`permissions` cannot be combined with `sandbox`")
+    tools = params.get("dynamicTools") or []
+    if tools:
+        from codex_fakes.scripted.state.input_schema import check
+
+        check(tools, session.version)
     thread = session.new_thread(session.settings(params, "v2"))
     thread.ephemeral = bool(params.get("ephemeral"))
-    thread.dynamic_tools = params.get("dynamicTools") or []
+    thread.dynamic_tools = tools
     thread.reads = session.experimental
     session.answer(request, _opened(session, thread))
     session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
@@ -72,6 +81,8 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
     if params.get("history") is not None:
         _from_elsewhere(session, request, params)
         return
+    if (error := uuid_error(params["threadId"])) is not None:
+        raise Refused(f"invalid session id: {error}")
     thread = _recorded(session, params["threadId"])
     was_unloaded = not thread.loaded
     if was_unloaded:
@@ -80,15 +91,18 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
         thread.open()
     if not thread.listeners:
         session.listen(thread, "v2")
-    whole = _whole(session, thread, params)
+    whole = _whole(session, params)
     if was_unloaded:
         warn_of_tier(session, thread)
         warn_of_model(session, thread)
         _status(session, thread, "idle")
-    session.answer(request, _resumed(session, thread, turns=whole))
+    answer = _resumed(session, thread, turns=whole)
+    if params.get("initialTurnsPage") is not None:
+        answer["initialTurnsPage"] = pages.turns_page(session, thread, params["initialTurnsPage"])
+    session.answer(request, answer)
     if whole or was_unloaded:
         _usage(session, thread)
-    session.send({"method": "thread/goal/cleared", "params": {"threadId": thread.id}})
+    notes.report_goal(session, thread)
     session.ask_again(thread)
 
 
@@ -98,7 +112,7 @@ def _recorded(session: Session, text: str) -> Thread:
     if thread is not None and thread.archived:
         raise Refused(f"session {thread.id} is archived. Run `codex unarchive {thread.id}` to unarchive it first.")
     thread = stored(session, text)
-    if not thread.turns and not thread.given:
+    if not (thread.turns or thread.given or thread.written):
         raise Refused(f"no rollout found for thread id {text}")
     return thread
 
@@ -135,22 +149,29 @@ def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> N
 def _resumed(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:
     """Return the response to thread/resume."""
     opened = _opened(session, thread, turns=turns)
-    chosen = {"model": thread.settings.model, "reasoning_effort": thread.settings.effort, "developer_instructions": None}
     mode = opened.pop("multiAgentMode")
-    opened |= {"collaborationMode": {"mode": "default", "settings": chosen}, "multiAgentMode": mode, "initialTurnsPage": None}
-    return {**opened, "turnsBackwardsCursor": None, "itemsBackwardsCursor": None}
+    opened |= {"collaborationMode": shown_mode(thread.settings), "multiAgentMode": mode, "initialTurnsPage": None}
+    return {**opened, **pages.last_cursors(session, thread)}
 
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a new thread with a copy of another thread's history."""
+    if (error := uuid_error(params["threadId"])) is not None:
+        raise Refused(f"invalid session id: {error}")
+    last, before = params.get("lastTurnId"), params.get("beforeTurnId")
+    if last is not None and before is not None:
+        raise Refused("`beforeTurnId` cannot be combined with `lastTurnId`")
     source = _recorded(session, params["threadId"])
     if params.get("ephemeral") and not params.get("excludeTurns"):
         raise Refused("ephemeral paginated thread/fork requires `excludeTurns: true`")
+    whole = _whole(session, params)
+    kept = notes.turns_kept(source, last, before)
     thread = copy(session, source, settings_of_old(session, source, params, KEPT_BY_FORKS))
     thread.forked_from, thread.reads, thread.name = source.id, source.reads, source.name
+    notes.cut(thread, kept, len(source.history))
     thread.ephemeral = bool(params.get("ephemeral"))
+    thread.preview = thread.preview if thread.turns or thread.given else ""
     session.listen(thread, "v2")
-    whole = _whole(session, thread, params)
     warn_of_tier(session, thread)
     session.answer(request, _opened(session, thread, turns=whole))
     if whole:
@@ -158,15 +179,20 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
 
 
-def _whole(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
+def _whole(session: Session, params: dict[str, Any]) -> bool:
     """Return True if the client requests all turns in the response.
 
     Requesting all turns is deprecated, and the fake sends a notification about the deprecation.
     """
     if params.get("excludeTurns"):
         return False
-    thread.emit("deprecated", {"summary": session.table["sentences"]["full-history"], "details": None})
+    _deprecated(session, "full-history")
     return True
+
+
+def _deprecated(session: Session, name: str) -> None:
+    notice = {"summary": session.table["sentences"][name], "details": None}
+    session.send({"method": "deprecationNotice", "params": notice})
 
 
 def _usage(session: Session, thread: Thread) -> None:
@@ -187,33 +213,15 @@ def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
     turns = bool(params.get("includeTurns"))
     if turns and kept.ephemeral:
         raise Refused("ephemeral threads do not support includeTurns")
-    if turns and not kept.turns and not kept.given:
+    if turns and not (kept.turns or kept.given or kept.written):
         raise Refused("list_turns is not supported yet", _METHOD_NOT_SUPPORTED)
     if turns:
-        notice = {"summary": session.table["sentences"]["full-history-read"], "details": None}
-        if kept.listeners:
-            kept.emit("deprecated", notice)
-        else:
-            session.send({"method": "deprecationNotice", "params": notice})
+        _deprecated(session, "full-history-read")
     shown = as_v2(session, kept, turns)
     if kept.ephemeral:
         shown |= {"preview": "", "forkedFromId": None}
-    unwritten = kept.ephemeral or not (kept.turns or kept.given)
+    unwritten = kept.ephemeral or not (kept.turns or kept.given or kept.written)
     session.answer(request, {"thread": shown, "readState": None if unwritten else kept.read_state})
-
-
-def thread_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """List the threads that have messages, the newest first, each with its first unread turn."""
-    data = [
-        t
-        for t in spoken(session, params.get("modelProviders"), params.get("sourceKinds"))
-        if t.archived == bool(params.get("archived"))
-    ]
-    shown, cursor = page(data, params.get("limit"), params.get("cursor"), stamp)
-    listed = [{**as_v2(session, thread), "canAcceptDirectInput": None, "forkedFromId": None} for thread in shown]
-    states = {thread.id: thread.read_state for thread in shown}
-    first = rfc3339(shown[0].updated, milliseconds=True) if shown else None
-    session.answer(request, {"data": listed, "readStates": states, "nextCursor": cursor, "backwardsCursor": first})
 
 
 def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -229,7 +237,7 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
     thread.interrupt()
     if thread.loaded:
         _status(session, thread, "notLoaded")
-    thread.archived, thread.loaded, thread.listeners = True, False, []
+    thread.archived, thread.loaded, thread.listeners, thread.written = True, False, [], True
     session.answer(request, {})
     session.send({"method": "thread/archived", "params": {"threadId": thread.id}})
 
@@ -259,7 +267,7 @@ def thread_name_set(session: Session, request: Any, params: dict[str, Any]) -> N
         raise Refused(f"no rollout found for thread id {params['threadId']}")
     if thread.ephemeral:
         raise Refused(f"ephemeral thread does not support metadata updates: {thread.id}")
-    thread.name = name
+    thread.name, thread.written = name, True
     session.answer(request, {})
     session.send({"method": "thread/name/updated", "params": {"threadId": thread.id, "threadName": thread.name}})
 
@@ -291,15 +299,16 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread.settings.change({**params, **place}, "v2")
     thread.cwd = thread.settings.cwd
     report_settings(session, thread, before)
-    turn = running or submit(session, thread, params["input"], params.get("outputSchema"))
+    given = Input(params["input"], params.get("clientUserMessageId"))
+    turn = running or submit(session, thread, given, params.get("outputSchema"))
     if running is None and not thread.settings.abilities().get("known"):
         message = fill(session.table["sentences"]["unknown-model"], {"model": thread.settings.model})
         thread.emit("model-unknown", {"message": message})
     session.answer(request, {"turn": {**session.table["shapes"]["turn"], "id": turn.id, "rootTurnId": turn.id}})
     if running is not None:
-        thread.steered.append(params["input"])
+        thread.steered.append(given)
         return
-    thread.emit("turn-started", {"turn": turn.id, "startedAt": int(session.now)})
+    thread.written = True
     thread.begin(turn)
 
 
@@ -313,12 +322,16 @@ def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Pass more input to the running turn."""
     thread, wanted = session.thread(params["threadId"]), params["expectedTurnId"]
     _only_inline(params["input"])
+    if not wanted:
+        raise Refused("expectedTurnId must not be empty")
     if thread.turn is None:
         raise Refused("no active turn to steer")
     if thread.turn.id != wanted:
         raise Refused(f"expected active turn id `{wanted}` but found `{thread.turn.id}`")
+    if not params["input"]:
+        raise Refused("input must not be empty")
     session.answer(request, {"turnId": wanted})
-    thread.steered.append(params["input"])
+    thread.steered.append(Input(params["input"], params.get("clientUserMessageId")))
 
 
 def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -327,7 +340,7 @@ def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> No
     The request is answered when the turn has ended.
     """
     thread = session.thread(params["threadId"])
-    if thread.turn is None:
+    if thread.turn is None or not thread.turn.begun:
         raise Refused("no active turn to interrupt")
     if thread.turn.id != params["turnId"]:
         raise Refused(f"expected active turn id {params['turnId']} but found {thread.turn.id}")
@@ -341,12 +354,17 @@ def skills_list(session: Session, request: Any, params: dict[str, Any]) -> None:
     session.answer(request, {"data": [{"cwd": place, "skills": [], "errors": []} for place in places]})
 
 
+def hooks_list(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Return no hooks, because the fake runs none."""
+    places = params.get("cwds") or [session.cwd]
+    session.answer(request, {"data": [{"cwd": place, "hooks": [], "warnings": [], "errors": []} for place in places]})
+
+
 METHODS: dict[str, Method] = {
     "thread/start": thread_start,
     "thread/resume": thread_resume,
     "thread/fork": thread_fork,
     "thread/read": thread_read,
-    "thread/list": thread_list,
     "thread/loaded/list": thread_loaded_list,
     "thread/archive": thread_archive,
     "thread/unarchive": thread_unarchive,
@@ -356,6 +374,11 @@ METHODS: dict[str, Method] = {
     "turn/steer": turn_steer,
     "turn/interrupt": turn_interrupt,
     "skills/list": skills_list,
+    "hooks/list": hooks_list,
+    "config/read": later_settings.read,
+    "model/list": model_list,
+    **notes.METHODS,
+    **pages.METHODS,
 }
 
 

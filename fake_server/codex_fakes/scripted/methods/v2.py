@@ -16,9 +16,9 @@ from codex_fakes.scripted.methods.both import (
     listed,
     load,
     loaded,
+    model_list,
     notices,
     page,
-    place,
     remember,
     settings_again,
     stored,
@@ -189,15 +189,6 @@ def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -
     data = sorted(thread.id for thread in session.threads.values() if thread.loaded)
     data, cursor = page(data, params.get("limit"), params.get("cursor"), str) if data else ([], None)
     session.answer(request, {"data": data, "nextCursor": cursor})
-
-
-def model_list(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """Handle model/list: list the built-in models of 0.92. The cursor is the number of models before the page."""
-    data = session.answers["results"]["model/list"]["result"]["data"]
-    cursor, limit = params.get("cursor"), params.get("limit")
-    start = place(cursor, len(data), "models")
-    end = min(start + max(limit, 1), len(data)) if isinstance(limit, int) else len(data)
-    session.answer(request, {"data": data[start:end], "nextCursor": str(end) if end < len(data) else None})
 
 
 # -- v2: turns --------------------------------------------------------------------------------------------------------------

@@ -131,7 +131,12 @@ def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
     if kind in forms["structs"]:
         if type(value) is not dict:
             return _no_list(value, forms["structs"][kind], name) if type(value) is list else unlike(value, f"struct {name}")
-        return misshapen(value, forms["structs"][kind], forms) or _missing(value, forms["structs"][kind])
+        return misshapen(value, forms["structs"][kind], forms) or (
+            None if kind in forms.get("defaulted", ()) else _missing(value, forms["structs"][kind])
+        )
+    if kind in forms.get("untagged", ()):
+        fits = any(wrong_value(value, each, forms) is None for each in forms["untagged"][kind])
+        return None if fits else f"data did not match any variant of untagged enum {kind}"
     if kind in forms["tagged"]:
         return _tagged(value, name, forms["tagged"][kind], forms)
     return _item_v1(value, forms) if kind == "InputItem" else None
@@ -203,7 +208,11 @@ def _tagged(value: Any, name: str, rows: Mapping[str, Any], forms: Mapping[str, 
         return wrong
     if name == "ResponseItem":
         return next((f"missing field `{each}`" for each in forms["needs"].get(kind, ()) if each not in value), None)
-    return _missing(value, rows[kind]) if name in ("UserInput", "LoginAccountParams") else None
+    return (
+        _missing(value, rows[kind])
+        if name in ("UserInput", "LoginAccountParams", "ThreadItemsListAnchor", "DynamicToolSpec")
+        else None
+    )
 
 
 def _item_v1(value: Any, forms: Mapping[str, Any]) -> str | None:

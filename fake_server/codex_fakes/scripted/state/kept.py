@@ -23,7 +23,7 @@ FORMAT = 1
 _PLAIN = (
     "created", "updated", "preview", "asked", "archived", "cwd", "model", "git", "total", "last", "window", "lead",
     "source", "provider", "filed_under",
-    "name", "forked_from", "failed", "given", "unread", "revision",
+    "name", "forked_from", "failed", "given", "unread", "revision", "written", "goal", "daybreak", "file_suffix",
 )  # fmt: skip
 _SETTINGS = ("cwd", "model", "policy", "sandbox", "effort", "tier")  # that versions after 0.92 keep
 _LATEST = 2  # the last turns may still change: a review adds two at once

@@ -53,6 +53,7 @@ class Turn(Protocol):
 
     id: str
     settings: Settings
+    begun: bool  # whether the client has been told so
 
     def run(self) -> Generator[Any, None, None]:
         """Run the turn to its end. Each wait of the turn is yielded (see the module `waits`)."""

@@ -8,6 +8,7 @@ from time import gmtime, localtime, strftime
 
 from codex_fakes.scripted.state.config_forms import wrong_setting
 from codex_replay.protocol.data_tables import load
+from codex_replay.protocol.turn.frames import fill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ class Settings:
         """Return the real server's error for a configuration with invalid settings, or None."""
         if (wrong := wrong_setting(self.config, load("forms", self.version)["settings"])) is not None:
             return wrong.text
+        if (why := refused_value(self.config, self._limits)) is not None:
+            return why
         if self.profile is not None and self.profile not in (self.config.get("profiles") or {}):
             return f"config profile `{self.profile}` not found"
         providers = self.config.get("model_providers")
@@ -242,6 +245,15 @@ class Settings:
         name = f"rollout-{strftime('%Y-%m-%dT%H-%M-%S', moment)}-{thread}.jsonl"
         folder = "archived_sessions" if archived else f"sessions/{strftime('%Y/%m/%d', moment)}"
         return f"{self.home}/{folder}/{name}"
+
+
+def refused_value(config: Mapping[str, Any], limits: Mapping[str, Any]) -> str | None:
+    """Return the real server's error for a setting that it no longer supports, or None. `limits` is the table of the version."""
+    for key, value, text in limits.get("refused", ()):
+        given = config.get(key)
+        if given is not None and value in (None, given):
+            return str(fill(text, {"value": given}))
+    return None
 
 
 def absolute(path: str, base: str) -> str:

@@ -90,6 +90,11 @@ class Thread:
         self.failed = False  # whether the latest turn did
         self.reads = False  # whether the client is sent what is unread
         self.given = False  # whether it was made of a history of the client's
+        self.written = False  # whether the real server has stored it, without a turn, too
+        self.goal: dict[str, Any] | None = None
+        self.daybreak: bool | None = None
+        self.file_suffix = ""  # of its file, which a revert writes again
+        self.flags: list[str] = []  # what the running turn waits for
         self.unread: str | None = None  # the first turn whose answer the client has not marked as read
         self.revision = f"initial:{self.id}"  # of what is unread
         self._since: dict[Any, int] = {}  # item or call -> when it began, in milliseconds since the epoch
@@ -119,9 +124,8 @@ class Thread:
 
     def submit(self) -> str:
         """Return the number of the next submission: a turn, an override, an interrupt or a reply."""
-        number = self._submissions
         self._submissions += 1
-        return str(number)
+        return str(self._submissions - 1)
 
     def turn_id(self) -> str:
         """Return the id of the next turn: the number of its submission, or a uuid in versions after 0.92."""
@@ -147,11 +151,7 @@ class Thread:
     # -- saying -------------------------------------------------------------------------------------------------------
 
     def listen(self, subscription: str, api: str, raw: bool = False) -> None:
-        """Attach a listener of the client to the thread.
-
-        If the listener requested raw items, it gets them, too. First, the listener gets the frames that no other listener
-        has received.
-        """
+        """Attach a listener, with raw items if requested. The listener first gets the frames that nobody has received."""
         self.listeners.append((subscription, api, raw))
         unheard, self._unheard = self._unheard, []
         for name, values, ticket in unheard:
@@ -185,12 +185,15 @@ class Thread:
             self._out.send(frame)
 
     def _clocked(self, rows: list[dict[str, Any]], values: dict[str, Any]) -> None:
-        """Add the times of an item to the values of its event. Keep a completed item for the list of the turn's items."""
+        """Add the times of an item to the values of its event. Keep a completed item, and what the turn waits for."""
         values["ms"] = int(time() * 1000)
         values["startedMs"] = self._since.setdefault(values.get("item") or values.get("call"), values["ms"])
+        statuses = [row["params"]["status"] for row in rows if row.get("method") == "thread/status/changed"]
+        self.flags = statuses[-1].get("activeFlags", []) if statuses else self.flags
         if self.turn is not None and self.turns and any(row.get("method") == "item/completed" for row in rows):
             done = [frame["params"]["item"] for frame in frames(rows, "v2", values) if frame["method"] == "item/completed"]
-            self.turns[-1].setdefault("full", []).extend(done)
+            kept = [item for item in done if item["type"] != "commandExecution" or item["status"] != "declined"]
+            self.turns[-1].setdefault("full", []).extend(kept)  # the real server does not store a declined command
 
     @property
     def hears_raw(self) -> bool:
@@ -393,4 +396,4 @@ class Thread:
     @property
     def path(self) -> str | None:
         """Return the path at which the real server would store the thread, or None; the fake does not write the file."""
-        return None if self.ephemeral else self.settings.rollout(self.id, self.created, self.archived)
+        return None if self.ephemeral else self.settings.rollout(self.id + self.file_suffix, self.created, self.archived)

@@ -66,7 +66,7 @@ class Calls:
         ticket = Ticket()
         ticket.late = lambda: self._late(name, values, ticket)
         self.thread.emit(name, values, ticket)
-        self.undecided = ticket.number if name in ("exec-approval", "patch-approval") else None
+        self.undecided = ticket.number if name in ("exec-approval", "patch-approval", "user-input") else None
         yield ticket
         ticket.late = None
         self.asked = ticket.api

@@ -9,12 +9,21 @@ if TYPE_CHECKING:
 _NO_IMAGE = "failed to read image at {path}: No such file or directory (os error 2)"
 
 
-def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
+class Input(list):  # type: ignore[type-arg]  # the module typing would take too long to import
+    """The user's input items, and the id that the client gives to the message."""
+
+    def __init__(self, items: list[dict[str, Any]], client_id: str | None) -> None:
+        super().__init__(items)
+        self.client_id = client_id
+
+
+def user_values(items: list[dict[str, Any]], later: bool = False) -> dict[str, Any]:
     """Return the values for the template "user-message" from v2 input items (text, image, localImage, skill).
 
     `kept` is the content that thread/read shows later. `preview` is the preview of the thread, if the input is the first
-    one of the thread.
+    one of the thread. With `later`, images have a `detail`, as in versions after 0.92.
     """
+    detail = {"detail": None} if later else {}
     content: list[dict[str, Any]] = []
     content_v2: list[dict[str, Any]] = []
     texts, images, local, elements = [], [], [], []
@@ -30,11 +39,11 @@ def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
             texts.append(text)
         elif item["type"] == "image":
             content.append({"type": "image", "image_url": item["url"]})
-            content_v2.append({"type": "image", "url": item["url"]})
+            content_v2.append({"type": "image", "url": item["url"], **detail})
             images.append(item["url"])
         elif item["type"] == "localImage":
             content.append({"type": "local_image", "path": item["path"]})
-            content_v2.append({"type": "localImage", "path": item["path"]})
+            content_v2.append({"type": "localImage", **detail, "path": item["path"]})
             local.append(item["path"])
         elif item["type"] in ("skill", "mention"):
             named = {"type": item["type"], "name": item.get("name"), "path": item.get("path")}
@@ -50,6 +59,7 @@ def user_values(items: list[dict[str, Any]]) -> dict[str, Any]:
         "textElements": elements,
         "kept": _kept(message, elements, images, local),
         "preview": joined_text(user_history(items)["content"]),
+        "clientId": items.client_id if isinstance(items, Input) else None,
     }
 
 

@@ -37,7 +37,9 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
         "cwd": shell.cwd,
         "actionsV2": actions_v2(actions),
         "reason": result.get("reason", shell.justification),
-        "amendment": result.get("amendment", _amendment(shell, thread.allowed)),
+        "amendment": result.get(
+            "amendment", _amendment(shell, thread.allowed, given.get("prefix_rule"), calls.settings["noRule"])
+        ),
         "process": None,
         "source": "agent",
     }
@@ -76,9 +78,17 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
     return calls.what_ran(code, formatted(text, calls.budget), ms)
 
 
-def _amendment(shell: ShellCall, prefixes: list[list[str]]) -> list[str]:
-    """Return the rule that the request for an approval proposes to the client: the first command that is not allowed yet."""
-    return next(iter(_unallowed(shell, prefixes)), list(shell.command))
+def _amendment(shell: ShellCall, prefixes: list[list[str]], wanted: Any, refused: list[str]) -> list[str]:
+    """Return the rule that the request for an approval proposes to the client.
+
+    The rule `wanted` of the model is proposed if all commands that are not allowed yet begin with the rule; otherwise the first
+    such command. A program of `refused` alone is never proposed, because such a program can run any other.
+    """
+    commands = _unallowed(shell, prefixes)
+    able = isinstance(wanted, list) and bool(wanted) and not (len(wanted) == 1 and wanted[0] in refused)
+    if able and commands and all(argv[: len(wanted)] == wanted for argv in commands):
+        return list(wanted)
+    return next(iter(commands), list(shell.command))
 
 
 def _unallowed(shell: ShellCall, prefixes: list[list[str]]) -> list[list[str]]:

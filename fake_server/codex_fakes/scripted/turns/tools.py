@@ -223,17 +223,25 @@ class Tools(Commands, Patches):
         return str(given["output"])
 
     def _user_input(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
-        if not self.turn.settings.feature("collaboration_modes"):
+        late = self.thread.clock
+        if not late and not self.turn.settings.feature("collaboration_modes"):
             return self.turn.sentence("unsupported", name=call["name"])
         if (mode := self.settings["modes"].get(self.turn.settings.mode)) is not None:
             return self.turn.sentence("no-questions", mode=mode)
-        names = ("id", "header", "question", "isOther", "options")
+        asked = arguments_of(call, ("questions",), self.forms())["questions"]
+        if late and not all(question.get("options") for question in asked):
+            return self.turn.sentence("no-options")
+        names = ("id", "header", "question", "isOther", *(("isSecret",) if late else ()), "options")
+        always: dict[str, Any] = {"isOther": True} if late else {}
         questions = [
-            {name: {"isOther": False, **question}.get(name) for name in names}
-            for question in arguments_of(call, ("questions",), self.forms())["questions"]
+            {name: {"isOther": False, "isSecret": False, **question, **always}.get(name) for name in names} for question in asked
         ]
         short = [{name: value for name, value in question.items() if value is not None} for question in questions]
         given = yield from self.ask("user-input", {"call": call["call_id"], "questions": questions, "short": short})
+        if late:
+            self.thread.emit("request-resolved", {"request": self.undecided})
+            self.undecided = None
+            self.thread.emit("waiting-over")
         answers = given.get("answers") if isinstance(given, dict) else None
         if not (isinstance(answers, dict) and all(map(_is_answer, answers.values()))):
             given = {"answers": {}}  # no answer at all counts as no answer to any question

@@ -56,7 +56,8 @@ class Turn:
         self._shown: dict[str, Any] = {"items": [], "status": "completed", "error": None}
         self._error: dict[str, Any] | None = None
         self._last_message: str | None = None
-        self._begun = time()
+        self._begun, self.begun = time(), False
+        self._heard = False  # whether the reply that is awaited has begun
         self._citations: Citations | None = None
         self._late: bool = table["traits"].get("lateUsage", False)  # later versions report usage once the calls have run
 
@@ -81,6 +82,11 @@ class Turn:
     def run(self) -> Run:
         """Run the turn to its end."""
         thread = self.thread
+        if thread.clock:
+            yield from thread.gap("begin")  # until the turn has begun, the real server refuses to interrupt it
+            self.begun = True
+            thread.emit("turn-started", {"startedAt": int(self._begun)})
+            self._shown |= {"begins": len(thread.history), "startedAt": int(self._begun)}
         thread.turns.append(self._shown)
         thread.delay_output("start")
         if self._is_full():
@@ -130,24 +136,25 @@ class Turn:
             if texts or status == "failed":
                 thread.revision, thread.unread = thread.item_id(), thread.unread or self.id
             self._shown["shown"] = {**self.table["shapes"]["turn"], "id": self.id, "rootTurnId": self.id, **ended}
+            self._shown["usage"] = [thread.total, thread.last]
         return {
             **times,
             "items": messages[-1:],
             "itemsView": "summary" if messages else "notLoaded",
             "completed": True if status == "completed" else None,
-            "readState": thread.read_state if thread.reads and texts and not thread.ephemeral else None,
+            "readState": thread.read_state if thread.reads and (texts or status == "failed") and not thread.ephemeral else None,
         }
 
     def _user_message(self) -> None:
         thread = self.thread
         if not self._items and thread.clock:
             return  # an empty input is a turn without a message
-        values = self._user_values(self._items)
+        values = user_values(self._items, thread.clock)
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
         begins = all(event["type"] in _OF_ROLLBACKS for event in thread.said)
         if thread.clock and not thread.ephemeral:
-            thread.preview = thread.preview or later_preview(thread.history[-1])
+            thread.preview = (thread.preview if thread.asked else "") or later_preview(thread.history[-1])
             thread.asked = thread.asked or thread.preview != ""
         elif not thread.clock and begins and not is_own(thread.history[-1]["content"]):
             # Only the first input counts: if it is a review, or looks like Codex's own, the thread is not listed.
@@ -156,14 +163,6 @@ class Turn:
         thread.model = self.settings.model
         self._listed["items"].append({"type": "userMessage", "content": values["kept"]})
         thread.emit("user-message", {"item": thread.item_id(), **values})
-
-    def _user_values(self, items: list[dict[str, Any]]) -> dict[str, Any]:
-        values = user_values(items)
-        if self.thread.clock:
-            for part in values["contentV2"]:
-                if part["type"] in ("image", "localImage"):
-                    part["detail"] = None
-        return values
 
     def _samplings(self) -> Run:
         thread, asked = self.thread, False
@@ -176,7 +175,7 @@ class Turn:
             thread.history += inputs
             thread.raw(*inputs)
             for items in steered:
-                thread.emit("steered-message", {"item": thread.item_id(), **self._user_values(items)})
+                thread.emit("steered-message", {"item": thread.item_id(), **user_values(items, thread.clock)})
             sampling = Sampling(self.table["model"], self.table.get("searches"))
             yield from self._sample(sampling)
             if self._error is not None:
@@ -227,7 +226,7 @@ class Turn:
                     yield Sleep(how / 1000) if what == "wait" else self._gate()
             if reply.failure is None:
                 self.take_limits(reply.limits)
-                yield from self._stream(acts, reply.results, sampling)
+                yield from self._stream(acts, reply.results, sampling, len(reply.before) if self._late else 0)
                 if sampling.end is not None and ("completed" in sampling.end or "steered" in sampling.end):
                     return
             cause = reply.failure or {"url": self.settings.url(), **(sampling.end or {})}
@@ -249,22 +248,24 @@ class Turn:
             self.fail(failed)
             return
 
-    def _stream(self, acts: list[Any], results: dict[str, Any], sampling: Sampling) -> Run:
-        """Process one reply of the model.
+    def _stream(self, acts: list[Any], results: dict[str, Any], sampling: Sampling, before: int) -> Run:
+        """Process one reply of the model; the first `before` acts are waits until the reply begins.
 
-        Versions after 0.92 report the token usage after each reply, even after an incomplete reply.
+        Versions after 0.92 report the token usage after each reply that has begun, even after an incomplete one.
         """
+        self._heard = False
         try:
-            yield from self._reply(acts, results, sampling)
+            yield from self._reply(acts, results, sampling, before)
         finally:
-            if self._late:
+            if self._late and self._heard:
                 self.report_usage()
 
-    def _reply(self, acts: list[Any], results: dict[str, Any], sampling: Sampling) -> Run:
+    def _reply(self, acts: list[Any], results: dict[str, Any], sampling: Sampling, before: int) -> Run:
         thread = self.thread
         self._tools.results = results
         done, silent = 0, 0.0
         for number, act in enumerate(acts):
+            self._heard = number >= before
             if type(act) is not tuple:
                 silent = 0.0
                 for name, values in self._cited(sampling.receive(act)):
