@@ -107,11 +107,18 @@ def _chat_stream(done: Exchange) -> Answer:
                         f"Two calls of the stream, {call.id!r} and {piece['id']!r}, have the index {piece['index']}: clients "
                         "join pieces with one index to one call. Give each call of an answer a separate index."
                     )
-                call.id += piece.get("id") or ""
-                call.name += (piece.get("function") or {}).get("name") or ""
-                call.arguments += (piece.get("function") or {}).get("arguments") or ""
+                part = piece.get("function") or {}
+                call.id += _text("id", piece.get("id"))
+                call.name += _text("function.name", part.get("name"))
+                call.arguments += _text("function.arguments", part.get("arguments"))
     answer.calls = [calls[index] for index in sorted(calls)]
     return answer
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str | None):
+        raise AssertionError(f"{name} of a tool call in the stream must be a text, but it is {short(value)}.")
+    return value or ""
 
 
 def _responses(body: Any) -> Answer:
