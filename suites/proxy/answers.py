@@ -9,6 +9,12 @@ from typing import Any
 from codex_replay.plugin.proxy.fixture import Exchange
 from suites.proxy.saying import must_be, only, short
 
+#: A hint for an answer with U+FFFD, which the model did not write.
+CUT = (
+    "The answer has U+FFFD: a read of the app-server's output may end inside a character. Decode whole lines, not the bytes of "
+    "each read."
+)
+
 
 @dataclass
 class Call:
@@ -44,10 +50,11 @@ def must_say(done: Exchange, text: str) -> None:
     got = read(done).text
     if got != text:
         at = next((n for n, (a, b) in enumerate(zip(got, text, strict=False)) if a != b), min(len(got), len(text)))
+        cut = "" if "\ufffd" in text or "\ufffd" not in got else f" {CUT}"
         raise AssertionError(
             f"The text of the answer ({where if done.is_stream else whole}; status {done.status}) must be the text of the model. "
             f"From character {at} on, expected {text[at : at + 60]!r}, got {got[at : at + 60]!r}; expected {len(text)} "
-            f"characters, got {len(got)}."
+            f"characters, got {len(got)}.{cut}"
         )
 
 
@@ -100,11 +107,18 @@ def _chat_stream(done: Exchange) -> Answer:
                         f"Two calls of the stream, {call.id!r} and {piece['id']!r}, have the index {piece['index']}: clients "
                         "join pieces with one index to one call. Give each call of an answer a separate index."
                     )
-                call.id += piece.get("id") or ""
-                call.name += (piece.get("function") or {}).get("name") or ""
-                call.arguments += (piece.get("function") or {}).get("arguments") or ""
+                part = piece.get("function") or {}
+                call.id += _text("id", piece.get("id"))
+                call.name += _text("function.name", part.get("name"))
+                call.arguments += _text("function.arguments", part.get("arguments"))
     answer.calls = [calls[index] for index in sorted(calls)]
     return answer
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str | None):
+        raise AssertionError(f"{name} of a tool call in the stream must be a text, but it is {short(value)}.")
+    return value or ""
 
 
 def _responses(body: Any) -> Answer:

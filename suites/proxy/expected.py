@@ -17,6 +17,7 @@ from codex_replay.plugin.proxy.fixture import Exchange
 AS_SPECIFIED, WORKS, SPEAKS_V2 = "as-specified", "works-on-0.92", "speaks-v2"
 CALLS = ["newConversation", "sendUserTurn", "sendUserMessage"]
 ENDPOINTS = ["chat", "responses"]
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 #: An environment in which no variable has its default value, so that one process serves all cases that use it.
 OTHER_THAN_DEFAULT: dict[str, str] = {
     "PROXY_CODEX_WORKDIR": "/tmp/other-work",
@@ -87,9 +88,9 @@ def format_of(endpoint: str) -> dict[str, Any]:
     return {"text": {"format": {"type": "json_schema", **named}}}
 
 
-def native(name: str = "getFileTree", call_id: str = "call_9") -> dict[str, Any]:
-    """Return a native tool call as an item of the model."""
-    return {"type": "function_call", "name": name, "arguments": {"path": "a"}, "call_id": call_id}
+def native(name: str = "getFileTree", call_id: str = "call_9", path: str | None = "a") -> dict[str, Any]:
+    """Return a native tool call as an item of the model; without a path, the call has no arguments."""
+    return {"type": "function_call", "name": name, "arguments": {"path": path} if path else {}, "call_id": call_id}
 
 
 def each_way(text: list[Any], natively: list[Any], *others: Any) -> pytest.MarkDecorator:

@@ -37,22 +37,27 @@ THINKS: dict[str, Any] = {"first_delay_ms": 300}
 WATCHED = 0.3
 #: The maximum seconds from the signal that ends an app-server to its end.
 ENDS = 5.0
+#: What an answer must report after the app-server was killed.
+DIED = "The app-server died during the turn"
 #: Seconds within which a proxy must serve again after its app-server has died; it may wait between two starts.
 BACK_OFF = 8.0
 
 
-def failure(done: Exchange) -> Any:
-    """Return the error of a failed answer, streamed or not; raises AssertionError if the answer has no error."""
+def failure(done: Exchange, what: str = "The turn failed") -> Any:
+    """Return the error of a failed answer, streamed or not; raises AssertionError if the answer has no error.
+
+    `what` is the event that the answer must report.
+    """
     if not done.is_stream:
         if done.status < 400:
-            raise AssertionError(f"The turn failed, but the status of the answer is {done.status}: {done.shown()}")
+            raise AssertionError(f"{what}, but the status of the answer is {done.status}: {done.shown()}")
         return done.json["error"]
     for value in (event.value for event in done.events if isinstance(event.value, dict)):
         if value.get("type") in ("response.failed", "response.incomplete"):
             return value["response"].get("error") or value["response"].get("incomplete_details")
         if value.get("error") or value.get("type") == "error":
             return value.get("error") or value
-    raise AssertionError(f"The turn failed, but the stream reports no error: {done.shown(-500)}")
+    raise AssertionError(f"{what}, but the stream reports no error: {done.shown(-500)}")
 
 
 def of_its_threads(done: Exchange) -> list[WireFrame]:

@@ -110,6 +110,8 @@ def _is_in(part: str, whole: str) -> bool:
 def _mistakes_of(call: Call, name: str, arguments: Any) -> list[str]:
     if call.name != name:
         return [f"The tool call must be of {short(name)}, but it is of {short(call.name)}."]
+    if not arguments and call.arguments in ("", "null"):
+        return [f"The tool call {short(name)} has no arguments: the client must get '{{}}', but it got {short(call.arguments)}."]
     try:
         same = json.loads(call.arguments) == arguments
     except ValueError:

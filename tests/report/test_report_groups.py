@@ -92,14 +92,38 @@ def test_a_status_has_the_condition_and_the_messages_of_its_errors() -> None:
     cases = [each for n in ("n", "n", "text") for each in failed(1, f"POST /v1/responses {answer % n}", f"{n}{id(n)}")]
     assert counted_groups(cases) == [  # type: ignore[arg-type]
         (
-            "Requests got the status 400 (unsupported) instead of a success: POST /v1/responses. The errors: No n here.; "
-            "No text here.",
+            "Requests got the status 400 (unsupported) instead of a success: POST /v1/responses. The errors: 'No n here.'; "
+            "'No text here.'.",
             3,
         )
     ]
     cases = failed(LEAST, "POST /v1/responses with `bearer`, must be answered 200, but was answered 401: 'no'", "b")
     told = "Requests got the status 401 instead of 200: POST /v1/responses with `bearer`."
     assert counted_groups(cases) == [(told, LEAST)]  # type: ignore[arg-type]
+
+
+def test_an_error_has_the_status_that_its_case_wanted() -> None:
+    answer = 'but was answered 502: \'{"error":{"message":"%s"}}\''
+    texts = {"429": "No money.", "400": "The model\\'s window is full."}
+    lines = [f"POST /v1/responses must be answered {status}, {answer % text}" for status, text in texts.items()]
+    cases = [each for n, line in enumerate([lines[0], *lines]) for each in failed(1, line, f"v{n}-")]
+    assert counted_groups(cases) == [  # type: ignore[arg-type]
+        (
+            "Requests got the status 502 instead of 429, 400: POST /v1/responses. The errors: 'No money.' (instead of 429); "
+            "'The model's window is full.' (instead of 400).",
+            3,
+        )
+    ]
+
+
+@pytest.mark.parametrize("sign", ["'", '"'])
+def test_the_body_of_an_answer_makes_no_groups(sign: str) -> None:
+    """It has ids that differ in each case, and a group needs no more than its cause."""
+    line = f"The app-server requested no approval. The status of the answer is 200: {sign}%s{'x' * 99}{sign}"
+    cases = [each for n in range(LEAST) for each in failed(1, line % n, f"v{n}-")]
+    assert counted_groups(cases) == [  # type: ignore[arg-type]
+        ("The app-server requested no approval. The status of the answer is 200.", LEAST)
+    ]
 
 
 def test_a_value_that_all_lines_share_stays() -> None:

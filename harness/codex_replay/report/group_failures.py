@@ -26,12 +26,15 @@ VALUE = "\u2026"
 _VALUES = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|(?<![\w\'])b?\'[^\']*(?:\'(?!\w)|$)|\b\d[\w-]*(?:\.\w+)*')
 #: A request with an unexpected status; `answer` is the status, and the error's code in parentheses.
 _ANSWERED = re.compile(r"(?P<request>[A-Z]+ /[^\s?]*)\b(?P<wanted>.*?), but was answered (?P<answer>[1-5]\d\d(?: \([^()]*\))?)")
-#: The message of an error in the body of an answer.
-_ERROR = re.compile(r'"message": ?"([^"\\]+)')
+#: The message of an error in the body of an answer, and a backslash before a sign in it.
+_ERROR = re.compile(r'"message": ?"((?:[^"\\]|\\+.)+)')
+_ESCAPED = re.compile(r"\\+(.)")
 #: The status that a case expects, in the text before the unexpected status.
 _WANTED = re.compile(r" must be answered (?P<status>.+?)(?= \(| if | while | for |$)")
 #: The end of a sentence that announces details, which differ among the cases or follow on the next lines of the message.
 _ANNOUNCED = re.compile(f":(?: {VALUE})?$")
+#: A long quoted text at the end of a line, such as the body of an answer: it has ids, which differ in each case.
+_QUOTED = re.compile(r""":\ b?(?:'(?:[^'\\]|\\.){80,}'?|"(?:[^"\\]|\\.){80,}"?)$""", re.VERBOSE)
 #: The end of a line that is continued by what a program wrote to stderr.
 STDERR = " The stderr of the proxy:"
 #: How the reason of a skipped case begins, for pytest and in the suites.
@@ -87,12 +90,14 @@ def skip_reasons(cases: Iterable[Case], most: int | None = MOST) -> list[str]:
 
 
 def _first_line(message: str) -> str:
-    return message.strip().partition("\n")[0].removesuffix(EARLIER).removesuffix(STDERR)
+    line = message.strip().partition("\n")[0].removesuffix(EARLIER).removesuffix(STDERR)
+    return line if _ANSWERED.match(line) else _QUOTED.sub(".", line)
 
 
 def _with_requests(text: str, lines: Iterable[str]) -> str:
     """For a group with one unexpected status, name the requests, their expected status and the messages of the errors, the most
-    frequent first. If all requests have the same special condition (such as a header), name the condition.
+    frequent first. If the expected statuses differ, name the status next to each error. If all requests have the same special
+    condition (such as a header), name the condition.
 
     In other texts, replace each `VALUE` by the value itself, if it is the same in all `lines`. A text that ends with a colon
     gets a full stop: its details are not shown.
@@ -102,12 +107,21 @@ def _with_requests(text: str, lines: Iterable[str]) -> str:
     if not found:
         return _ANNOUNCED.sub(".", _with_values(text, lines) if VALUE in text else text)
     requests = Counter(match["request"] for match in found)
-    wanted = Counter(status["status"] if (status := _WANTED.search(match["wanted"])) else "a success" for match in found)
+    each = [status["status"] if (status := _WANTED.search(match["wanted"])) else "a success" for match in found]
+    wanted = Counter(each)
     instead, names = (", ".join(name for name, _ in counted.most_common(FEW)) for counted in (wanted, requests))
     conditions = {match["wanted"].partition(" must ")[0].rstrip(",") for match in found}
-    errors = Counter(error[1] for line in lines if (error := _ERROR.search(line)))
-    messages = f" The errors: {'; '.join(truncate(error, LONGEST) for error, _ in errors.most_common(FEW))}" if errors else ""
+    errors = Counter(
+        f"'{_unescaped(error[1])}'{f' (instead of {status})' if len(wanted) > 1 else ''}"
+        for match, status in zip(found, each, strict=True)
+        if (error := _ERROR.search(match.string))
+    )
+    messages = f" The errors: {'; '.join(error for error, _ in errors.most_common(FEW))}." if errors else ""
     return f"{text} instead of {instead}: {names}{conditions.pop() if len(conditions) == 1 else ''}.{messages}"
+
+
+def _unescaped(text: str) -> str:
+    return truncate(_ESCAPED.sub(r"\1", text), LONGEST)
 
 
 def _with_values(text: str, lines: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from suites.proxy.answers import arguments, must_have_messages, must_say, read
 from suites.proxy.expected import ENDLESS, ENDPOINTS, WORKS, asking, native, tool
 from suites.proxy.failures import (
     AT_ONCE,
+    DIED,
     FREED,
     THINKS,
     failure,
@@ -70,11 +71,12 @@ def test_the_answer_ends_at_the_turns_end(proxy: Proxy, endpoint: str, stream: b
 #: A call of a command that no list of harmless commands has, and the beginnings of the decisions that let it run.
 REMOVES = {"type": "function_call", "name": "shell_command", "arguments": {"command": "rm no-such-file"}, "call_id": "call_10"}
 APPROVING = ("accept", "approved")
-#: The texts and the sizes of their chunks; all are in one script, so that one process serves all.
+#: The texts and the sizes of their chunks; all are in one script, so that one process serves all. A pipe holds 65,536 bytes: the
+#: text of 100K has seven bytes again and again, so that some of the reads of a proxy end inside a character.
 CHUNKS: dict[str, tuple[str, int]] = {
     "37": (WIDE * 10, 37),
     "1": (WIDE, 1),
-    "100K": ("x\u2028" * 50_000, 100_000),
+    "100K": ("\u2028x\u2028" * 34_000, 100_000),
     "fragments": (WIDE, 120),
 }
 #: The app-server writes 37 bytes at a time, so that writes end inside lines and inside characters.
@@ -289,7 +291,7 @@ def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream
         {"items": ["Next."], "times": "always"},
     ]
     report = killed_in_turn(proxy, endpoint, stream, script, begun=['"Half of it. '])
-    assert failure(report), f"the error in the answer is empty: {report.shown(-300)}"
+    assert failure(report, DIED), f"the error in the answer is empty: {report.shown(-300)}"
     must_say(served_again(proxy, endpoint, script), "Next.")
 
 

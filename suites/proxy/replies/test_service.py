@@ -14,14 +14,13 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.answers import must_have_messages, read
-from suites.proxy.expected import CALLS, ENDPOINTS, WORKS, asking
+from suites.proxy.expected import CALLS, ENDPOINTS, PATHS, WORKS, asking
 from suites.proxy.failures import settle
 from suites.proxy.reached import strings
 from suites.proxy.saying import must_be, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model(turns=[{"items": ["Hi."], "times": "always"}])]
 
-PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 HEALTH = ("/healthz", "/readyz")
 #: The model is silent before its first word, and again in the middle; a proxy may keep the connection alive meanwhile.
 SILENCE = {"type": "wait", "ms": 1500}

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
-from suites.proxy.answers import must_say, read
+from suites.proxy.answers import arguments, must_say, read
 from suites.proxy.expected import ENDPOINTS, WORKS, native, tool
 from suites.proxy.failures import (
     AT_ONCE,
+    DIED,
     THINKS,
     failure,
     killed_in_turn,
@@ -141,6 +142,40 @@ def test_a_model_that_thinks_for_long(proxy: Proxy, endpoint: str) -> None:
     must_say(done, "At last.")
 
 
+#: The model sends the message only as a whole, without a delta.
+WHOLE = {"type": "message", "role": "assistant", "id": "msg_whole", "content": [{"type": "output_text", "text": "All at once."}]}
+
+
+@BOTH
+@STREAM
+@pytest.mark.model({"type": "item", "item": WHOLE})
+@pytest.mark.spec("message-without-deltas", source="OpenAI API reference, Responses", says="response.output_item.done")
+def test_a_message_without_deltas(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """The client gets the text of an agent message for which the app-server sends no deltas."""
+    answer = read(proxy.post(endpoint, {"stream": stream}))
+    if answer.text != "All at once.":
+        raise AssertionError(
+            f"The app-server sent the agent message 'All at once.' only as a whole, and the text of the answer is "
+            f"{short(answer.text)}: if a message had no deltas, take its text from item/completed (or codex/event/agent_message)."
+        )
+
+
+@BOTH
+@STREAM
+@pytest.mark.needs("native-tools")
+@pytest.mark.model(native(path=None))
+@pytest.mark.spec("call-without-arguments", source="OpenAI API reference, Chat Completions; Responses", says="arguments")
+def test_a_native_call_without_arguments(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """The arguments of a native call without arguments are the text of an empty JSON object."""
+    calls = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]})).calls
+    must_be("The names of the calls after a native call of the model", [call.name for call in calls], ["getFileTree"])
+    if arguments(calls[0].arguments) != {}:
+        raise AssertionError(
+            f"The model called getFileTree without arguments. The arguments of the call must be the JSON text '{{}}', but they "
+            f"are {short(calls[0].arguments)}: a client decodes the arguments of every call as JSON."
+        )
+
+
 @BOTH
 @STREAM
 @pytest.mark.needs("native-tools")
@@ -189,7 +224,7 @@ def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: s
         {"items": ["Again."], "times": "always"},
     ]
     done = killed_in_turn(proxy, endpoint, stream, script, begun=BEGUN)
-    assert failure(done), f"the failure in the answer is empty: {done.shown(-300)}"
+    assert failure(done, DIED), f"the failure in the answer is empty: {done.shown(-300)}"
     must_say(served_again(proxy, endpoint, script), "Again.")
 
 
@@ -209,7 +244,7 @@ def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> No
         # The answer comes of the first start for this request, which a busy machine may delay; without one, of earlier ends.
         first = next((t for t in starts() if t >= done.started), done.started)
         must_be_at_once(done, first, "the end of the app-server at its start", begun=done.started)
-        assert failure(done), f"the error in the answer is empty: {done.shown(-300)}"
+        assert failure(done, "The app-server died at its start"), f"the error in the answer is empty: {done.shown(-300)}"
         assert done.status >= 500, (
             f"{done.method} {done.path} must be answered a server's error (502 or 503) while the app-server ends at its start, "
             f"but was answered {done.answered}: {done.shown()}"

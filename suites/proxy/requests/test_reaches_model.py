@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
-from suites.proxy.expected import ENDPOINTS, WORKS, tool
-from suites.proxy.failures import must_be_served_with_calls, must_be_served_without, settle
+from suites.proxy.expected import ENDPOINTS, PATHS, WORKS, asking, tool
+from suites.proxy.failures import is_refused, must_be_served_with_calls, must_be_served_without, settle, with_optional
 from suites.proxy.reached import Called, model_bodies, must_be_paired, must_not_be_the_users, must_reach, shown, strings
-from suites.proxy.saying import must_be_answered, short
+from suites.proxy.saying import must_be, must_be_answered, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hi.")]
 
@@ -141,6 +141,55 @@ def test_who_has_spoken(proxy: Proxy, endpoint: str) -> None:
             f"{path(endpoint, 1)} and {path(endpoint, 2)} reach the model in the same way, whether they come from the user or "
             f"from the assistant: {short([text for _, text in asked[0] if texts[0] in text])}. Name the role of each message in "
             "the text, for example [user] and [assistant], or send each message as an item with its role."
+        )
+
+
+@BOTH
+@pytest.mark.spec("effort-reaches-model", source="OpenAI API reference", says="reasoning_effort; reasoning: effort")
+def test_an_effort_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
+    """The effort that the client requests reaches the model, or the proxy refuses the effort."""
+    given: dict[str, Any] = {"reasoning_effort": "high"} if endpoint == "chat" else {"reasoning": {"effort": "high"}}
+    if not with_optional(proxy, lambda **more: proxy.post(endpoint, more), **given)[1]:
+        return
+    for body in model_bodies(proxy):
+        must_be("reasoning.effort of the request to the model", (body.get("reasoning") or {}).get("effort"), "high")
+
+
+@BOTH
+@pytest.mark.parametrize("parts", [False, True], ids=["string", "parts"])
+@pytest.mark.spec(
+    "blanks-reach-model", "HAND-22", source="OpenAI API reference, Chat Completions: messages; Responses: input", says="content"
+)
+def test_the_blanks_around_a_text(proxy: Proxy, endpoint: str, parts: bool) -> None:
+    """The blanks and lines at both ends of a user's text reach the model, because a piece of code or a list depends on them."""
+    text = f"\n        return herons  # {proxy.marker}\n\n\t- "
+    content: Any = [part(endpoint, text)] if parts else text
+    messages = [{"role": "user", "content": content}]
+    proxy.post(endpoint, {"messages" if endpoint == "chat" else "input": messages})
+    must_reach(proxy, (f"{path(endpoint, 0)}.content (with the blanks and lines at both of its ends)", text))
+
+
+@BOTH
+@pytest.mark.spec(
+    "tools-not-dropped",
+    source="OpenAI API reference, Chat Completions: tools; Responses: tools",
+    says="tools: an array of tools the model may call",
+)
+def test_tools_are_not_dropped(proxy: Proxy, endpoint: str) -> None:
+    """The proxy passes the declared tools to the model, or refuses the request; also a proxy that supports no tools."""
+    given = {"model": "gpt-5.2", **asking(endpoint, proxy.prompt())}
+    # The bytes are sent unchanged: a value with tools would skip the case if the proxy declares no tools.
+    data = json.dumps({**given, "tools": [tool(endpoint)]}).encode()
+    done = proxy.ask("POST", PATHS[endpoint], data, headers={"Content-Type": "application/json"})
+    if is_refused(done, "tool", "tools"):
+        must_be_served_without(proxy, endpoint, given, "tools")
+        return
+    must_be_answered(done, 200, "with tools (or 400, with an error that names `tools`)")
+    if not all("getFileTree" in json.dumps(body) for body in model_bodies(proxy)):
+        raise AssertionError(
+            f"{done.method} {done.path} with tools was answered 200, but the tools did not reach the model: the proxy dropped "
+            "them silently, and the client waits for calls that never come. Pass the tools to the model, or refuse the request "
+            "with 400 and an error that names `tools`."
         )
 
 
@@ -294,6 +343,32 @@ def test_two_images(proxy: Proxy, endpoint: str) -> None:
                 f"{path(endpoint, 0)}.content[{at}] (an image) of the client's request did not reach the model.\n"
                 f"{shown(bodies[0], 1)}"
             )
+
+
+@pytest.mark.spec(
+    "image-of-output-reaches-model",
+    "HAND-40",
+    source="OpenAI API reference, Responses: input",
+    says="function_call_output: output, an array of text, image or file content",
+)
+def test_an_image_in_the_output_of_a_tool(proxy: Proxy) -> None:
+    """An image in the output of a tool reaches the model with the text next to it, or the proxy refuses the image."""
+    question = {"role": "user", "content": proxy.prompt("And now?")}
+    messages = history("responses", [NORTH], [NORTH], parts=True)
+    messages[-1]["output"].append({"type": "input_image", "image_url": PIXEL})
+    done = proxy.responses({"input": [*messages, question]}, ok=False)
+    if is_refused(done, "image", "images", "input_image", "output", "function_call", "function_call_output"):
+        del messages[-1]["output"][-1]
+        must_be_served_with_calls(proxy, lambda: proxy.responses({"input": [*messages, question]}))
+        return
+    must_be_answered(done, 200, "with an image in the output of a tool")
+    must_reach(proxy, ("input[2].output[0]", NORTH.output))
+    bodies = model_bodies(proxy)
+    if not any(PIXEL in text for body in bodies for _, text in strings(body)):
+        raise AssertionError(
+            f"input[2].output[2] (an image in the output of a tool) of the client's request did not reach the model, and the "
+            f"proxy did not refuse it.\n{shown(bodies[0], 1)}"
+        )
 
 
 @pytest.mark.parametrize("shape", ["flat", "nested"])

@@ -73,6 +73,39 @@ def test_a_node_proxy_that_ignores_the_profile_is_as_specified(tmp_path: Path) -
     assert about["ready_paths"] == {"/readyz": 404, "/healthz": 404, "/v1/models": 200}
 
 
+def later_proxy(folder: Path) -> str:
+    """Return the command of a proxy that starts `codex app-server --stdio`, an option that Codex 0.92.0 does not have."""
+    (folder / "codex").write_text('#!/bin/sh\nshift\nexec "$GIVEN" app-server --stdio "$@"\n')
+    (folder / "codex").chmod(0o755)
+    (folder / "start.sh").write_text(f'GIVEN="$CODEX_BIN" CODEX_BIN="$PWD/codex" exec {REFERENCE["proxy"]}\n')
+    return "sh start.sh"
+
+
+def test_a_proxy_that_needs_a_later_codex_is_tried_with_the_newest(tmp_path: Path) -> None:
+    data = found(tmp_path, "proxy", later_proxy(tmp_path), "--dry-run")
+    written = tomllib.loads(data["files"][0]["text"])["tool"]["codex-replay"]
+    assert written["app-server"] == "fake@0.169.0"
+    assert data["found"]["calls"][:2] == ["thread/start", "turn/start"]
+
+
+@pytest.mark.parametrize("configured", [True, False])
+def test_the_version_of_the_fake_can_be_named(tmp_path: Path, configured: bool) -> None:
+    words = [] if configured else ["--app-server", "fake@0.169.0"]
+    if configured:
+        (tmp_path / "codex-replay.toml").write_text('[tool.codex-replay]\napp-server = "fake@0.169.0"\n')
+    data = found(tmp_path, "proxy", REFERENCE["proxy"], *words, chosen="test_models")
+    configuration = tomllib.loads((tmp_path / "codex-replay.toml").read_text())["tool"]["codex-replay"]
+    assert (data["files"][0]["action"], configuration["app-server"]) == ("append" if configured else "create", "fake@0.169.0")
+    report = json.loads(Path(data["run"]["report"], "report.json").read_bytes())
+    assert (report["codex"], data["run"]["failed"]) == ("0.169.0", 0)
+
+
+def test_only_a_fake_of_a_version_can_be_named(tmp_path: Path) -> None:
+    done = run(tmp_path, "init", "proxy", REFERENCE["proxy"], "--app-server", "codex@0.169.0")
+    assert done.returncode == 2
+    assert "--app-server codex@0.169.0: give fake@VERSION" in done.stderr
+
+
 def test_the_reference_editor_takes_a_turn(tmp_path: Path) -> None:
     data = found(tmp_path, "editor", REFERENCE["editor"], "--dry-run")
     assert data["found"]["methods"] == ["initialize", "initialized", "thread/start", "turn/start"]

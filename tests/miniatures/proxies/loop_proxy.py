@@ -322,7 +322,7 @@ def understand(body, chat):
         raise Refused(400, "n can only be 1.", "n")
     if body.get("previous_response_id"):
         raise Refused(400, "previous_response_id is not supported.", "previous_response_id")
-    for name in ("stream_options", "response_format", "text", "reasoning_effort", "reasoning"):
+    for name in ("stream_options", "response_format", "text", "reasoning_effort", "reasoning", "tool_choice"):
         if body.get(name) and {"refuses-options", "refuses-namelessly"} & DEFECTS:
             raise Refused(400, "No." if "refuses-namelessly" in DEFECTS else f"{name} is not supported.")
     given = body.get("messages" if chat else "input")
@@ -338,6 +338,8 @@ def understand(body, chat):
             if not lost:
                 said = f"{each.get('name')} {each.get('arguments')}" if kind == "function_call" else plain(each["output"])
                 texts.append({"type": "text", "text": f"({kind} {each['call_id']}) {said}"})
+                shown = each.get("output") if isinstance(each.get("output"), list) else []
+                texts += [{"type": "image", "url": part["image_url"]} for part in shown if "image_url" in part]
         elif role in ("system", "developer"):
             system.append(plain(each["content"]))
         else:

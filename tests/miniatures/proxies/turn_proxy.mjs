@@ -286,7 +286,11 @@ function gather(messages, chat) {
   const calls = !defects.has('lost-input') || chat
   for (const each of messages) {
     if (each.type === 'function_call') calls && say(`[call ${each.call_id}] ${each.name} ${each.arguments}`)
-    else if (each.type === 'function_call_output') calls && say(`[output of ${each.call_id}] ${plain(each.output)}`)
+    else if (each.type === 'function_call_output' && calls) {
+      say(`[output of ${each.call_id}] ${plain(each.output)}`)
+      const shown = Array.isArray(each.output) ? each.output.filter((part) => part.image_url !== undefined) : []
+      for (const part of shown) input.push({ type: 'image', url: part.image_url })
+    } else if (each.type === 'function_call_output') continue
     else if (each.role === 'tool') say(`[output of ${each.tool_call_id}] ${plain(each.content)}`)
     else if (each.role === 'system' || each.role === 'developer') system.push(plain(each.content))
     else {

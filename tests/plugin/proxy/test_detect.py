@@ -221,7 +221,7 @@ def test_a_proxy_that_cannot_be_judged_is_said_to_be_so(answers: dict[str, Answe
 def test_a_proxy_that_serves_nothing_is_quoted() -> None:
     nothing = {"chat": Answer(problem="the connection failed"), "responses": Answer(404)}
     wrong = detect(Observed(answers=nothing, stderr="No such file: 'codex'")).wrong
-    assert "`$CODEX_BIN app-server`. init uses Codex " in wrong
+    assert "`$CODEX_BIN app-server`. init tries Codex " in wrong
     assert wrong.endswith("(docs/proxy.md, \"A later Codex\"). Its stderr ends: No such file: 'codex'")
     served = {**nothing, "chat": Answer(500, methods=("thread/start",))}
     wrong = detect(seen(served)).wrong

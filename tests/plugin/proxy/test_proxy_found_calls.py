@@ -18,6 +18,7 @@ NONE_OF_ONE = "The model wrote 1 tool call in its text, but the client got none.
 
 MARKUP = "The text for the client contains the markup of tool calls:"
 ARGUMENTS = "The arguments of the tool call 'getFileTree' are not"
+NO_ARGUMENTS = "The tool call 'getFileTree' has no arguments: the client must get '{{}}', but it got {}."
 SWAPPED = [
     "The tool call must be of 'getFileTree', but it is of 'saveNote'.",
     "The tool call must be of 'saveNote', but it is of 'getFileTree'.",
@@ -37,6 +38,8 @@ BLANKS = r"The text for the client has other white space: the text must be '  a\
         ("two", Answer("", [NOTE, FILES]), " ".join(SWAPPED)),
         ("one", Answer("", [Call("1", "getFileTree", '{"path":')]), f"{ARGUMENTS} valid JSON."),
         ("one", Answer("", [Call("1", "getFileTree", "{}")]), f"{ARGUMENTS} those that the model wrote."),
+        ("arguments-null", Answer("", [Call("1", "getFileTree", "null")]), NO_ARGUMENTS.format("'null'")),
+        ("arguments-empty-string", Answer("", [Call("1", "getFileTree", "")]), NO_ARGUMENTS.format("''")),
         ("text-after", Answer("</tool_call> Done.", [FILES]), f"{MARKUP} '</tool_call>'."),
         (
             "text-after",

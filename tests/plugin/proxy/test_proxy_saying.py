@@ -103,3 +103,29 @@ def test_no_check_of_the_suite_fails_without_a_sentence() -> None:
             if bare or (isinstance(node, ast.Assign) and any(isinstance(target, ast.List) for target in node.targets)):
                 found.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
     assert found == []
+
+
+@pytest.mark.parametrize("where", ["id", "name", "arguments"])
+def test_a_part_of_a_streamed_call_that_is_no_text_is_named(where: str) -> None:
+    part = {"index": 0, "id": 7} if where == "id" else {"index": 0, "function": {where: 7}}
+    body = f"data: {json.dumps({'choices': [{'delta': {'tool_calls': [part]}}]})}\n\n".encode()
+    name = where if where == "id" else f"function.{where}"
+    with pytest.raises(AssertionError, match=f"^{name} of a tool call in the stream must be a text, but it is 7"):
+        read(Exchange("POST", "/v1/chat/completions", None, 200, headers=STREAM, body=body))
+
+
+def test_a_body_that_its_length_cuts_off_is_named() -> None:
+    body = json.dumps({"a": "\u20ac"}, ensure_ascii=False).encode()[:-2]
+    done = Exchange("POST", "/v1/responses", None, 200, headers=[*JSON, ("Content-Length", str(len(body)))], body=body)
+    with pytest.raises(SubjectFailure, match=f"is not JSON after the {len(body)} bytes of its Content-Length"):
+        _ = done.json
+    with pytest.raises(SubjectFailure, match="is not JSON: "):
+        _ = Exchange("POST", "/v1/responses", None, 200, headers=JSON, body=b"{").json
+
+
+def test_an_answer_with_cut_characters_says_what_to_decode() -> None:
+    answer = {"choices": [{"message": {"content": "a\ufffd"}, "finish_reason": "stop"}]}
+    with pytest.raises(AssertionError, match=r"Decode whole lines, not the bytes of each read.$"):
+        must_say(chat(answer), "a\u2028")
+    with pytest.raises(AssertionError, match=r"got 2.$"):
+        must_say(chat(answer), "a\ufffd.")

@@ -90,7 +90,7 @@ DEFECTS = (
     Defect(
         "half-answer",
         "a-death-in-mid-turn-is-the-end",
-        r"turn failed, but the (status|stream)",
+        r"app-server died during the turn, but the (status|stream)",
         "test_an_app_server_that_dies_in_mid_turn",
     ),
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-from codex_replay.reference.proxy import app
+from codex_replay.reference.proxy import app, exchange
 from codex_replay.reference.proxy.answering.events import AgentMessage, Delta, Native
 from codex_replay.reference.proxy.asking import normalise, payloads
 from codex_replay.reference.proxy.asking.normalise import Transcript
@@ -15,7 +15,8 @@ from codex_replay.reference.proxy.asking.tools import Tools
 from codex_replay.reference.proxy.errors import ProxyError
 from codex_replay.reference.proxy.exchange import Exchange
 from codex_replay.reference.proxy.wire import app_server
-from tests.strength.proxy_variants.patching import after, in_params, variant
+from codex_replay.reference.proxy.wire.app_server import AppServer
+from tests.strength.proxy_variants.patching import after, drop, in_params, variant
 
 
 @variant
@@ -184,3 +185,61 @@ def built_in_tools_become_functions() -> None:
     app.responses_request = request
     more = {"description": "Built in.", "inputSchema": {"type": "object"}}
     after(Tools, "dynamic", lambda found, _: [*found, *({"name": name, **more} for name in names)])
+
+
+@variant
+def reads_decoded_alone() -> None:
+    async def read(self: AppServer) -> None:
+        text, stdout = "", self._process.stdout
+        assert stdout is not None
+        try:
+            while chunk := await stdout.read(app_server.CHUNK):
+                *lines, text = (text + chunk.decode("utf-8", "replace")).split("\n")
+                for line in lines:
+                    self._line(line.encode())
+        finally:
+            self.dead = True
+            for inbox in self._inboxes.values():
+                inbox.put_nowait(None)
+
+    AppServer._read = read
+
+
+@variant
+def messages_without_deltas_lost() -> None:
+    after(exchange, "read_event", lambda event, *_: None if isinstance(event, AgentMessage) else event)
+
+
+@variant
+def no_arguments_are_an_empty_text() -> None:
+    def emptied(event: Any, *_: Any) -> Any:
+        return event._replace(arguments="") if isinstance(event, Native) and event.arguments in ("{}", {}) else event
+
+    after(exchange, "read_event", emptied)
+
+
+@variant
+def tools_dropped() -> None:
+    for name in ("chat_request", "responses_request"):
+        old = getattr(app, name)
+        setattr(app, name, lambda body, settings, old=old: old({**body, "tools": None}, settings))
+
+
+@variant
+def blanks_around_a_text_lost() -> None:
+    old = normalise._content
+
+    def content(role: str, given: Any, *more: Any) -> None:
+        old(role, given.strip() if isinstance(given, str) else given, *more)
+
+    normalise._content = content
+
+
+@variant
+def images_in_outputs_lost() -> None:
+    after(Transcript, "image", lambda found, self, role, url: self._items.pop() if role == "tool_output" else found)
+
+
+@variant
+def effort_lost_on_the_way() -> None:
+    drop("turn/start", "effort")

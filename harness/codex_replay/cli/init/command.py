@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from codex_replay.core.text.escape import escape
 from codex_replay.core.text.plural import plural
 from codex_replay.plugin.base.configuration import SUITE_OF, TABLE, BadConfiguration, Configuration, find_root, read
 from codex_replay.plugin.base.subjects import BadSubject, slug
+from codex_replay.protocol.versions import DEFAULT, STEPS
 
 _VERBS = {"proxy": "proxy", "editor": "editor-client", "lite": "lite-client"}
 _EXAMPLES = {"proxy": '"node server.js"', "editor": '"nvim --headless -l driver.lua {codex}"', "lite": '"node client.js"'}
@@ -71,6 +73,13 @@ _KIND = click.option(
 )
 
 
+_APP_SERVER = click.option(
+    "--app-server",
+    metavar="fake@VERSION",
+    help=f"The only Codex to try, and the app-server of later runs. Default: Codex {DEFAULT}, then {STEPS[-1]}.",
+)
+
+
 def _add(verb: str, what: str, more: Option = lambda command: command) -> None:
     @group.command(verb, help=what, context_settings=_CONTEXT, cls=_Command)
     @click.argument("subject", nargs=-1, metavar="COMMAND" + ("|URL" if verb == "proxy" else ""))
@@ -79,17 +88,24 @@ def _add(verb: str, what: str, more: Option = lambda command: command) -> None:
     @_DRY
     @_JSON
     @sentences
-    def command(subject: tuple[str, ...], wait: float, dry_run: bool, as_json: bool, kind: str | None = None) -> None:
+    def command(
+        subject: tuple[str, ...],
+        wait: float,
+        dry_run: bool,
+        as_json: bool,
+        kind: str | None = None,
+        app_server: str | None = None,
+    ) -> None:
         if kind is not None:
             if subject:
                 raise click.UsageError("--kind writes a new driver: leave the command out.")
             file, steps = driver(Path.cwd(), kind)
             _finish(None, verb, [file], None, [_DRY_STEP] if dry_run else steps, dry_run, as_json)
             return
-        raise SystemExit(_init(verb, subject, wait, dry_run, as_json))
+        raise SystemExit(_init(verb, subject, wait, dry_run, as_json, app_server))
 
 
-_add("proxy", "Try a proxy in front of `codex app-server`; name its command or its URL.")
+_add("proxy", "Try a proxy in front of `codex app-server`; name its command or its URL.", _APP_SERVER)
 _add("editor", "Try an editor client (docs/editor-client.md); name its command, with {codex} as the path of codex.", _KIND)
 _add("lite", "Try a client of the Responses backend (docs/lite-client.md); name its command.")
 
@@ -109,7 +125,7 @@ def ci(dry_run: bool, as_json: bool) -> None:
     _finish(None, "", files, None, steps, dry_run, as_json)
 
 
-def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json: bool) -> int:
+def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json: bool, app_server: str | None = None) -> int:
     role, folder = _VERBS[verb], Path.cwd()
     own = _configuration(folder)
     subject = _subject(verb, words, folder)
@@ -117,10 +133,15 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
         raise Unable(f"The folder {folder} is not writable; --dry-run shows the files that would be written.")
     _refuse_secret(subject)
     _refuse_missing_file(subject, folder)
-    found = _try(verb, subject, folder, wait)
+    configured = str(own.table.get("app-server", ""))
+    fake = app_server or (configured if configured.startswith("fake@") else None)
+    if fake is not None and verb == "proxy" and not fake.startswith("fake@"):
+        raise Unable(f"--app-server {fake}: give fake@VERSION, because init uses a scripted fake. Nothing was written.")
+    found = _try(verb, subject, folder, wait, *([fake] if verb == "proxy" else []))
     name = _name(folder)
     known = folder / f"known-{verb}.yaml"
-    table = configuration_file(folder, role, _table(role, name, found), own)
+    written = replace(found, options={}) if configured == found.options.get("app-server") else found
+    table = configuration_file(folder, role, _table(role, name, written), own)
     if not as_json:
         click.echo("Found")
         _rows(found.lines)
@@ -135,11 +156,11 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
         from codex_replay.cli.init.first_run import complete_report, first_run
 
         aside(f"running the suite {SUITE_OF[role]} once: {_TAKES}")
-        run = first_run(role, table.text, table.path.name, found.profile, _report_folder(folder, role, name))
+        run = first_run(role, _table(role, name, found), table.path.name, found.profile, _report_folder(folder, role, name))
     listed = (run is not None and run.baseline is not None) or (dry_run and found.judged)
     if listed and table.action != "keep":
         found.row["baseline"] = known.name
-        table = configuration_file(folder, role, _table(role, name, found), own)
+        table = configuration_file(folder, role, _table(role, name, written), own)
     files = [table, _workflow(folder, table.path)]
     if run is not None and run.baseline is not None:
         files.insert(1, new_file(known, run.baseline))
@@ -216,7 +237,7 @@ def _refuse_missing_file(subject: str, folder: Path) -> None:
         raise Unable(f"The command starts {file}, but there is no such file in {folder}. Nothing was written.")
 
 
-def _try(verb: str, subject: str, folder: Path, wait: float) -> Found:
+def _try(verb: str, subject: str, folder: Path, wait: float, *fake: str | None) -> Found:
     import pytest
 
     from codex_replay.core.redact.redactor import Redactor
@@ -224,7 +245,7 @@ def _try(verb: str, subject: str, folder: Path, wait: float) -> Found:
 
     redactor = Redactor()
     try:
-        return FINDERS[_VERBS[verb]](subject, str(folder), wait, aside).redacted(redactor)
+        return FINDERS[_VERBS[verb]](subject, str(folder), wait, aside, *fake).redacted(redactor)
     except (BadSubject, pytest.UsageError) as error:
         raise Unable(f"{error} Nothing was written.") from None
     except SubjectFailure as error:
@@ -256,7 +277,8 @@ def _table(role: str, name: str, found: Found) -> str:
     notes = "".join(f"# not capable of {escape(note)}\n" for note in _reasons(found))
     plain = {key: value for key, value in found.row.items() if not isinstance(value, list)}
     lists = "".join(f"{key} = {json.dumps(value)}\n" for key, value in found.row.items() if isinstance(value, list))
-    return notes + tomli_w.dumps({"tool": {"codex-replay": {role: {name: plain}}}}) + lists
+    options = tomli_w.dumps({"tool": {"codex-replay": dict(found.options)}}) + "\n" if found.options else ""
+    return options + notes + tomli_w.dumps({"tool": {"codex-replay": {role: {name: plain}}}}) + lists
 
 
 def _reasons(found: Found) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from codex_replay.core.text.plural import plural
+from codex_replay.protocol.versions import DEFAULT, STEPS
 
 if TYPE_CHECKING:
     from codex_replay.core.redact.redactor import Redactor
@@ -20,9 +21,9 @@ class Found:
     `lines` are pairs (label, text) that `init` prints. `row` is the table that `init` writes to the configuration. `lacks`
     has a reason for each capability that the proxy lacks; `init` writes the reasons as comments above the table.
 
-    `options` has options for the first run, such as `profile`. `judged` is False if `init` must not run the suite
-    automatically. `wrong` is a sentence about the failure if the proxy or client failed when `init` started it. `data` has
-    the findings as JSON, for programs.
+    `options` are the options of every run that `init` writes to the configuration, such as `app-server`. `judged` is False
+    if `init` must not run the suite automatically. `wrong` is a sentence about the failure if the proxy or client failed
+    when `init` started it. `data` has the findings as JSON, for programs.
     """
 
     lines: list[tuple[str, str]]
@@ -33,6 +34,7 @@ class Found:
     judged: bool = True
     wrong: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def redacted(self, redactor: Redactor) -> Found:
         """Return the value without secrets, which the proxy or client may have printed."""
@@ -48,15 +50,25 @@ class Found:
 Tell = Callable[[str], None]
 
 
-def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
-    """Try a proxy; raises `BadSubject`, or `SubjectFailure` if the proxy does not become ready."""
+def find_proxy(subject: str, folder: str, wait: float, report_on: Tell, app_server: str | None = None) -> Found:
+    """Try a proxy; raises `BadSubject`, or `SubjectFailure` if the proxy does not become ready.
+
+    `app_server` is the fake to use as the codex of the proxy. Without it, use the fake of the default version, and if the
+    proxy serves no request with it, the fake of the newest version.
+    """
     from codex_replay.plugin.proxy.detect import READY_PATHS, detect, table
     from codex_replay.plugin.proxy.probe import observe
     from codex_replay.plugin.proxy.subject import parse_proxy
 
     proxy = parse_proxy(subject, {})
-    seen = observe(proxy, folder, wait, report_on)
+    fake = app_server or "fake"
+    seen = observe(proxy, folder, wait, report_on, fake)
     found = detect(seen)
+    if found.wrong and app_server is None and not seen.attached:
+        report_on(f"the proxy serves no request with Codex {DEFAULT}; trying Codex {STEPS[-1]}")
+        later = observe(proxy, folder, wait, report_on, f"fake@{STEPS[-1]}")
+        if not (judged := detect(later)).wrong:
+            seen, found, fake = later, judged, f"fake@{STEPS[-1]}"
     ready = ", ".join(f"{path} {seen.ready.get(path) or 'no answer'}" for path in READY_PATHS)
     key = f"{'' if found.needs_key else 'not '}needed ({seen.keyless} without a key is answered {seen.without_key})"
     if not seen.without_key:
@@ -64,6 +76,7 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     lines = [
         ("ready", f"after {seen.seconds:.1f} s ({ready})"),
         ("key", key),
+        *([("codex", fake)] if fake != "fake" else []),
         ("calls", ", ".join(found.calls) or ("not visible through a URL" if seen.attached else "none")),
         ("profile", _PROFILES.get(found.profile or "", found.profile or "unknown")),
         ("capable of", ", ".join(found.capabilities) or "nothing"),
@@ -85,7 +98,8 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell) -> Found
     data = {**asdict(found), "seconds": round(seen.seconds, 3), "ready_paths": dict(seen.ready)}
     del data["wrong"]
     lacks = {} if found.wrong else found.lacks
-    return Found(lines, {**where, **table(found)}, lacks, steps, found.profile, not seen.attached, found.wrong, data)
+    row, options = {**where, **table(found)}, {} if fake == "fake" else {"app-server": fake}
+    return Found(lines, row, lacks, steps, found.profile, not seen.attached, found.wrong, data, options)
 
 
 _PROFILES = {"default": "both: the proxy follows PROXY_PROFILE"}
@@ -122,7 +136,7 @@ def find_lite(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
     return Found(lines, {"command": subject}, wrong=data.pop("wrong"), data=data)
 
 
-FINDERS: dict[str, Callable[[str, str, float, Tell], Found]] = {
+FINDERS: dict[str, Callable[..., Found]] = {
     "proxy": find_proxy,
     "editor-client": find_editor,
     "lite-client": find_lite,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from codex_replay.plugin.proxy.dialects import DIALECTS
 from codex_replay.plugin.proxy.fields import SPECIFIED
 from codex_replay.plugin.proxy.subject import CAPABILITIES, CLIENTS, READY_PATH, READY_SECONDS
-from codex_replay.protocol.versions import DEFAULT
+from codex_replay.protocol.versions import DEFAULT, STEPS
 
 #: The paths that may tell when a proxy is ready, the best first; the last is asked if nothing else is known.
 READY_PATHS = ("/readyz", "/healthz", READY_PATH)
@@ -153,8 +153,8 @@ def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> st
 
 
 _START = (
-    f"A proxy must start the codex that CODEX_BIN names, as `$CODEX_BIN app-server`. init uses Codex {DEFAULT}; for a proxy that "
-    'needs a later Codex, write the table by hand (docs/proxy.md, "A later Codex").'
+    f"A proxy must start the codex that CODEX_BIN names, as `$CODEX_BIN app-server`. init tries Codex {DEFAULT}, then "
+    f'{STEPS[-1]}; --app-server names the only one to try (docs/proxy.md, "A later Codex").'
 )
 
 

@@ -94,7 +94,16 @@ class Exchange:
         try:
             return placed(json.loads(self.body), "the answer")
         except ValueError:
-            raise SubjectFailure(f"The answer ({self.status}) is not JSON: {self.shown()}") from None
+            raise SubjectFailure(f"The answer ({self.status}) is {self._not_json()}: {self.shown()}") from None
+
+    def _not_json(self) -> str:
+        """Return what is wrong with a body that is not JSON, in a few words."""
+        length = self.header("content-length")
+        if length is None or self.body.isascii():
+            return "not JSON"
+        return (
+            f"not JSON after the {length} bytes of its Content-Length, which counts the bytes of the body and not its characters"
+        )
 
     @property
     def answered(self) -> str:

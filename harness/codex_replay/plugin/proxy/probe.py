@@ -62,8 +62,10 @@ _PREFLIGHT = {
 SHOWN = 200
 
 
-def observe(subject: ProxySubject, folder: str, wait: float, report_on: Callable[[str], None]) -> Observed:
-    """Start a proxy, or use a running proxy, and return its behaviour.
+def observe(
+    subject: ProxySubject, folder: str, wait: float, report_on: Callable[[str], None], app_server: str = "fake"
+) -> Observed:
+    """Start a proxy with the fake `app_server` as its codex, or use a running proxy, and return its behaviour.
 
     `folder` is the working directory of the proxy. `wait` is the time limit for one answer, in seconds.
 
@@ -72,7 +74,7 @@ def observe(subject: ProxySubject, folder: str, wait: float, report_on: Callable
     """
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
         report_on("starting the proxy")
-        probe = _Probe(subject, folder, Path(made), PROFILES[1], wait)
+        probe = _Probe(subject, folder, Path(made), PROFILES[1], wait, app_server)
         try:
             if subject.url is not None:
                 return _attached(probe)
@@ -82,7 +84,7 @@ def observe(subject: ProxySubject, folder: str, wait: float, report_on: Callable
         if not any(seen.answers[name].served for name in ("chat", "responses")):
             return seen
         report_on("trying the other profile")
-        other = _Probe(subject, folder, Path(made), PROFILES[0], wait)
+        other = _Probe(subject, folder, Path(made), PROFILES[0], wait, app_server)
         try:
             specified = {name: other.post(name, name) for name in _endpoints(seen.answers)}
             specified["text-tools"] = other.post(_endpoints(seen.answers)[0], "text-tools", _tools)
@@ -159,13 +161,14 @@ class _Probe:
     `seconds` is the time that the proxy needed from its start until it was ready.
     """
 
-    def __init__(self, subject: ProxySubject, cwd: str, folder: Path, profile: str, wait: float) -> None:
+    def __init__(self, subject: ProxySubject, cwd: str, folder: Path, profile: str, wait: float, app_server: str) -> None:
         self._wait = wait
         own = folder / profile
         own.mkdir()
         subject = replace(subject, ready_seconds=wait)
         begun = time.monotonic()
-        self._running = RunningProxy(subject, parse_app_server("fake"), own, {PROFILE: profile}, SCRIPT, cwd, _no_backend)
+        codex = parse_app_server(app_server)
+        self._running = RunningProxy(subject, codex, own, {PROFILE: profile}, SCRIPT, cwd, _no_backend)
         self.seconds = time.monotonic() - begun
         self._attached = subject.url is not None
 
