@@ -84,6 +84,28 @@ def test_a_profile_counts_over_the_file_and_a_request_names_another(tmp_path: Pa
     assert client.call("newConversation", {"profile": "r"})["error"]["message"].endswith("config profile `r` not found")
 
 
+def test_the_default_model_is_set_in_the_profile_of_the_start(tmp_path: Path) -> None:
+    client = client_of(tmp_path, 'profile = "p"\nmodel = "gpt-5.1"\n[profiles.p]\nmodel_reasoning_effort = "low"\n')
+    client.request("config/value/write", {"keyPath": "profile", "value": "q", "mergeStrategy": "replace"})
+    client.request("setDefaultModel", {"model": "o3"})
+    saved = client.request("getUserSavedConfig", None)["config"]
+    assert (saved["model"], saved["modelReasoningEffort"]) == ("gpt-5.1", None)
+    assert (saved["profiles"]["p"]["model"], saved["profiles"]["p"]["modelReasoningEffort"]) == ("o3", None)
+
+
+def test_a_profile_that_the_client_names_gets_the_default_model_if_there_was_none(tmp_path: Path) -> None:
+    client = client_of(tmp_path, 'model = "gpt-5.1"\n')
+    client.request("config/value/write", {"keyPath": "profile", "value": "q", "mergeStrategy": "replace"})
+    client.request("setDefaultModel", {"model": "o3"})
+    assert client.session.user_config == {"model": "gpt-5.1", "profile": "q", "profiles": {"q": {"model": "o3"}}}
+
+
+def test_no_profile_is_made_to_hold_nothing(tmp_path: Path) -> None:
+    client = client_of(tmp_path, 'profile = "p"\n[profiles.p]\n')
+    client.request("setDefaultModel", {})
+    assert client.session.user_config == {"profile": "p", "profiles": {"p": {}}}
+
+
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [

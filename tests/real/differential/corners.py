@@ -194,7 +194,37 @@ def _patch_text(body: str, wrap: str, crlf: bool, how: str, policy: str, decisio
     return conversation([{"items": [call]}, GREETING], [step], settings=settings)
 
 
+_PROGRAMS = (
+    "rg", "rga", "grep", "egrep", "git grep", "git ls-files", "ag", "pt", "fd", "find", "ls", "tree", "cat", "bat", "less",
+    "head", "tail", "sed -n", "awk", "nl", "python3 -c", "export", "cd src && cat", "ls | head", "cat a.txt | sed",
+)  # fmt: skip
+_OPERANDS = (
+    "one", "a.txt", "src/b.txt", ".", "5", "+5", "1,5p", "5p", "'os.walk'", "'{print}'", "A=1", "--", "-n", "-n5", "-A", "-e",
+    "-f", "-g", "--type", "--files", "-name", "--theme", "-p", "-5",
+)  # fmt: skip
+
+
+def _command_lines(line: list[str], tail: str, api: str) -> dict[str, Any]:
+    """A line that needs an approval, because of its last command, and gets none: its actions and the proposed rule show."""
+    call = {
+        "type": "function_call",
+        "name": "shell_command",
+        "call_id": "call_1",
+        "arguments": {"command": " ".join(line) + tail},
+    }
+    settings = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
+    return conversation([{"items": [call]}, GREETING], [{**GO, "decide": {"*": "decline"}}], api, settings=settings)
+
+
 KINDS: dict[str, st.SearchStrategy[Any]] = {
+    "command lines": st.builds(
+        _command_lines,
+        st.tuples(st.sampled_from(_PROGRAMS), st.lists(st.sampled_from(_OPERANDS), max_size=4)).map(
+            lambda two: [two[0], *two[1]]
+        ),
+        st.sampled_from([" && touch z", " | mine", "; touch z"]),
+        st.sampled_from(["v1", "v2"]),
+    ),
     "usage limits": st.builds(
         lambda error, headers, retries, delay: _refused(
             {"status": 429, "headers": headers, "body": {"error": error}, "first_delay_ms": delay}, retries

@@ -122,7 +122,7 @@ def _plainest(ways: set[str]) -> str:
 #: First words that begin something else than a plain command.
 _NO_COMMAND = frozenset(
     ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "coproc",
-     "{", "}", "!", "[", "[[")
+     "{", "}", "!", "[", "[[", "declare", "export", "local", "readonly", "typeset", "unset", "unsetenv")
 )  # fmt: skip
 
 
@@ -218,10 +218,17 @@ def known_safe(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
     if program == "find":
         return not any(word in ("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls", "-fprint", "-fprint0") for word in argv)
     if program == "rg":
-        return not any(word.startswith(("--pre", "--hostname-bin", "--search-zip", "-z")) for word in argv)
+        unsafe = ("--pre", "--hostname-bin", "--search-zip", "-z")
+        return not any(word in unsafe or word.startswith(("--pre=", "--hostname-bin=")) for word in argv)
     if program == "sed":
-        return len(argv) in (3, 4) and argv[1] == "-n" and argv[2][-1:] == "p" and argv[2][:-1].replace(",", "").isdigit()
-    return False
+        return len(argv) in (3, 4) and argv[1] == "-n" and is_line_range(argv[2])
+    return program == "cargo" and argv[1:2] == ["check"]
+
+
+def is_line_range(script: str) -> bool:
+    """Return True if a script of `sed -n` only prints one line (`5p`) or a range of lines (`1,5p`)."""
+    numbers = script.removesuffix("p").split(",")
+    return script.endswith("p") and len(numbers) < 3 and all(number.isascii() and number.isdecimal() for number in numbers)
 
 
 def _in_shell(argv: Sequence[str]) -> list[list[str]]:
