@@ -11,7 +11,7 @@ import pytest
 
 from codex_fakes.scripted.state.config_file import ConfigFile
 from codex_fakes.scripted.state.config_forms import wrong_setting
-from codex_fakes.scripted.state.toml_report import broken, place_of
+from codex_fakes.scripted.state.toml_report import broken, place_of, shown_in
 from codex_replay.protocol.data_tables import load
 from tests.fakes.scripted.in_process import InProcess
 
@@ -38,6 +38,13 @@ def fault_of(text: str) -> dict[str, Any] | None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"].strip().replace("\n", "; "))
 def test_a_fault_has_the_words_and_the_place_of_the_real_binary(row: dict[str, Any]) -> None:
     assert fault_of(row["text"]) == row["fault"]
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "edit" in row], ids=lambda row: row["text"].strip().replace("\n", "; "))
+def test_an_edit_of_the_file_shows_the_fault_in_its_line(row: dict[str, Any]) -> None:
+    found = broken(row["text"])
+    assert found is not None
+    assert row["edit"] == f"failed to persist model selection: {shown_in(row['text'], *found)}"
 
 
 def test_a_later_line_and_a_table_of_tables_have_their_places() -> None:
@@ -82,6 +89,10 @@ def test_a_profile_counts_over_the_file_and_a_request_names_another(tmp_path: Pa
     assert client.request("thread/start", {})["model"] == "gpt-5.2"
     assert client.request("newConversation", {"profile": "q"})["model"] == "o3"
     assert client.call("newConversation", {"profile": "r"})["error"]["message"].endswith("config profile `r` not found")
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    assert client_of(tmp_path, '\ufeffmodel = "o3"\n').request("thread/start", {})["model"] == "o3"
 
 
 def test_the_default_model_is_set_in_the_profile_of_the_start(tmp_path: Path) -> None:
