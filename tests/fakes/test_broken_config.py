@@ -15,10 +15,8 @@ from codex_fakes.scripted.state.toml_report import broken, place_of, shown_in
 from codex_replay.protocol.data_tables import load
 from tests.fakes.scripted.in_process import InProcess
 
-ROWS = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "data" / "broken_config.ndjson").read_text(encoding="utf-8").splitlines()
-]
+DATA = Path(__file__).parents[1] / "data"
+ROWS = [json.loads(line) for line in (DATA / "broken_config.ndjson").read_text(encoding="utf-8").splitlines()]
 KINDS = load("forms", "0.92.0")["settings"]
 
 
@@ -132,6 +130,16 @@ def test_a_wrong_value_is_not_written(tmp_path: Path, path: str, value: Any, wor
     client = client_of(tmp_path, "")
     error = client.call("config/value/write", {"keyPath": path, "value": value, "mergeStrategy": "replace"})["error"]
     assert error["message"] == words
+
+
+def test_written_values_are_refused_as_by_the_real_binary(tmp_path: Path) -> None:
+    config = '[mcp_servers.a]\ncommand = "c"\n[mcp_servers.b]\nurl = "u"\n[model_providers.x]\nname = "x"\n[profiles.a]\n'
+    client = client_of(tmp_path, config)
+    for row in map(json.loads, (DATA / "written_config.ndjson").read_text(encoding="utf-8").splitlines()):
+        write = {"keyPath": row["keyPath"], "mergeStrategy": "replace"}
+        answer = client.call("config/value/write", {**write, "value": row["value"]})
+        assert {**row, "error": answer.get("error", {}).get("message")} == row
+        client.call("config/value/write", {**write, "value": None})
 
 
 def test_configured_mcp_servers_are_listed(tmp_path: Path) -> None:

@@ -259,8 +259,8 @@ class ShellCall:
         command = given["command"]
         self.escalated = given.get("sandbox_permissions") == "require_escalated"
         self.justification: str | None = given.get("justification")
-        workdir = given.get("workdir") or given.get("working_directory")
-        self.cwd = resolve(cwd, workdir) if workdir else cwd
+        workdir = given.get("workdir", given.get("working_directory"))
+        self.cwd = cwd if workdir is None else join_path(cwd, workdir)
         if type(command) is str:
             self.command = ["/bin/bash", "-c" if given.get("login") is False else "-lc", command]
             self.commands = plain_commands(command)
@@ -303,9 +303,12 @@ class ShellCall:
 
 def resolve(cwd: str, path: str) -> str:
     """Return `path`, joined to `cwd` if it is relative, without access to the disk."""
-    if path.startswith("/"):
-        return path
-    return f"{cwd.rstrip('/')}/{path.removeprefix('./')}"
+    return join_path(cwd, path.removeprefix("./"))
+
+
+def join_path(cwd: str, path: str) -> str:
+    """Return `path`, joined to `cwd` if it is relative, with every `.` that it contains."""
+    return path if path.startswith("/") else f"{cwd.rstrip('/')}/{path}"
 
 
 def actions_v2(actions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
