@@ -136,7 +136,8 @@ def copy(session: Session, source: Thread, settings: Settings) -> Thread:
 def remember(session: Session, settings: Settings, history: list[dict[str, Any]]) -> Thread:
     """Make a thread from a history that the client sends. A thread from a history shows no turns."""
     thread = session.new_thread(settings)
-    thread.history = [*given(history), *thread.history]
+    kept = [item for item in history if thread.clock or item.get("role") != "system"]  # 0.92.0 drops messages of the system
+    thread.history = [*given(kept), *thread.history]
     first = next((item for item in history if is_prompt(item)), {})
     thread.preview = "".join(part.get("text", "") for part in first.get("content", []))
     return thread

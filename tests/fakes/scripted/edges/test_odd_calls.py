@@ -66,3 +66,13 @@ def test_local_shell_runs_a_command_and_returns_json(tmp_path: Path) -> None:
 def test_an_empty_folder_of_a_call_is_joined_to_the_folder_of_the_thread(tmp_path: Path, workdir: str | None, place: str) -> None:
     item, _ = items_of(tmp_path, {"name": "shell_command", "arguments": {"command": "true", "workdir": workdir}})
     assert item["cwd"] == place
+
+
+def test_a_message_of_the_system_in_a_history_is_dropped(tmp_path: Path) -> None:
+    client = InProcess(None, tmp_path, "/work")
+    thread = client.request("thread/start", {})["thread"]["id"]
+    items = [
+        {"type": "message", "role": r, "content": [{"type": "input_text", "text": r}]} for r in ("system", "developer", "user")
+    ]
+    made = client.request("thread/resume", {"threadId": thread, "history": items})["thread"]["id"]
+    assert [item["role"] for item in client.session.threads[made].history[:2]] == ["developer", "user"]
