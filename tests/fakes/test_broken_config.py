@@ -11,14 +11,12 @@ import pytest
 
 from codex_fakes.scripted.state.config_file import ConfigFile
 from codex_fakes.scripted.state.config_forms import wrong_setting
-from codex_fakes.scripted.state.toml_report import broken, place_of
+from codex_fakes.scripted.state.toml_report import broken, place_of, shown_in
 from codex_replay.protocol.data_tables import load
 from tests.fakes.scripted.in_process import InProcess
 
-ROWS = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "data" / "broken_config.ndjson").read_text(encoding="utf-8").splitlines()
-]
+DATA = Path(__file__).parents[1] / "data"
+ROWS = [json.loads(line) for line in (DATA / "broken_config.ndjson").read_text(encoding="utf-8").splitlines()]
 KINDS = load("forms", "0.92.0")["settings"]
 
 
@@ -38,6 +36,13 @@ def fault_of(text: str) -> dict[str, Any] | None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"].strip().replace("\n", "; "))
 def test_a_fault_has_the_words_and_the_place_of_the_real_binary(row: dict[str, Any]) -> None:
     assert fault_of(row["text"]) == row["fault"]
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "edit" in row], ids=lambda row: row["text"].strip().replace("\n", "; "))
+def test_an_edit_of_the_file_shows_the_fault_in_its_line(row: dict[str, Any]) -> None:
+    found = broken(row["text"])
+    assert found is not None
+    assert row["edit"] == f"failed to persist model selection: {shown_in(row['text'], *found)}"
 
 
 def test_a_later_line_and_a_table_of_tables_have_their_places() -> None:
@@ -84,6 +89,32 @@ def test_a_profile_counts_over_the_file_and_a_request_names_another(tmp_path: Pa
     assert client.call("newConversation", {"profile": "r"})["error"]["message"].endswith("config profile `r` not found")
 
 
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    assert client_of(tmp_path, '\ufeffmodel = "o3"\n').request("thread/start", {})["model"] == "o3"
+
+
+def test_the_default_model_is_set_in_the_profile_of_the_start(tmp_path: Path) -> None:
+    client = client_of(tmp_path, 'profile = "p"\nmodel = "gpt-5.1"\n[profiles.p]\nmodel_reasoning_effort = "low"\n')
+    client.request("config/value/write", {"keyPath": "profile", "value": "q", "mergeStrategy": "replace"})
+    client.request("setDefaultModel", {"model": "o3"})
+    saved = client.request("getUserSavedConfig", None)["config"]
+    assert (saved["model"], saved["modelReasoningEffort"]) == ("gpt-5.1", None)
+    assert (saved["profiles"]["p"]["model"], saved["profiles"]["p"]["modelReasoningEffort"]) == ("o3", None)
+
+
+def test_a_profile_that_the_client_names_gets_the_default_model_if_there_was_none(tmp_path: Path) -> None:
+    client = client_of(tmp_path, 'model = "gpt-5.1"\n')
+    client.request("config/value/write", {"keyPath": "profile", "value": "q", "mergeStrategy": "replace"})
+    client.request("setDefaultModel", {"model": "o3"})
+    assert client.session.user_config == {"model": "gpt-5.1", "profile": "q", "profiles": {"q": {"model": "o3"}}}
+
+
+def test_no_profile_is_made_to_hold_nothing(tmp_path: Path) -> None:
+    client = client_of(tmp_path, 'profile = "p"\n[profiles.p]\n')
+    client.request("setDefaultModel", {})
+    assert client.session.user_config == {"profile": "p", "profiles": {"p": {}}}
+
+
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
@@ -99,6 +130,16 @@ def test_a_wrong_value_is_not_written(tmp_path: Path, path: str, value: Any, wor
     client = client_of(tmp_path, "")
     error = client.call("config/value/write", {"keyPath": path, "value": value, "mergeStrategy": "replace"})["error"]
     assert error["message"] == words
+
+
+def test_written_values_are_refused_as_by_the_real_binary(tmp_path: Path) -> None:
+    config = '[mcp_servers.a]\ncommand = "c"\n[mcp_servers.b]\nurl = "u"\n[model_providers.x]\nname = "x"\n[profiles.a]\n'
+    client = client_of(tmp_path, config)
+    for row in map(json.loads, (DATA / "written_config.ndjson").read_text(encoding="utf-8").splitlines()):
+        write = {"keyPath": row["keyPath"], "mergeStrategy": "replace"}
+        answer = client.call("config/value/write", {**write, "value": row["value"]})
+        assert {**row, "error": answer.get("error", {}).get("message")} == row
+        client.call("config/value/write", {**write, "value": None})
 
 
 def test_configured_mcp_servers_are_listed(tmp_path: Path) -> None:

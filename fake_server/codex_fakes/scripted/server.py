@@ -61,7 +61,7 @@ class ScriptedServer(Stdio):
         path = environ.get("FAKE_CODEX_SCRIPT")
         self._text: bytes | None = None
         if path:
-            from codex_fakes.scripted.state.script_file import read_script
+            from codex_fakes.model.script_file import read_script
 
             self._text = read_script(path)  # an unusable file is reported at once
         self._store: Store | None = None

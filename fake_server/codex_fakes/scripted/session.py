@@ -6,7 +6,7 @@ from time import monotonic, time
 
 from codex_fakes.scripted.state.config_file import ConfigFile
 from codex_fakes.scripted.state.form import misread
-from codex_fakes.scripted.state.ids import uuid4, uuid_error
+from codex_fakes.scripted.state.ids import uuid4, uuid_error, with_hyphens
 from codex_fakes.scripted.state.model import Model
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import Settings, absolute, merged
@@ -369,7 +369,7 @@ class Session:
         error = uuid_error(text)
         if error is not None:
             raise Refused(("invalid thread id: " if api == "v2" else "Invalid request: ") + error)
-        thread = self.threads.get(text.lower())
+        thread = self.threads.get(with_hyphens(text))
         if thread is None or not thread.loaded:
             word = "thread" if api == "v2" else "conversation"
             raise Refused(f"{missing or word + ' not found:'} {text}")

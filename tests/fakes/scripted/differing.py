@@ -70,8 +70,9 @@ def without_lost(frames: list[Frame]) -> list[Frame]:
         if frame.sender == "server" and "method" in value and "id" in value:
             open_[value["id"]] = value["params"].get("callId") or value["params"].get("itemId")
         elif frame.sender == "client" and is_reply(value):
-            call = open_.pop(value["id"])
-            if (value.get("result") or {}).get("decision") in ("cancel", "abort"):
+            call = open_.pop(value["id"], None)
+            result = value.get("result")
+            if isinstance(result, dict) and result.get("decision") in ("cancel", "abort"):
                 lost.add(call)
     lost |= set(open_.values())
     kept = [frame for frame in frames if not (frame.sender == "server" and is_lost(frame.value, lost))]

@@ -1,7 +1,8 @@
 """What the real 0.92.0 made of arguments and of commands: each line of the data was sent to it, and what it answered is there.
 
 `tests/data/arguments.ndjson` has the arguments of calls and the error that the model got (null: the call ran),
-`tests/data/actions.ndjson` shell scripts and the actions that the client was shown.
+`tests/data/actions.ndjson` shell scripts and the actions that the client was shown; in some rows, `asked` is whether the policy
+`untrusted` asked for an approval.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import pytest
 
 from codex_replay.protocol.data_tables import load
 from codex_replay.protocol.turn.actions import actions_of
-from codex_replay.protocol.turn.tools import BadArguments, arguments_of
+from codex_replay.protocol.turn.tools import BadArguments, ShellCall, arguments_of
 
 DATA = Path(__file__).parents[2] / "data"
 FORMS = load("forms", "0.92.0")["arguments"]
+SETTINGS = load("turn", "0.92.0")["settings"]
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -58,6 +60,12 @@ def test_the_first_error_in_the_text_is_the_one_reported() -> None:
 @pytest.mark.parametrize("row", rows("actions.ndjson"), ids=lambda row: row["script"] or "empty")
 def test_a_command_shows_what_the_real_binary_shows(row: dict[str, Any]) -> None:
     assert actions_of(["/bin/bash", "-lc", row["script"]]) == row["actions"]
+
+
+@pytest.mark.parametrize("row", [row for row in rows("actions.ndjson") if "asked" in row], ids=lambda row: row["script"])
+def test_a_command_is_asked_about_as_by_the_real_binary(row: dict[str, Any]) -> None:
+    shell = ShellCall({"call": "shell", "arguments": json.dumps({"command": row["script"]})}, "/w")
+    assert shell.asks("untrusted", "dangerFullAccess", SETTINGS) is row["asked"]
 
 
 def test_a_command_that_is_no_script_shows_its_words() -> None:

@@ -194,7 +194,95 @@ def _patch_text(body: str, wrap: str, crlf: bool, how: str, policy: str, decisio
     return conversation([{"items": [call]}, GREETING], [step], settings=settings)
 
 
+_PROGRAMS = (
+    "rg", "rga", "grep", "egrep", "git grep", "git ls-files", "ag", "pt", "fd", "find", "ls", "tree", "cat", "bat", "less",
+    "head", "tail", "sed -n", "awk", "nl", "python3 -c", "export", "cd src && cat", "ls | head", "cat a.txt | sed",
+)  # fmt: skip
+_OPERANDS = (
+    "one", "a.txt", "src/b.txt", ".", "5", "+5", "1,5p", "5p", "'os.walk'", "'{print}'", "A=1", "--", "-n", "-n5", "-A", "-e",
+    "-f", "-g", "--type", "--files", "-name", "--theme", "-p", "-5",
+)  # fmt: skip
+
+
+def _command_lines(line: list[str], tail: str, api: str) -> dict[str, Any]:
+    """A line that needs an approval, because of its last command, and gets none: its actions and the proposed rule show."""
+    call = {
+        "type": "function_call",
+        "name": "shell_command",
+        "call_id": "call_1",
+        "arguments": {"command": " ".join(line) + tail},
+    }
+    settings = {"approvalPolicy": "untrusted", "sandbox": "danger-full-access"}
+    return conversation([{"items": [call]}, GREETING], [{**GO, "decide": {"*": "decline"}}], api, settings=settings)
+
+
+def _shells(name: str, folder: Any, extra: dict[str, Any]) -> dict[str, Any]:
+    """A command that says nothing, of each tool that runs commands, in a folder that is odd or absent."""
+    command = "true" if name == "shell_command" else ["true"]
+    arguments = {"command": command, **({} if folder == "absent" else {"workdir": folder}), **extra}
+    call = {"type": "function_call", "name": name, "call_id": "call_1", "arguments": arguments}
+    settings = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
+    return conversation(
+        [{"items": [call]}, GREETING], [GO, {"call": "thread/read", "params": {"includeTurns": True}}], settings=settings
+    )
+
+
+_ID = "01a1fa4b-cfe6-7981-9efe-a552b8cdd4f3"
+_WRONG_IDS = [
+    _ID, _ID[:-1], f"{_ID}0", _ID[1:], _ID.replace("-", ""), _ID.replace("-", "")[1:], _ID[:8], f"{_ID}-", f"-{_ID}", "", "-",
+    "----", f" {_ID}", f"g{_ID[1:]}", "é", f"urn:uuid:{_ID[:-1]}", "urn:uuid:x", _ID.replace("cfe6-7981", "cfe67-981"),
+]  # fmt: skip
+
+
+def _wrong_ids(ids: list[str], methods: list[str]) -> dict[str, Any]:
+    more = {"turnId": "0", "numTurns": 1, "target": {"type": "uncommittedChanges"}, "input": []}
+    return conversation([], [{"call": name, "params": {"threadId": one, **more}} for one in ids for name in methods])
+
+
+_METHODS = ["thread/read", "thread/rollback", "thread/archive", "turn/interrupt", "turn/start", "review/start"]
+_SETTINGS = [
+    "history.max_bytes", "history.persistence", "tui.animations", "shell_environment_policy.exclude",
+    "shell_environment_policy.set", "agents.max_threads", "notice.model_migrations", "mcp_oauth_callback_port",
+    "model_personality", "forced_chatgpt_workspace_id",
+    "ghost_snapshot.disable_warnings", "profiles.a.tools_web_search", "profiles.a.features.x", "web_search", "model_verbosity",
+]  # fmt: skip
+_SET = [5, "x", True, {}, {"a": 5}, {"a": "x"}, -1, 1.5, 70000]
+
+
+def _writes(writes: list[Any]) -> dict[str, Any]:
+    """Values of settings, written and removed again."""
+    steps: list[Any] = []
+    for key, value in writes:
+        more = {"keyPath": key, "mergeStrategy": "replace"}
+        steps += [{"call": "config/value/write", "params": {**more, "value": each}} for each in (value, None)]
+        # Whatever the write left behind, the next scenario finds the file without it.
+        steps.append({"call": "config/value/write", "params": {**more, "keyPath": key.partition(".")[0], "value": None}})
+    return conversation([], steps)
+
+
 KINDS: dict[str, st.SearchStrategy[Any]] = {
+    "shells": st.builds(
+        _shells,
+        st.sampled_from(["shell_command", "shell", "container.exec", "local_shell"]),
+        st.sampled_from(["absent", "", ".", "./", None, "/tmp"]),
+        st.sampled_from([{}, {"justification": "x"}, {"unknown": 1}, {"timeout_ms": "x"}]),
+    ),
+    "wrong ids": st.builds(
+        _wrong_ids,
+        st.lists(st.sampled_from(_WRONG_IDS), min_size=1, max_size=3),
+        st.lists(st.sampled_from(_METHODS), min_size=1, max_size=3),
+    ),
+    "written settings": st.builds(
+        _writes, st.lists(st.tuples(st.sampled_from(_SETTINGS), st.sampled_from(_SET)), min_size=1, max_size=3)
+    ),
+    "command lines": st.builds(
+        _command_lines,
+        st.tuples(st.sampled_from(_PROGRAMS), st.lists(st.sampled_from(_OPERANDS), max_size=4)).map(
+            lambda two: [two[0], *two[1]]
+        ),
+        st.sampled_from([" && touch z", " | mine", "; touch z"]),
+        st.sampled_from(["v1", "v2"]),
+    ),
     "usage limits": st.builds(
         lambda error, headers, retries, delay: _refused(
             {"status": 429, "headers": headers, "body": {"error": error}, "first_delay_ms": delay}, retries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import gmtime, strftime, strptime
 
-from codex_fakes.scripted.state.ids import uuid_error
+from codex_fakes.scripted.state.ids import uuid_error, with_hyphens
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import beginning
 from codex_fakes.scripted.turns.request import given, is_prompt
@@ -31,7 +31,7 @@ def stored(session: Session, text: str, word: str = "thread") -> Thread:
     error = uuid_error(text)
     if error is not None:
         raise Refused(f"invalid thread id: {error}")
-    thread = session.threads.get(text.lower())
+    thread = session.threads.get(with_hyphens(text))
     if thread is None or thread.archived or thread.ephemeral:
         raise Refused(f"no rollout found for {word} id {text}")
     return thread
@@ -136,7 +136,8 @@ def copy(session: Session, source: Thread, settings: Settings) -> Thread:
 def remember(session: Session, settings: Settings, history: list[dict[str, Any]]) -> Thread:
     """Make a thread from a history that the client sends. A thread from a history shows no turns."""
     thread = session.new_thread(settings)
-    thread.history = [*given(history), *thread.history]
+    kept = [item for item in history if thread.clock or item.get("role") != "system"]  # 0.92.0 drops messages of the system
+    thread.history = [*given(kept), *thread.history]
     first = next((item for item in history if is_prompt(item)), {})
     thread.preview = "".join(part.get("text", "") for part in first.get("content", []))
     return thread

@@ -225,12 +225,23 @@ def _cased(members: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def default_model(session: Session, request: Any, params: dict[str, Any]) -> None:
-    """setDefaultModel: set the model and the reasoning effort of every later conversation."""
+    """setDefaultModel: set the model and the reasoning effort of every later conversation.
+
+    The profile with which the server was started gets the values, otherwise the profile that the file names.
+    """
     if session.file.edit_error is not None:
         raise Refused(f"failed to persist model selection: {session.file.edit_error}", code=-32603)
+    config = session.user_config
+    profile = session.file.config.get("profile", config.get("profile"))
+    table = config if profile is None else (config.get("profiles") or {}).get(profile) or {}
     for key, name in (("model", "model"), ("model_reasoning_effort", "reasoningEffort")):
-        _edit(session.user_config, key, params.get(name), "replace")
-    session.write_config(session.user_config)
+        if params.get(name) is None:
+            table.pop(key, None)
+        else:
+            table[key] = params[name]
+    if profile is not None and table:
+        config.setdefault("profiles", {})[profile] = table
+    session.write_config(config)
     session.answer(request, {})
 
 

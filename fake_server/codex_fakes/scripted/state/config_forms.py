@@ -95,6 +95,8 @@ def _no_word(value: Any, words: Collection[str]) -> str | None:
     if type(value) is dict and len(value) == 1:
         (value,) = value
         return unlike(None, "unit") if value in words else f"unknown variant `{value}`, {one_of(words)}"
+    if value == {}:
+        return "wanted exactly 1 element, found 0 elements"
     if type(value) is not str:
         return _NO_WORD
     return None if value in words else f"unknown variant `{value}`, {one_of(words)}"

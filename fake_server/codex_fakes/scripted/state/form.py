@@ -61,7 +61,7 @@ _WORDS: dict[str, tuple[type, str]] = {
     "boolean": (bool, "a boolean"),
     "map": (dict, "a map"),
 }
-_NUMBERS = {"u32": 0xFFFFFFFF, "u64": 0xFFFFFFFFFFFFFFFF, "usize": 0xFFFFFFFFFFFFFFFF, "i64": 0x7FFFFFFFFFFFFFFF}
+_NUMBERS = {"u16": 0xFFFF, "u32": 0xFFFFFFFF, "u64": 0xFFFFFFFFFFFFFFFF, "usize": 0xFFFFFFFFFFFFFFFF, "i64": 0x7FFFFFFFFFFFFFFF}
 
 
 def misread(request: Mapping[str, Any], version: str) -> str | None:

@@ -38,6 +38,19 @@ def uuid_error(text: str) -> str | None:
                 "invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-], "
                 f"found `{c}` at {i + 1 + len(text) - len(plain)}"
             )
-    if len(plain) not in (32, 36):
-        return f"invalid length: expected length 32 for simple format, found {len(plain)}"
+    groups = plain.split("-")
+    if len(groups) == 1 and plain == text:
+        return None if len(plain) == 32 else f"invalid length: expected length 32 for simple format, found {len(plain)}"
+    if len(groups) != 5:
+        return f"invalid group count: expected 5, found {len(groups)}"
+    for number, (group, size) in enumerate(zip(groups, (8, 4, 4, 4, 12), strict=True)):
+        if len(group) != size:
+            length = len(group) + (len(text) - len(plain) if number == 4 else 0)  # the library counts the prefix here
+            return f"invalid group length in group {number}: expected {size}, found {length}"
     return None
+
+
+def with_hyphens(uuid: str) -> str:
+    """Return a uuid in the form in which the server writes it; a client may leave out the hyphens and use capital letters."""
+    uuid = uuid.lower()
+    return f"{uuid[:8]}-{uuid[8:12]}-{uuid[12:16]}-{uuid[16:20]}-{uuid[20:]}" if len(uuid) == 32 else uuid

@@ -82,7 +82,7 @@ class Model:
         from codex_fakes.scripted.state.position import Position
 
         if self._path is not None and self._text is None:
-            from codex_fakes.scripted.state.script_file import read_script
+            from codex_fakes.model.script_file import read_script
 
             self._text = read_script(self._path)
         self._position = Position(self, store, self._text)
@@ -114,7 +114,7 @@ class Model:
         from codex_replay.protocol.script.script import parse
 
         if self._text is None:
-            from codex_fakes.scripted.state.script_file import read_script
+            from codex_fakes.model.script_file import read_script
 
             self._text = read_script(self._path)
         try:

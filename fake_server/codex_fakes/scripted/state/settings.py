@@ -313,7 +313,7 @@ def read_config(home: str, overrides: list[tuple[str, str]]) -> tuple[dict[str, 
     """
     try:
         with open(f"{home}/config.toml", "rb") as file:
-            text = file.read().decode("utf-8", "replace")
+            text = file.read().decode("utf-8", "replace").removeprefix("\ufeff")
     except OSError:
         text = ""
     config: dict[str, Any] = {}

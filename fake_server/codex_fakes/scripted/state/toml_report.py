@@ -1,7 +1,6 @@
 """Report the error in a config.toml as the real server does: the line, the column and the message of its TOML parser.
 
-The module is loaded only if config.toml is invalid. For usual mistakes, the message was observed with the real server; for
-rare mistakes, it is the message of `tomllib`.
+The module is loaded only if config.toml is invalid. If `toml_faults` does not find the fault, the message is that of `tomllib`.
 """
 
 from __future__ import annotations
@@ -11,14 +10,13 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
+from codex_fakes.scripted.state.toml_faults import first_fault
+
 #: Where a part of the file stands: its line, its first and its last column, from 1.
 Place = tuple[int, int, int]
 
 _KEY = re.compile(r"""[A-Za-z0-9_-]+|"[^"\\\n]*"|'[^'\n]*'""")
 _VALUE = re.compile(r"""\"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s#,\]}]+""")
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_ESCAPES = 'missing escaped value, expected `b`, `e`, `f`, `n`, `r`, `\\\\`, `"`, `x`, `u`, `U`'.replace("\\\\", "\\")
-_NO_KEY = "unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"
 
 
 def broken(text: str) -> tuple[str, Place] | None:
@@ -26,114 +24,33 @@ def broken(text: str) -> tuple[str, Place] | None:
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        seen: set[str] = set()
-        for number, line in enumerate(text.split("\n"), 1):
-            if (found := _fault(line, seen)) is not None:
-                return found[0], (number, *found[1:])
+        if (fault := first_fault(text)) is not None:
+            return str(fault), _place(text, fault.first, fault.end - 1)
         place = re.search(r"at line (\d+), column (\d+)", str(error))
-        line_, column = (int(place[1]), int(place[2])) if place else (1, 1)
-        if str(error).startswith("Cannot declare"):  # the head of a table that is there already
-            head = text.split("\n")[line_ - 1]
-            begin = len(head) - len(head.lstrip(" \t["))
-            return "duplicate key", (line_, begin + 1, head.rindex("]", 0, column))
-        return str(error).partition(" (at ")[0], (line_, column, column)
+        line, column = (int(place[1]), int(place[2])) if place else (1, 1)
+        return str(error).partition(" (at ")[0], (line, column, column)
     return None
+
+
+def _place(text: str, first: int, last: int) -> Place:
+    """Return the place of the characters from `first` to `last`. The end of the text counts as part of its last line.
+
+    If the fault is one character that is not ASCII, or begins with it, the real server counts the bytes before the character.
+    """
+    begin = text.rfind("\n", 0, min(first, len(text) - 1)) + 1
+    before = text[begin:first]
+    column = len(before if text[first : first + 1].isascii() else before.encode()) + 1
+    return text.count("\n", 0, begin) + 1, column, column if last <= first else last - begin + 1
 
 
 def shown_in(text: str, message: str, place: Place) -> str:
     """Return the error with its line, in the form that the real server reports when it edits the file."""
-    number, column = place[0], place[1]
+    number, column, last = place
     line = text.split("\n")[number - 1]
     margin = " " * len(str(number))
+    size = 1 if last == column else len(line[column - 1 : last].encode())  # the real server counts bytes
     head = f"TOML parse error at line {number}, column {column}\n{margin} |\n{number} | {line}"
-    return f"{head}\n{margin} | {' ' * (column - 1)}^\n{message}\n"
-
-
-def _fault(line: str, seen: set[str]) -> tuple[str, int, int] | None:
-    """Return the error in one line of config.toml. `seen` are the tables so far, and the keys of the last table."""
-    begin = len(line) - len(line.lstrip(" \t"))
-    rest = line[begin:].rstrip()
-    if not rest or rest[0] == "#":
-        return None
-    if rest[0] == "[":
-        return _head_fault(rest, begin, seen)
-    if rest[0] == "=":
-        return _NO_KEY, begin + 1, begin + 1
-    if rest[0] in "{}":
-        return "invalid key-value pair, expected key", begin + 1, begin + 1
-    if rest[0] not in "\"'.+" and _KEY.match(rest) is None and "=" in rest:
-        return "invalid unquoted key, expected letters, numbers, `-`, `_`", begin + 1, begin + 1
-    key = _KEY.match(rest)
-    after = rest[key.end() :].lstrip(" \t.") if key is not None else ""
-    if key is None or "=" not in after:
-        word = len(rest.split()[0])
-        at = begin + word + len(rest[word:]) - len(rest[word:].lstrip()) + 1
-        return "key with no value, expected `=`", at, at
-    if after[:1] != "=":
-        return None
-    if f".{key[0]}" in seen:
-        return "duplicate key", begin + 1, begin + key.end()
-    seen.add(f".{key[0]}")
-    return _value_fault(rest, rest.index("=") + 1, begin)
-
-
-def _head_fault(rest: str, begin: int, seen: set[str]) -> tuple[str, int, int] | None:
-    if "]" not in rest:
-        return "unclosed table, expected `]`", begin + len(rest) + 1, begin + len(rest) + 1
-    name = rest.strip("[] ")
-    if not name:
-        return _NO_KEY, begin + 2, begin + 2
-    for key in [key for key in seen if key[0] == "."]:
-        seen.discard(key)
-    if rest[:2] != "[[":
-        if name in seen:
-            return "duplicate key", begin + 2, begin + 1 + len(name)
-        seen.add(name)
-    return None
-
-
-def _value_fault(rest: str, at: int, begin: int) -> tuple[str, int, int] | None:
-    start = at + len(rest[at:]) - len(rest[at:].lstrip(" \t"))
-    value, column = rest[start:], begin + start + 1
-    if not value or value[0] == "#":
-        return "string values must be quoted, expected literal string", column + (not value), column + (not value)
-    if value[:3] in ('"""', "'''"):
-        return None
-    if value[0] in "\"'":
-        found = re.match(r"\"(?:[^\"\\]|\\.)*\"" if value[0] == '"' else r"'[^']*'", value)
-        if found is None:
-            last = begin + len(rest) + 1
-            return f"invalid {'basic' if value[0] == chr(34) else 'literal'} string, expected `{value[0]}`", last, last
-        bad = re.search(r"\\[^befnr\\\"xuU]", found[0]) if value[0] == '"' else None
-        if bad is not None:
-            return _ESCAPES, column + bad.start() + 1, column + bad.start() + 1
-        return _junk(value, found.end(), column)
-    if value[0] == "[":
-        last = begin + len(rest) + 2  # behind the end of the line
-        return ("unclosed array, expected `]`", last, last) if value.count("[") > value.count("]") else None
-    word = _WORD.match(value)
-    if word is None or value[0] == "{":
-        if (twice := re.match(r"[+-]?[0-9][0-9_]*?_(?=_)", value)) is not None:
-            return "`_` may only go between digits", column + twice.end(), column + twice.end()
-        number = re.match(r"[+-]?[0-9_]+(?:\.[0-9_]+)?", value)
-        if number is not None and value[number.end() : number.end() + 1] == ".":
-            tail = len(value.split()[0])
-            return "invalid float, expected nothing", column + number.end(), column + tail - 1
-        return None
-    text = word[0]
-    if text in ("true", "false", "inf", "nan"):
-        return _junk(value, word.end(), column)
-    if text.lower() in ("true", "false"):
-        return f"invalid boolean, expected `{text.lower()}`", column, column + len(text) - 1
-    return "string values must be quoted, expected literal string", column, column + len(value.split()[0]) - 1
-
-
-def _junk(value: str, end: int, column: int) -> tuple[str, int, int] | None:
-    after = value[end:].lstrip(" \t")
-    if not after or after[0] == "#":
-        return None
-    at = column + len(value) - len(after)
-    return "unexpected key or value, expected newline, `#`", at, at
+    return f"{head}\n{margin} | {' ' * (column - 1)}{'^' * size}\n{message}\n"
 
 
 def place_of(text: str, path: Sequence[str]) -> Place | None:
@@ -148,6 +65,9 @@ def place_of(text: str, path: Sequence[str]) -> Place | None:
                 return number, begin, begin + rest.index("]")
         elif "=" in rest and rest[0] != "#":
             names = [*table, *_names(rest.partition("=")[0])]
+            if len(names) > len(path) > len(table) and names[: len(path)] == list(path):
+                key = list(_KEY.finditer(line.partition("=")[0]))[len(path) - len(table) - 1]
+                return number, key.start() + 1, key.end()
             if names == list(path)[: len(names)]:
                 start = line.index("=") + 1
                 start += len(line[start:]) - len(line[start:].lstrip())

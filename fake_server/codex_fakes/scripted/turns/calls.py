@@ -143,8 +143,10 @@ class Calls:
 
     def give(self, call: dict[str, Any], text: str) -> None:
         """Set the output of a call for the model. `report_on` sends the output when the whole reply of the model is read."""
+        if call["call"] == "function" and call["name"] == "local_shell":
+            text = self.structured(text)  # only the outputs of the other shells are made readable for the model
         shown = text
-        if call.get("name") != "shell_command" and self.thread.hears_raw and not self.thread.clock:
+        if call.get("name") not in ("shell_command", "local_shell") and self.thread.hears_raw and not self.thread.clock:
             shown = self.structured(text)
         self.given.append((output_item(call, text), output_item(call, shown)))
 

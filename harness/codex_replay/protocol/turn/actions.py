@@ -7,9 +7,9 @@ other commands are omitted.
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, pairwise
 
-from codex_replay.protocol.turn.tools import join, plain_commands
+from codex_replay.protocol.turn.tools import is_line_range, join, plain_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,17 +31,28 @@ _LISTING = {
     "tree": ("-L", "-P", "-I", "--charset", "--filelimit", "--sort"),
     "du": ("-d", "--max-depth", "-B", "--block-size", "--exclude", "--time-style"),
 }
+_LISTED_BY_GIT = ("--exclude", "--exclude-from", "--pathspec-from-file")
+_RG = ("-g", "--glob", "--iglob", "-t", "--type", "--type-add", "--type-not", "-m", "--max-count", "-A", "-B", "-C", "--context",
+       "--max-depth")  # fmt: skip
+_AG = ("-G", "-g", "--file-search-regex", "--ignore-dir", "--ignore-file", "--path-to-ignore")
+_GREP = ("-m", "--max-count", "-A", "--after-context", "-B", "--before-context", "-C", "--context")
+_GIVEN_PATTERN = ("-e", "--regexp", "-f", "--file")  # the options of grep that replace its first operand
+#: Commands that search, and their options that take a value.
 _SEARCHING = {
-    "rg": ("-g", "--glob", "--iglob", "-t", "--type", "--type-add", "--type-not", "-m", "--max-count", "-A", "-B", "-C",
-           "--context", "--max-depth"),
-    "grep": ("-m", "--max-count", "-A", "-B", "-C", "--context"),
-    "egrep": ("-m", "--max-count", "-A", "-B", "-C", "--context"),
-    "fgrep": ("-m", "--max-count", "-A", "-B", "-C", "--context"),
-    "ag": ("-G", "-A", "-B", "-C", "-m"),
-    "ack": ("-A", "-B", "-C", "-m"),
-    "fd": ("-t", "--type", "-e", "--extension", "-E", "--exclude", "-d", "--max-depth"),
+    **dict.fromkeys(("rg", "rga", "ripgrep-all"), _RG),
+    **dict.fromkeys(("ag", "ack", "pt"), _AG),
+    "fd": ("-t", "--type", "-e", "--extension", "-E", "--exclude", "--search-path"),
+}
+#: Commands that read one file, and their options that take a value.
+_READING = {
+    "cat": (),
+    "more": (),
+    "less": ("-p", "-P", "-x", "-y", "-z", "-j", "--pattern", "--prompt", "--tabs", "--shift", "--jump-target"),
+    **dict.fromkeys(("bat", "batcat"), ("--theme", "--language", "--style", "--terminal-width", "--tabs", "--line-range",
+                                        "--map-syntax")),
 }  # fmt: skip
-_READING = ("cat", "less", "more", "bat", "batcat")
+#: What makes a script of `python -c` one that lists files.
+_WALKS = ("os.walk", "os.listdir", "os.scandir", "glob.glob", "glob.iglob", "pathlib.Path", ".rglob(")
 
 
 def actions_of(command: Sequence[str]) -> list[Action]:
@@ -119,8 +130,9 @@ def _is_range(argv: Sequence[str]) -> bool:
 
 def _formats(argv: Sequence[str]) -> bool:
     """Return True if a command only formats the output of other commands."""
-    if argv[0] in ("head", "tail") and len(argv) > 3:
-        return False
+    if argv[0] in ("head", "tail") and len(argv) > 2:
+        sign = "+" if argv[0] == "tail" else ""
+        return len(argv) == 3 and argv[1] in ("-n", "-c") and argv[2].removeprefix(sign).isdecimal()
     if argv[0] in ("head", "tail", "sed", "awk"):
         return _file_of(argv) is None
     return argv[0] in _FORMATTING
@@ -148,29 +160,51 @@ def _operands(args: Sequence[str], valued: Sequence[str] = ()) -> list[str]:
     return found
 
 
+def _tokens(args: Sequence[str], valued: Sequence[str] = ()) -> list[str]:
+    """Return the operands that do not look like options, even after `--`."""
+    return [word for word in _operands(args, valued) if not word.startswith("-")]
+
+
 def _summary(argv: list[str]) -> Action:
     program, args, line = argv[0], argv[1:], join(argv)
-    if program == "git" and args[:1] in (["ls-files"], ["grep"]):
-        program, args = ("ls" if args[0] == "ls-files" else "grep"), args[1:]
-    if program in _LISTING:
-        places = _operands(args, _LISTING[program])
-        return {"type": "list_files", "cmd": line, "path": _short(places[0]) if places else None}
+    if program in _LISTING or argv[:2] == ["git", "ls-files"]:
+        places = _operands(args, _LISTING[program]) if program != "git" else _operands(args[1:], _LISTED_BY_GIT)
+        return _listing(line, places)
+    if program in ("grep", "egrep", "fgrep") or argv[:2] == ["git", "grep"]:
+        return _grep(args if program != "git" else args[1:], line)
     if program in _SEARCHING:
         return _search(program, args, line)
     if program == "find":
         return _find(args, line)
+    if program.startswith(("python2.", "python3.")) or program in ("python", "python2", "python3"):
+        script = args[args.index("-c") + 1 :][:1] if "-c" in args else []
+        return _listing(line, []) if script and any(sign in script[0] for sign in _WALKS) else _unknown(line)
     path = _file_of(argv)
     return _unknown(line) if path is None else {"type": "read", "cmd": line, "name": _short(path), "path": path}
 
 
+def _listing(line: str, places: Sequence[str]) -> Action:
+    return {"type": "list_files", "cmd": line, "path": _short(places[0]) if places else None}
+
+
+def _searching(line: str, query: str | None, places: Sequence[str]) -> Action:
+    return {"type": "search", "cmd": line, "query": query, "path": _short(places[0]) if places else None}
+
+
+def _grep(args: list[str], line: str) -> Action:
+    words = _operands(args, (*_GREP, *_GIVEN_PATTERN))
+    before = args[: args.index("--")] if "--" in args else args
+    given = [value for option, value in pairwise(before) if option in _GIVEN_PATTERN]
+    return _searching(line, given[0], words) if given else _searching(line, words[0] if words else None, words[1:])
+
+
 def _search(program: str, args: list[str], line: str) -> Action:
-    words = _operands(args, _SEARCHING[program])
-    place = words[1] if len(words) > 1 else None
-    if program == "rg" and "--files" in args:
-        return {"type": "list_files", "cmd": line, "path": _short(words[0]) if words else None}
-    if program == "fd" and len(words) < 2 and all("/" in word for word in words):
-        return {"type": "list_files", "cmd": line, "path": _short(words[0]) if words else None}
-    return {"type": "search", "cmd": line, "query": words[0] if words else None, "path": _short(place) if place else None}
+    words = _tokens(args, _SEARCHING[program])
+    if _SEARCHING[program] is _RG and "--files" in args:
+        return _listing(line, words)
+    if program == "fd" and len(words) < 2 and all(word in (".", "..") or {"/", "\\"}.intersection(word) for word in words):
+        return _listing(line, words)
+    return _searching(line, words[0] if words else None, words[1:])
 
 
 def _find(args: list[str], line: str) -> Action:
@@ -185,41 +219,55 @@ def _file_of(argv: Sequence[str]) -> str | None:
     """Return the file that a command reads, or None."""
     program, args = argv[0], list(argv[1:])
     if program in _READING:
-        words = _operands(args)
+        words = _operands(args, _READING[program])
         return words[0] if len(words) == 1 else None
     reader = _READERS.get(program)
     return None if reader is None else reader(args)
 
 
-def _first_lines(args: list[str]) -> str | None:
-    """Return the file argument of `head` or `tail`, even after a number of lines."""
+def _head(args: list[str]) -> str | None:
+    return _first_lines(args, "")
+
+
+def _tail(args: list[str]) -> str | None:
+    return _first_lines(args, "+")
+
+
+def _first_lines(args: list[str], sign: str) -> str | None:
+    """Return the file argument of `head` or `tail`, even after a number of lines; the number may begin with `sign`."""
     if len(args) == 1 and not args[0].startswith("-"):
         return args[0]
     if args[:1] == ["-n"]:
         args = ["-n" + "".join(args[1:2]), *args[2:]]
-    counted = len(args) == 2 and args[0].startswith("-n") and args[0][2:].removeprefix("+").isdecimal()
-    return args[1] if counted else None
+    if not args or not args[0].startswith("-n") or not args[0][2:].removeprefix(sign).isdecimal():
+        return None
+    return next((word for word in args[1:] if not word.startswith("-")), None)
 
 
 def _lines(args: list[str]) -> str | None:
     """Return the file of `sed -n RANGEp FILE`."""
-    fits = len(args) == 3 and args[0] == "-n" and args[1][-1:] == "p" and args[1][:-1].replace(",", "", 1).isdecimal()
-    return args[2] if fits else None
+    scripts = [value for option, value in pairwise(args) if option in ("-e", "--expression")]
+    words = _tokens(args, ("-e", "--expression", "-f", "--file"))
+    if "-n" not in args or not any(map(is_line_range, [*scripts, *words])):
+        return None
+    words = words[1:] if words and is_line_range(words[0]) else words
+    return words[0] if words else None
 
 
 def _numbered(args: list[str]) -> str | None:
-    words = _operands(args, ("-s", "-w", "-v", "-i", "-b"))
+    words = _tokens(args, ("-s", "-w", "-v", "-i", "-b"))
     return words[0] if words else None
 
 
 def _awk(args: list[str]) -> str | None:
-    words = _operands(args, ("-F", "-v", "-f"))
-    return words[1] if len(words) > 1 else None
+    words = _tokens(args, ("-F", "-v", "-f", "--field-separator", "--assign", "--file"))
+    words = words if {"-f", "--file"}.intersection(args) else words[1:]
+    return words[0] if words else None
 
 
 _READERS: dict[str, Callable[[list[str]], str | None]] = {
-    "head": _first_lines,
-    "tail": _first_lines,
+    "head": _head,
+    "tail": _tail,
     "sed": _lines,
     "nl": _numbered,
     "awk": _awk,

@@ -122,7 +122,7 @@ def _plainest(ways: set[str]) -> str:
 #: First words that begin something else than a plain command.
 _NO_COMMAND = frozenset(
     ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "coproc",
-     "{", "}", "!", "[", "[[")
+     "{", "}", "!", "[", "[[", "declare", "export", "local", "readonly", "typeset", "unset", "unsetenv")
 )  # fmt: skip
 
 
@@ -218,10 +218,17 @@ def known_safe(argv: Sequence[str], settings: Mapping[str, Any]) -> bool:
     if program == "find":
         return not any(word in ("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls", "-fprint", "-fprint0") for word in argv)
     if program == "rg":
-        return not any(word.startswith(("--pre", "--hostname-bin", "--search-zip", "-z")) for word in argv)
+        unsafe = ("--pre", "--hostname-bin", "--search-zip", "-z")
+        return not any(word in unsafe or word.startswith(("--pre=", "--hostname-bin=")) for word in argv)
     if program == "sed":
-        return len(argv) in (3, 4) and argv[1] == "-n" and argv[2][-1:] == "p" and argv[2][:-1].replace(",", "").isdigit()
-    return False
+        return len(argv) in (3, 4) and argv[1] == "-n" and is_line_range(argv[2])
+    return program == "cargo" and argv[1:2] == ["check"]
+
+
+def is_line_range(script: str) -> bool:
+    """Return True if a script of `sed -n` only prints one line (`5p`) or a range of lines (`1,5p`)."""
+    numbers = script.removesuffix("p").split(",")
+    return script.endswith("p") and len(numbers) < 3 and all(number.isascii() and number.isdecimal() for number in numbers)
 
 
 def _in_shell(argv: Sequence[str]) -> list[list[str]]:
@@ -252,8 +259,8 @@ class ShellCall:
         command = given["command"]
         self.escalated = given.get("sandbox_permissions") == "require_escalated"
         self.justification: str | None = given.get("justification")
-        workdir = given.get("workdir") or given.get("working_directory")
-        self.cwd = resolve(cwd, workdir) if workdir else cwd
+        workdir = given.get("workdir", given.get("working_directory"))
+        self.cwd = cwd if workdir is None else join_path(cwd, workdir)
         if type(command) is str:
             self.command = ["/bin/bash", "-c" if given.get("login") is False else "-lc", command]
             self.commands = plain_commands(command)
@@ -296,9 +303,12 @@ class ShellCall:
 
 def resolve(cwd: str, path: str) -> str:
     """Return `path`, joined to `cwd` if it is relative, without access to the disk."""
-    if path.startswith("/"):
-        return path
-    return f"{cwd.rstrip('/')}/{path.removeprefix('./')}"
+    return join_path(cwd, path.removeprefix("./"))
+
+
+def join_path(cwd: str, path: str) -> str:
+    """Return `path`, joined to `cwd` if it is relative, with every `.` that it contains."""
+    return path if path.startswith("/") else f"{cwd.rstrip('/')}/{path}"
 
 
 def actions_v2(actions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
