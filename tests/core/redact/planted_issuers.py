@@ -19,7 +19,7 @@ KEYS = {
     "figma user": "figu_" + made(40), "segment": "sgp_" + made(64), "instagram": "IGQV" + "J" + made(120), "pinterest": "pina_" + made(60, UP),
 }  # fmt: skip
 TEXTS: dict[str, tuple[str, str]] = {
-    "copilot": ("token tid={};sku=free", _HEX[32] + ";exp=1767225600"), "vault login": ("vault login s.{}", made(24)), "vault login method": ("vault login -no-print s.{}", made(24)),
+    "copilot": ("token tid={};sku=free", _HEX[32] + ";exp=1767225600"), "vault login": ("vault login s.{}", made(24)), "vault login list": ('["vault","login","s.{}"]', made(24)), "vault login method": ("vault login -no-print s.{}", made(24)),
     "honeycomb": ("x-honeycomb-team: {}", made(22)), "honeycomb pair": ('{{"headers":[["x-honeycomb-team","{}"]]}}', made(22)), "alchemy": ("https://eth-mainnet.g.alchemy.com/v2/{}", made(32)), "infura": ("wss://mainnet.infura.io/ws/v3/{}", _HEX[32]),
     "quicknode": ("https://a-b.quiknode.pro/{}/", _HEX[40]), "werkzeug": ("scrypt:32768:8:1${}", made(16) + "$" + _HEX[128]), "werkzeug pbkdf2": ("pbkdf2:sha256:600000${}", made(16) + "$" + _HEX[64]),
     "phpass": ("$P${}", "B" + made(30)), "drupal": ("$S${}", "D" + made(51)), "kerberos": ("$krb5tgs$23$*svc$CORP$http/h*${}", _HEX[32] + "$" + _HEX[128] * 8), "cisco 9": ("enable secret 9 $9${}", made(14) + "$" + _CRYPT),

@@ -195,7 +195,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "--secret-string", "{either}{like}"),  # AWS
     ("password", "bundle config ", r"{near}[\w-]{1,64}\.[\w.-]{1,64}{next}[\w.-]{1,64}:{like}"),
     ("token", "snyk auth ", "(?P<secret>{uuid})"),
-    ("token", "vault login ", r"(?:-[a-z=-]{1,24}[ ]){0,2}(?P<secret>s\.[A-Za-z0-9]{20,}+)"),
+    ("token", "vault", r"{next}login(?:{next}-[a-z=-]{1,24}){0,2}{next}(?P<secret>s\.[A-Za-z0-9]{20,}+)"),
     ("token", "::add-mask::", "(?={sign}{6}){like}"),  # GitHub Actions
     ("token", "codecov", "{near}{option}t{next}(?P<secret>{uuid})"),
     # --- Code, markup and SQL ---
