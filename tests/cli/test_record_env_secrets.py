@@ -71,3 +71,9 @@ def test_a_value_that_cannot_be_taken_out_ends_nothing(value: str, tmp_path: Pat
 
 def test_the_name_of_each_variable_is_known() -> None:
     assert dict(environment_secrets({**ENVIRONMENT, **HARMLESS})).keys() == ENVIRONMENT.keys()
+
+
+@pytest.mark.parametrize("value", ["/Ab1" + "cD2+" * 21 + "A==", "/" + "wJalrXUtnFEMI7K" * 2 + "MDENGbPxR"])
+def test_a_key_in_base64_may_begin_as_a_path_does(value: str) -> None:
+    assert list(environment_secrets({"ACCOUNT_KEY": value})) == [("ACCOUNT_KEY", value)]
+    assert not list(environment_secrets({"ACCOUNT_KEY": "/home/ann/Keys/2026/of/the/old/machines"}))

@@ -23,6 +23,7 @@ from tests.core.redact import (
     planted_code,
     planted_commands,
     planted_entries,
+    planted_issuers,
     planted_places,
     planted_tools,
 )
@@ -78,6 +79,7 @@ KEYS = {
     "duffel": "duffel_" + "live_" + made(43), "together": "tgp_" + "v1_" + made(40), "e2b": "e2b_" + made(40, HEX),
 }  # fmt: skip
 KEYS.update({f"{name}, 2": key for name, key in planted.KEYS.items()})
+KEYS.update({f"issuer {name}": key for name, key in planted_issuers.KEYS.items()})
 PASSWORD = "hunter" + "2!x"
 TOKEN = made(40)
 #: Secrets that the text around them gives away.
@@ -109,6 +111,7 @@ TEXTS.update({f"tool {name}": text for name, text in planted_tools.TEXTS.items()
 TEXTS.update({f"cloud {name}": text for name, text in planted_cloud.TEXTS.items()})
 TEXTS.update({f"code {name}": text for name, text in planted_code.TEXTS.items()})
 TEXTS.update({f"entry {name}": text for name, text in planted_entries.TEXTS.items()})
+TEXTS.update({f"issuer {name}": text for name, text in planted_issuers.TEXTS.items()})
 TEXTS.update({f"place {name}": text for name, text in planted_places.TEXTS.items()})
 PLANTED = {**{f"key {name}": ("{}", key) for name, key in KEYS.items()}, **TEXTS}
 
@@ -172,7 +175,7 @@ def test_there_are_enough_kinds_and_every_service_has_one() -> None:
 #: Forms without a planted key: variants of a service that has one.
 SELDOM = {
     "atctt3", "nrjs-", "sb_secret_", "secret_", "apa91b", "a3t", "acca",
-    "ops_eyj", "a3-", "eztk", "vca_", "vci_", "vcp_", "vcr_", "y0_", "sat.", "test_", "glffct-", "glwt-", "glsoat-", "glagent-", "glimt-", "glcbt-",
+    "bb_test_", "pdl_sdbx_apikey_", "ops_eyj", "a3-", "eztk", "vca_", "vci_", "vcp_", "vcr_", "y0_", "sat.", "test_", "glffct-", "glwt-", "glsoat-", "glagent-", "glimt-", "glcbt-",
 }  # fmt: skip
 
 HARMLESS = [
@@ -205,7 +208,7 @@ HARMLESS = [
 
 
 HARMLESS += planted.HARMLESS + planted_commands.HARMLESS + planted_tools.HARMLESS + planted_cloud.HARMLESS + planted_code.HARMLESS
-HARMLESS += planted_entries.HARMLESS + planted_places.HARMLESS
+HARMLESS += planted_entries.HARMLESS + planted_places.HARMLESS + planted_issuers.HARMLESS
 
 
 def test_there_are_enough_harmless_texts() -> None:

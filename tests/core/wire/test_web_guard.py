@@ -6,10 +6,23 @@ import pytest
 
 from codex_replay.core.wire.web_guard import WebGuard, from_page
 
-GOOD = ["127.0.0.1:8080", "127.0.0.1", "127.1.2.3:1", "localhost:8080", "LOCALHOST", "localhost.:1", "[::1]:8080", "[::1]"]
+GOOD = [
+    "127.0.0.1:8080",
+    "127.0.0.1",
+    "127.1.2.3:1",
+    "localhost:8080",
+    "LOCALHOST",
+    "localhost.:1",
+    "[::1]:8080",
+    "[::1]",
+    "127.0.0.1:",
+    "[::1]:",
+]
 BAD = [
     *("evil.example:8080", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "evil.example:localhost", ""),
     *("[::1].evil.example", "10.0.0.1", "user@evil.example", "127.0.0.1@evil.example", "[fe80::1]", "0.0.0.0", "[::1"),
+    *("127.0.0.1:x@evil.example", "127.0.0.1:80@evil.example", "[::1]:x@evil.example", "localhost:80:90", "localhost: 80"),
+    *("127.0.0.1:123456", "localhost:\u0661", "localhost:+80", "127.0.0.1:80/x", "127.0.0.1/x", "localhost..:1", "[127.0.0.1]"),
 ]
 
 

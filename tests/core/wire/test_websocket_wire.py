@@ -130,3 +130,25 @@ def test_a_bomb_is_not_inflated_beyond_its_limit() -> None:
     head = b"\xc1\x7f" + len(data[:-4]).to_bytes(8, "big")
     (found,) = decoder.feed(head + data[:-4])
     assert (found.kind, found.why) == ("lost", "it is too long")
+
+
+def test_a_reader_with_a_burst_stops_after_much_and_goes_on_later() -> None:
+    encoder, decoder = Encoder(True), Decoder(True, burst=1000)
+    data = b"".join(encoder.message("text", text * 600) for text in (b"a", b"b", b"c", b"d"))
+    assert [message.data[:1] for message in decoder.feed(data[:-1])] == [b"a", b"b"]
+    assert decoder.held
+    assert [message.data[:1] for message in decoder.feed(data[-1:])] == [b"c", b"d"]
+    assert decoder.held
+    assert decoder.feed(b"") == []
+    assert not decoder.held
+
+
+def test_a_reader_with_a_burst_stops_after_many_frames_of_a_message() -> None:
+    decoder = Decoder(True, burst=1 << 20)
+    decoder.feed(b"\x01\x80\0\0\0\0" + b"\x00\x80\0\0\0\0" * 5000)
+    rounds = 0
+    while decoder.held:
+        assert decoder.feed(b"") == []
+        rounds += 1
+    assert rounds >= 2
+    assert [message.data for message in decoder.feed(b"\x80\x80\0\0\0\0")] == [b""]

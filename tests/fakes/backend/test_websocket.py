@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import socket
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -332,12 +334,12 @@ def test_the_pings_of_a_client_that_does_not_read_wait(backend: BackendProcess) 
     assert wanted == 0
 
 
-def raw(session: BackendSession) -> socket.socket:
+def raw(session: BackendSession, more: str = "") -> socket.socket:
     parts = urlsplit(session.url)
     sock = socket.create_connection((parts.hostname, parts.port), timeout=20)
     sock.sendall(
         f"GET {parts.path}/v1/responses HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        f"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n{more}\r\n".encode()
     )
     while b"\r\n\r\n" not in sock.recv(4096):
         pass
@@ -401,3 +403,34 @@ def test_the_ledger_keeps_the_text_of_messages_and_not_their_decoded_form() -> N
 
 def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_many_bombs_in_one_read_do_not_fill_the_memory() -> None:
+    """Each has 60 MB of zeros in 58 KB."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    bomb = (b"".join(packer.compress(bytes(1 << 20)) for _ in range(60)) + packer.flush(zlib.Z_SYNC_FLUSH))[:-4]
+    frame = b"\xc1\xfe" + len(bomb).to_bytes(2, "big") + bytes(4) + bomb
+    with BackendProcess() as backend:
+        session = backend.session("bombs", {"websocket": "on", "defaults": {"times": "always"}, "turns": ["a"]})
+        with closing(raw(session, "Sec-WebSocket-Extensions: permessage-deflate\r\n")) as sock:
+            sock.sendall(frame * 16 + b"\x89\x87\0\0\0\0the end")
+            sock.settimeout(60)
+            sent = b""
+            while b"\x8a\x07the end" not in sent:
+                piece = sock.recv(1 << 16)
+                assert piece, sent[-200:]
+                sent += piece
+        peak = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{backend.pid}/status").read_text())
+        assert peak is not None
+        assert int(peak[1]) < 300_000
+
+
+def test_a_ping_after_a_long_message_is_answered_before_the_message_is() -> None:
+    with BackendProcess() as backend:
+        session = backend.session("ping", {"websocket": "on", "turns": [{"items": [{"type": "gate", "name": "g"}, "a"]}]})
+        with opened(session, compression=None) as client:
+            client.send(request(input=[user("x" * 3_000_000)]))
+            assert session.wait_at_gate("g")
+            assert client.ping().wait(20)
+            session.release("g")
+            assert reply(client)[-1]["type"] == "response.completed"

@@ -452,6 +452,21 @@ def link(name: str, kind: bytes) -> tarfile.TarInfo:
     return member
 
 
+def nul(name: str) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.pax_headers = {"path": f"{name}\0x"}
+    return member
+
+
+def sparse(name: str, size: int) -> tarfile.TarInfo:
+    """Return a member that has one byte, and is `size` bytes long when it is unpacked."""
+    member = tarfile.TarInfo(name)
+    member.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": name}
+    member.pax_headers |= {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(size)}
+    member.mode = 0o755
+    return member
+
+
 BINARY = f"package/vendor/{TRIPLE}/codex/codex"
 
 
@@ -464,6 +479,14 @@ BINARY = f"package/vendor/{TRIPLE}/codex/codex"
         ({BINARY: link(BINARY, tarfile.SYMTYPE)}, "which is not a regular file"),
         ({BINARY: link(BINARY, tarfile.LNKTYPE)}, "which is not a regular file"),
         ({BINARY: link(BINARY, tarfile.FIFOTYPE)}, "which is not a regular file"),
+        ({BINARY: b"x", f"package/vendor/{TRIPLE}/codex": b"x"}, "'codex' and another file at the same place"),
+        ({f"package/vendor/{TRIPLE}/codex": b"x", BINARY: b"x"}, "'codex/codex' and another file at the same place"),
+        ({BINARY: b"x", f"package/./vendor/{TRIPLE}/codex/codex": b"y"}, "another file at the same place"),
+        ({BINARY: b"x", f"package/vendor/{TRIPLE}/{'n' * 256}": b"x"}, "contains the unsafe path"),
+        ({BINARY: b"x", f"package/{'d/' * 3000}x": b"x"}, "contains the unsafe path"),
+        ({BINARY: b"x", f"package/vendor/{TRIPLE}/\x1b]0;x\x07": b"x"}, "contains the unsafe path"),
+        ({BINARY: nul(BINARY)}, "contains the unsafe path"),
+        ({BINARY: sparse(BINARY, 1 << 20)}, "which is not a regular file"),
         ({"package/vendor/other/codex/codex": b"x"}, f"no executable named codex for {TRIPLE}"),
         ({BINARY + ".txt": b"x"}, "no executable named codex"),
         ({BINARY: b"x", f"package/vendor/{TRIPLE}/bin/codex": b"y"}, "more than one (bin/codex, codex/codex)"),
@@ -477,6 +500,43 @@ def test_a_tarball_that_is_not_as_it_should_be(
         ensure("0.92.0")
     assert leftovers(cache) == []
     assert not list(tmp_path.rglob("evil"))
+
+
+def header(kind: bytes, size: int) -> bytes:
+    member = tarfile.TarInfo("x")
+    member.type, member.size = kind, size
+    return member.tobuf(tarfile.GNU_FORMAT)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (header(tarfile.XHDTYPE, 3 << 30) + bytes(4096), "a header of 3221225472 bytes"),
+        (header(tarfile.XGLTYPE, 3 << 30) + bytes(4096), "a header of 3221225472 bytes"),
+        (header(tarfile.GNUTYPE_LONGNAME, 3 << 30) + bytes(4096), "a header of 3221225472 bytes"),
+        (header(tarfile.GNUTYPE_LONGLINK, 3 << 30) + bytes(4096), "a header of 3221225472 bytes"),
+        (header(tarfile.REGTYPE, 3 << 30) + bytes(4096), "more than 2048 MB"),
+        (header(tarfile.REGTYPE, 0) * 20_001, "more than 20000 files"),
+    ],
+)
+def test_a_tarball_that_is_too_large(data: bytes, sentence: str, npm: FakeNpm, tmp_path: Path, cache: Path) -> None:
+    path = tmp_path / "large.tgz"
+    path.write_bytes(gzip.compress(data))
+    npm.publish(path)
+    with pytest.raises(CodexInstallError, match=re.escape(sentence)):
+        ensure("0.92.0")
+    assert leftovers(cache) == []
+
+
+def test_a_tarball_that_never_ends(npm: FakeNpm, old: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zeros after the last file."""
+    monkeypatch.setattr(tarball_module, "MOST", 1 << 20)
+    path = tmp_path / "endless.tgz"
+    path.write_bytes(gzip.compress(gzip.decompress(old.read_bytes()) + bytes(3 << 20)))
+    npm.publish(path)
+    with pytest.raises(CodexInstallError, match="more than 1 MB"):
+        ensure("0.92.0")
+    assert leftovers(cache) == []
 
 
 def test_a_tarball_that_is_no_tarball(npm: FakeNpm, tmp_path: Path, cache: Path) -> None:

@@ -145,11 +145,11 @@ def test_floods_stderr(start: Start) -> None:
     ("way", "told"),
     [
         ("flood-stdout", r"stopped because \d+ of its lines are not JSON"),
-        ("endless-line", r"after it had written \d+ MB"),
+        ("endless-line", r"after \d+ MB without the end of a line"),
     ],
 )
 def test_floods_stdout(start: Start, way: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codex_replay.shell.rpc.client.MOST_BYTES", 1 << 24)
+    monkeypatch.setattr("codex_replay.shell.rpc.client.LONGEST_LINE", 1 << 24)
     client = start(way, timeout=60)
     with pytest.raises(SubjectFailure, match=told):
         client.request("initialize", {})

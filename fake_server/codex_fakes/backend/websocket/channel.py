@@ -19,7 +19,7 @@ from codex_fakes.backend.answers import dump, refuse
 from codex_fakes.backend.complaints import complain, describe
 from codex_fakes.backend.exchange import Disconnected, Exchange, Request
 from codex_fakes.backend.ledger import Entry
-from codex_fakes.backend.loop.tasks import CancelledError
+from codex_fakes.backend.loop.tasks import CancelledError, running_loop
 from codex_fakes.backend.loop.waiting import Event, timeout
 from codex_fakes.backend.play import play
 from codex_fakes.backend.rules.auth import Asked
@@ -35,6 +35,8 @@ from codex_replay.protocol.script.script import Turn
 Answer = Callable[[Exchange, Session, Entry, str, str], Awaitable[None]]
 #: Messages of one connection that may wait for their answer before reading is paused.
 MOST_WAITING = 16
+#: Bytes of messages that are decoded in one round of the loop, and that may wait for their answer before no more are decoded.
+BURST, MOST_BYTES = 1 << 20, 16 << 20
 #: The method of a message in the ledger.
 METHOD = "WEBSOCKET"
 
@@ -58,9 +60,11 @@ class Channel:
         self._answer = answer
         limits = session.limits
         self._idle = limits.idle
-        self._decoder = Decoder(True, deflate, limits.body)
+        self._decoder = Decoder(True, deflate, limits.body, burst=BURST)
         self.encoder = Encoder(False, deflate)
         self._waiting: deque[Message] = deque()
+        self._answered = 0  # bytes of the message that is being answered
+        self._asleep = False  # True if the decoding of more messages waits for the next round of the loop, or for an answer
         self._came = Event()
         self.increments = Increments()
         self._head = (b"", b"")  # the first part of the last message, and the same without its `type`
@@ -96,9 +100,23 @@ class Channel:
         if self._decoder.broken is not None and not self.over:
             code = 1007 if "UTF-8" in self._decoder.broken else 1002
             self.close(code, self._decoder.broken)
-        self._exchange.connection.reading(len(self._waiting) < MOST_WAITING)
+        self._pace()
         if self.over:
             self._came.set()
+
+    def _pace(self) -> None:
+        """Read and decode more if few messages wait for their answer."""
+        held = self._decoder.held and not self.over
+        self._exchange.connection.reading(len(self._waiting) < MOST_WAITING and not held)
+        size = self._answered + sum(len(message.data) for message in self._waiting)
+        if held and not self._asleep and size < MOST_BYTES:
+            self._asleep = True
+            running_loop().call_soon(self._wake)
+
+    def _wake(self) -> None:
+        self._asleep = False
+        if not self.over:
+            self._feed(b"")
 
     async def run(self) -> None:
         """Answer messages until one side ends the connection."""
@@ -109,10 +127,14 @@ class Channel:
                 await self._next()
                 continue
             message = self._waiting.popleft()
-            connection.reading(len(self._waiting) < MOST_WAITING)
+            self._answered = len(message.data)
+            self._pace()
             await self._one(message)
-            self._exchange.connection.give_back(len(message.data))
-            self._exchange.size -= len(message.data)
+            self._exchange.connection.give_back(self._answered)
+            self._exchange.size -= self._answered
+            self._answered = 0
+            del message
+            self._pace()
 
     def release(self) -> None:
         """Drop the references to the connection, so that its memory is freed immediately.

@@ -115,7 +115,8 @@ _SECRET_ELEMENT = rb"(?:(?:client|app|access|refresh|auth|api|shared)[_-]?)?(?:t
 _ELEMENT = re.compile(
     rb"(?i)<(?:[\w-]{1,32}:)?(?:(?:password|passwd|passphrase)(?: [^<>]{0,128})?>|"
     + _SECRET_ELEMENT
-    + rb"(?: [^<>]{0,128})?>(?=[^\s<>]{0,256}[0-9]))"
+    + rb"(?: [^<>]{0,128})?>(?=[^\s<>]{0,256}[0-9])"
+    + rb"|pass(?: encoding=[^<>]{1,32}>|>(?=[^\s<>]{6})(?=[^\s<>]{0,256}[0-9])(?=[^\s<>]{0,256}[A-Za-z])))"
     + _BLANK
     + rb"(?![-$<{(])([^\s\"'\\<>]{1,256}+)"
     + _BLANK

@@ -65,10 +65,14 @@ PARTS: dict[str, str] = {
     "part_headers": r"(?:[A-Za-z-]{1,32}:[^\r\n\\]{0,128}{eol}){0,3}",
     "uuid": "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}",
     "key_lines": "(?P<secret>(?!redacted-)[A-Za-z0-9+/=]{1,64}(?:{eol}(?![A-Za-z-]{1,32}:)[A-Za-z0-9+/=]{1,64}){0,99}+)",
-    # the hash of a password after the first `$`: bcrypt, SHA-crypt, yescrypt, argon2
+    # the hash of a password after a `$`: bcrypt, SHA-crypt, yescrypt, argon2
     "crypt": "[./A-Za-z0-9]",
     "hash": r"2[aby]\$[0-9]{2}\${crypt}{53}|(?:apr)?1\${crypt}{1,8}\${crypt}{22}"
     r"|[56]\$(?:rounds=[0-9]{1,9}\$)?{crypt}{1,16}\$(?:{crypt}{86}|{crypt}{43})|y\${crypt}{2,16}\${crypt}{1,64}\${crypt}{43}"
+    r"|[PH]\${crypt}{31}|S\${crypt}{52}"  # phpass, Drupal
+    r"|[89]\${crypt}{14}\${crypt}{43}|(?<=[\"' ]\$)9\$(?=[^\s\"']{0,80}[0-9])[A-Za-z0-9./-]{16,80}+"  # Cisco, Juniper
+    r"|krb5[a-z]{2,6}\$[0-9]{1,2}\$[^\s\"'\\]{32,8192}+"
+    r"|(?<=[0-9]\$)[A-Za-z0-9]{8,22}\$(?:[0-9a-f]{128}|[0-9a-f]{64})(?![0-9a-f])"  # Werkzeug
     r"|argon2i?d?\$v=[0-9]{1,3}\$m=[0-9,tp=]{5,40}\$[A-Za-z0-9+/]{8,64}\$[A-Za-z0-9+/]{16,128}",
 }
 
@@ -191,6 +195,8 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "--secret-string", "{either}{like}"),  # AWS
     ("password", "bundle config ", r"{near}[\w-]{1,64}\.[\w.-]{1,64}{next}[\w.-]{1,64}:{like}"),
     ("token", "snyk auth ", "(?P<secret>{uuid})"),
+    ("token", "vault", r"{next}login(?:{next}-[a-z=-]{1,24}){0,2}{next}(?P<secret>s\.[A-Za-z0-9]{20,}+)"),
+    ("token", "::add-mask::", "(?={sign}{6}){like}"),  # GitHub Actions
     ("token", "codecov", "{near}{option}t{next}(?P<secret>{uuid})"),
     # --- Code, markup and SQL ---
     ("password", "define(", "[ ]?{quote}{name}{quote},[ ]{0,16}{quote}{value}"),
@@ -203,6 +209,11 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "setpassword(", r"{quote}(?!\)){value}"),
     ("password", "networkcredential(", r"{dquote}[^\"\\]{0,64}{dquote},[ ]?{dquote}{value}"),
     ("password", "key=|name=", "{attribute}"),
+    (
+        "password",
+        "key=|name=",
+        r"{quote}{name}{quote}[ ]?>(?P<secret>(?=[^\s<>]{0,256}[0-9!#@^*+?])(?![$%{])[^\s<>\"'\\]{4,256}+)</",
+    ),
     ("password", "set password for ", r"[^\r\n=;]{1,128}=[ ]?(?:(?i:password)\()?{string}"),
     ("password", "identified with ", r"[\w'\"]{1,64}[ ](?i:by)[ ]{string}"),
     ("password", "password=n'|password = n'", "{like}"),
@@ -243,6 +254,10 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("api-key", "<string name=", "{quote}{name}{quote}>(?P<secret>{mixed}[A-Za-z0-9+/=_.-]{12,}+)</"),  # Android
     # --- Addresses, cookies and fields ---
     ("password", "pwd={", r"(?P<secret>{mixed}[^\s\"'{}\\]{8,128}+)\}"),  # ODBC
+    ("api-key", ".infura.io/", r"(?:ws/)?v3/(?P<secret>[0-9a-f]{32})(?![0-9a-f])"),
+    ("api-key", ".g.alchemy.com/", "v2/(?P<secret>[A-Za-z0-9_-]{32})(?![A-Za-z0-9_-])"),
+    ("api-key", ".quiknode.pro/", "(?P<secret>[0-9a-f]{40})(?![0-9a-f])"),
+    ("token", "tid=", r"(?P<secret>[0-9a-f]{32};exp=[0-9]{10}[^\s\"'\\]{0,2048}+)"),  # Copilot
     ("api-key", "appid=", "(?<=[?&]appid=)(?P<secret>[0-9a-f]{32})(?![0-9a-f])"),
     ("bearer", "bearer.authorization.k8s.io.", "(?P<secret>[A-Za-z0-9_-]{16,}+)"),
     (
@@ -298,7 +313,9 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "util.secret>", r"\{?(?P<secret>[A-Za-z0-9+/]{20,}+={0,2})"),  # Jenkins
     ("private-key", "encrypted secret key", "{line}(?P<secret>RW[A-Za-z0-9+/]{80,}+={0,2})"),  # minisign
     ("password", "wpa-psk ", "(?![Ww][Pp][Aa]-){quoted}(?={sign}{8}){like}"),
-    ("password", ": psk ", "{string}"),  # IPsec
+    ("password", ": psk |: xauth |: eap ", "{string}"),  # IPsec
+    ("password", " enc ", r"(?<= ENC )(?P<secret>(?!redacted-)[A-Za-z0-9+/]{20,}+={0,2})"),  # Fortinet
+    ("api-key", "key = aq", "(?<=key = AQ)(?P<secret>[A-Za-z0-9+/]{30,}+={0,4})"),  # Ceph
     ("password", "password 7 |key 7 ", "(?P<secret>[0-9A-Fa-f]{8,64}+)(?![0-9A-Za-z])"),  # Cisco
     ("password", "wifi:", r"[^\r\n\"]{0,128}?;P:(?P<secret>[^\s;\"'\\]{4,64})"),  # in a QR code
     ("password", "{ssha|{smd5", r"[0-9]{0,3}\}(?P<secret>[A-Za-z0-9+/]{20,}+={0,2})"),  # LDAP
@@ -332,6 +349,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("password", "password  ", r"[ \t]{0,30}{quoted}{like}"),  # a line of a configuration
     ("password", "password ", r"(?=[A-Za-z]{sign}{0,64}[!#@^*?])(?=[^\s(]{8}){mixed}{value}(?=[\s.,;)\"'\\]|\Z)"),
     ("password", "pw: ", r"(?:(?<![\w-]pw:[ ])|(?<=\\npw:[ ])|(?<=[0-9]mpw:[ ])){quoted}{no_type}{mixed}(?={sign}{6}){value}"),
+    ("password", "password for ", r"[^\r\n:;\"'\\]{1,48}?[ ]is[ ]{opening}{mixed}(?=[^\s]{8}){value}"),
     ("password", "password is |passphrase is ", "{opening}{mixed}(?=[^\\s]{8}){value}"),
     ("password", "password `|passphrase `", r"(?P<secret>{mixed}[^\s\"'`\\]{8,128}+)`"),
     ("token", "token ", r"\\{0,63}[\"'`]?(?P<secret>{mixed}[A-Za-z0-9_-]{32,}+)"),

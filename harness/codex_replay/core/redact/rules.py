@@ -29,6 +29,7 @@ NAMES: dict[str, str] = {
             *("api_key", "access_key", "access_key_id", "secret_key", "private_key", "signing_key"),
             *("encryption_key", "master_key", "subscription_key", "auth_key", "client_key_data", "preshared_key"),
             *("hmac_key", "secret_key_base", "shared_key", "account_key", "license_key", "application_key", "jfrog_art_api"),
+            "honeycomb_team",
         ),
         "api-key",
     ),
@@ -89,6 +90,7 @@ NAME_WORDS = (
         "artapi",
         "saml",
         "communit",
+        "honeycomb",
     ),
 )
 

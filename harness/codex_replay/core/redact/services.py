@@ -51,8 +51,8 @@ DISTINCT: tuple[tuple[str, str], ...] = (
     ("pscale_", "pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{20,}+"),  # PlanetScale
     ("pmak-", "PMAK-[A-Za-z0-9-]{20,}+"),  # Postman
     ("rubygems_", "rubygems_[a-f0-9]{30,}+"),
-    ("sntry", "sntry[su]_[A-Za-z0-9+/=_]{20,}+"),  # Sentry
-    ("figd_", "figd_[A-Za-z0-9_-]{20,}+"),  # Figma
+    ("sntry", "sntry[su]_[A-Za-z0-9+/=_-]{20,}+"),  # Sentry
+    *((f"fig{kind}_", f"fig{kind}_[A-Za-z0-9_-]{{20,}}+") for kind in "du"),  # Figma
     ("sq0", "sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{20,}+"),  # Square
     ("cfpat-", "CFPAT-[A-Za-z0-9_-]{20,}+"),  # Contentful
     ("dt0c01.", r"dt0[a-z]01\.[A-Za-z0-9]{20,}+(?:\.[A-Za-z0-9]{20,}+)?"),  # Dynatrace
@@ -63,7 +63,7 @@ DISTINCT: tuple[tuple[str, str], ...] = (
     ("tvly-", "tvly-[A-Za-z0-9-]{20,}+"),  # Tavily
     ("lsv2_", "lsv2_(?:pt|sk)_[A-Za-z0-9_]{20,}+"),  # LangSmith
     ("pcsk_", "pcsk_[A-Za-z0-9_]{20,}+"),  # Pinecone
-    ("ccipat_", "CCIPAT_[A-Za-z0-9_]{20,}+"),  # CircleCI
+    *((f"cci{kind}_", f"CCI{kind.upper()}_[A-Za-z0-9_]{{20,}}+") for kind in ("pat", "prj")),  # CircleCI
     ("bkua_", "bkua_[a-z0-9]{20,}+"),  # Buildkite
     ("clojars_", "CLOJARS_[a-z0-9]{40,}+"),
     ("nfp_", "nfp_[A-Za-z0-9]{30,}+"),  # Netlify
@@ -87,7 +87,7 @@ DISTINCT: tuple[tuple[str, str], ...] = (
     ("api_org_", "api_org_[A-Za-z0-9]{30,}+"),  # Hugging Face organization
     ("age-secret-key-pq-1", "AGE-SECRET-KEY-PQ-1[0-9A-Z]{20,}+"),
     ("rzp_", "rzp_(?:live|test)_[A-Za-z0-9]{14,}+"),  # Razorpay
-    ("nral", "[0-9a-f]{36}NRAL(?![A-Za-z0-9])"),  # New Relic
+    ("nral", "(?:[0-9a-f]{36}|(?:eu01xx|[0-9a-f]{6})[0-9a-f]{26}FFFF)NRAL(?![A-Za-z0-9])"),  # New Relic
     ("ddapp_", "ddapp_[A-Za-z0-9]{30,}+"),  # Datadog
     ("ddpat_", "ddpat_[A-Za-z0-9_]{30,}+"),
     *((f"hc{kind}ik_", f"hc{kind}ik_[0-9a-z]{{58}}") for kind in "abx"),  # Honeycomb
@@ -109,6 +109,11 @@ DISTINCT: tuple[tuple[str, str], ...] = (
     ("xprv", "[xyz]prv[1-9A-HJ-NP-Za-km-z]{100,}+"),  # an extended private key
     ("deviceauth_", "deviceauth_[a-f0-9]{20,}+"),  # OpenAI: what a device's sign-in is asked with
     ("fm2_", "fm2_[A-Za-z0-9+/=,_-]{60,}+"),  # Fly
+    *((f"db{kind}", f"db{kind}_[A-Za-z0-9_-]{{40}}") for kind in ("tu", "tc")),  # dbt
+    ("ctx7sk-", f"ctx7sk-{_UUID}"),  # Context7
+    ("sha256~", "sha256~[A-Za-z0-9_-]{43}"),  # OpenShift
+    *((f"pdl_{kind}_", f"pdl_{kind}_[A-Za-z0-9_+/]{{40,}}+") for kind in ("live_apikey", "sdbx_apikey", "ntfset")),  # Paddle
+    ("abskqmvkcm9ja0fqsutles", "ABSKQmVkcm9ja0FQSUtleS[A-Za-z0-9+/]{20,}+={0,2}"),  # Amazon Bedrock: with its name in it
     ("v4.local.", r"v4\.local\.[A-Za-z0-9_-]{40,}+(?:\.[A-Za-z0-9_-]+)?"),  # PASETO
     ("v4.public.", r"v4\.public\.[A-Za-z0-9_-]{86,}+(?:\.[A-Za-z0-9_-]+)?"),
 )
@@ -119,7 +124,7 @@ _SIGNS = "abcdefghijklmnopqrstuvwxyz0123456789_-"
 
 #: Forms with a short or common beginning: no letter or digit is before them, and a digit is among their signs.
 WORDS: tuple[tuple[str, str], ...] = (
-    ("rt_", r"rt_[A-Za-z0-9][A-Za-z0-9_.-]{18,}+"),  # OpenAI: refresh token
+    ("rt_", r"rt_(?:[A-Za-z0-9]|(?=[a-z0-9_.-]*[A-Z])[_-])[A-Za-z0-9_.-]{18,}+"),  # OpenAI: refresh token
     ("sess-", "sess-[A-Za-z0-9]{20,}+"),  # OpenAI: session
     ("org-", "org-[A-Za-z0-9]{20,}+"),  # OpenAI: organization
     ("proj_", "proj_[A-Za-z0-9]{20,}+"),  # OpenAI: project
@@ -131,7 +136,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("r8_", "r8_[A-Za-z0-9]{30,}+"),  # Replicate
     ("re_", "re_[A-Za-z0-9]{8,}_[A-Za-z0-9]{16,}+"),  # Resend
     ("fw_", "fw_[A-Za-z0-9]{20,}+"),  # Fireworks
-    ("jina_", "jina_[A-Za-z0-9]{30,}+"),
+    ("jina_", "jina_(?:[A-Za-z0-9]{30}|(?=[a-z0-9_-]*[A-Z])[A-Za-z0-9_-]{60})[A-Za-z0-9_-]*+"),
     ("e2b_", "e2b_[a-f0-9]{30,}+"),
     ("ntn_", "ntn_[A-Za-z0-9]{30,}+"),  # Notion
     ("secret_", "secret_[A-Za-z0-9]{43}"),
@@ -161,7 +166,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("napi_", "napi_[a-z0-9]{50,}+"),  # Neon
     ("rnd_", "rnd_[A-Za-z0-9]{28,}+"),  # Render
     ("sl.", r"sl\.[A-Za-z0-9_.-]{130,}+"),  # Dropbox
-    ("sgp_", "sgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40}"),  # Sourcegraph
+    ("sgp_", "sgp_(?:[A-Za-z0-9]{64}|(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40})"),  # Segment, Sourcegraph
     ("oy2", "oy2[a-z0-9]{43}(?![A-Za-z0-9])"),  # NuGet
     ("cio", "cio[A-Za-z0-9]{32}(?![A-Za-z0-9])"),  # crates.io
     ("atbb", "ATBB[A-Za-z0-9]{32}(?![A-Za-z0-9+/])"),  # Bitbucket
@@ -181,13 +186,13 @@ WORDS: tuple[tuple[str, str], ...] = (
     *((f"{digit}q~", rf"[A-Za-z0-9_~.]{{3}}{digit}Q~[A-Za-z0-9_~.-]{{31,34}}") for digit in "0123456789"),  # Azure AD
     ("ac_", r"ac_[A-Za-z0-9_-]{40,}+(?:\.[A-Za-z0-9_-]{20,}+)?"),  # OpenAI: authorization code
     ("cmvmd", "cmVmd[A-Za-z0-9]{59}"),  # Artifactory reference
-    ("pk_", "pk_[0-9]{6,10}_[A-Z0-9]{32}"),  # ClickUp
+    ("pk_", "pk_(?:[0-9]{6,10}_[A-Z0-9]{32}|(?:[A-Za-z0-9]{6}_)?[a-f0-9]{34}(?![A-Za-z0-9_]))"),  # ClickUp, Klaviyo
     ("sk_", "sk_(?:[a-f0-9]{48}|(?=[a-z0-9_-]*[A-Z])[A-Za-z0-9_-]{43})(?![A-Za-z0-9_-])"),  # ElevenLabs, Novita
     ("pa-", "pa-(?=[a-z0-9_-]*[A-Z])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),  # Voyage
     *(
         (f"{kind}-", f"{kind}-(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{{22}}(?![A-Za-z0-9-])") for kind in ("ak", "as")
     ),  # Modal
-    ("rpa_", "rpa_[A-Z0-9]{40}[a-z0-9]{6}"),  # RunPod
+    ("rpa_", "rpa_[A-Z0-9]{40}[A-Za-z0-9]{6}"),  # RunPod
     ("st.", rf"st\.(?:{_UUID}|[0-9a-f]{{24}})\.[0-9a-f]{{32}}\.[0-9a-f]{{32}}"),  # Infisical
     ("mfa.", r"mfa\.[A-Za-z0-9_-]{80,}+"),  # Discord, with a second factor
     ("secret-", "secret-(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{40,}+"),  # Statsig
@@ -195,6 +200,19 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("t1.9eu", r"t1\.9eu[A-Za-z0-9_-]{20,}+={0,2}\.[A-Za-z0-9_-]{80,}+={0,2}"),  # Yandex Cloud
     ("00d", r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{60,}+"),  # Salesforce
     ("aaaaaaaaaaaaaaaa", "AAAAAAAAAAAAAAAAAAAA[A-Za-z0-9%]{60,140}+(?![A-Za-z0-9%/+])"),  # X
+    ("esecret_", "esecret_[a-z0-9]{25,}+"),  # Anyscale
+    *((f"bb_{kind}_", f"bb_{kind}_(?=[a-z0-9_-]*[A-Z])[A-Za-z0-9_-]{{20,}}+") for kind in ("live", "test")),  # Browserbase
+    ("dtn_", "dtn_[a-f0-9]{64}"),  # Daytona
+    ("m0-", "m0-(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{40}(?![A-Za-z0-9])"),  # Mem0
+    ("secret_", r"secret_[A-Za-z0-9_-]{1,64}_[a-f0-9]{32}\.[A-Za-z0-9]{32}"),  # Lambda
+    ("llx-", "llx-[A-Za-z0-9]{40,}+"),  # LlamaCloud
+    ("opk_", "opk_[A-Za-z0-9]{40,}+"),  # OpenPipe
+    *((word, f"{word}[a-f0-9]{{32}}(?:-[0-9])?(?![A-Za-z0-9])") for word in ("dose", "dkea")),  # Databricks
+    ("perm-", r"perm-[A-Za-z0-9=]{2,}+\.[A-Za-z0-9+/=]{2,}+\.[A-Za-z0-9]{20,}+"),  # YouTrack
+    ("md-", "md-(?=[a-z0-9_-]*[A-Z])(?=[A-Z0-9_-]*[a-z])[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])"),  # Mandrill
+    ("dg9ro", "dG9rO[A-Za-z0-9]{8}[A-Za-z0-9+/]{40,}+={0,2}"),  # Intercom
+    ("igqv", "IGQV[A-Za-z0-9_-]{60,}+"),  # Instagram
+    ("pina_", "pina_[A-Z0-9]{50,}+"),  # Pinterest
     ("tk_", "tk_[a-z0-9]{29}(?![A-Za-z0-9_])"),  # ntfy
     ("aq.ab8rn6", r"AQ\.Ab8RN6[A-Za-z0-9_-]{30,}+"),  # Google: the new form of a key
     *(

@@ -132,7 +132,8 @@ _UNITS = (b"service", b"socket", b"timer", b"target", b"mount", b"slice", b"scop
 
 #: Versions of packages (`foo@1.2.3.tgz`) and sizes of pictures (`icon@2x.png`).
 _NO_DOMAIN = re.compile(
-    rb"^(?:v?[0-9]+\.[0-9]|[0-9](?:\.[0-9])?x\.)|\.(?:tgz|tar|gz|zip|png|jpe?g|gif|svg|webp|js|mjs|ts|css|md|json|whl)$"
+    rb"^(?:v?[0-9]+\.[0-9]|[0-9](?:\.[0-9])?x\.)|\.(?:tgz|tar|gz|zip|png|jpe?g|gif|svg|webp|js|mjs|ts|css|md|json|whl"
+    rb"|conf|cfg|ini|txt|log|ya?ml|toml|lock|html?|xml|exe|dll|jar|dylib|csv|sql|tsx|jsx)$"
 )
 
 

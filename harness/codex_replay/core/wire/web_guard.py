@@ -19,6 +19,7 @@ WILDCARDS = ("", "0.0.0.0", "[::]", "::")
 #: The headers of a request that no page of another site made.
 _OWN = ("none", "same-origin", "same-site")
 _SHOWN = 100  # characters of a host
+_PORT = 5  # digits
 
 
 class WebGuard:
@@ -26,7 +27,9 @@ class WebGuard:
 
     def __init__(self, bound: str, allowed: Iterable[str] = ()) -> None:
         self._any_address = bound in WILDCARDS
-        self._names = {name.lower() for name in allowed} | {bound.lower(), f"[{bound.lower()}]"}
+        self._names = {name.lower() for name in allowed} | {bound.lower()}
+        if ":" in bound:
+            self._names.add(f"[{bound.lower()}]")
         self._good: set[str] = set()  # Host headers that were already judged
 
     def refusal(self, headers: Iterable[tuple[str, str]], target: str = "/") -> str | None:
@@ -79,14 +82,18 @@ def from_page(headers: Iterable[tuple[str, str]]) -> bool:
 def is_address(name: str) -> bool:
     """Return True for a literal IP address, which no DNS can resolve to another address."""
     if name.startswith("["):
-        return set(name[1:].removesuffix("]")) <= set("0123456789abcdef:.")
+        return name.endswith("]") and set(name[1:-1]) <= set("0123456789abcdef:.")
     return name.count(".") == 3 and set(name) <= set("0123456789.")
 
 
 def _name(host: str) -> str:
-    """Return the name in HOST or HOST:PORT, in lower case and without a final dot."""
+    """Return the name in HOST or HOST:PORT, in lower case and without a final dot.
+
+    A port is up to five digits. A host with anything else after its name is returned whole, so that it is no known name.
+    """
     host = host.strip().lower()
-    if host.startswith("["):
-        name, bracket, port = host.partition("]")
-        return name + bracket if port[:1] in ("", ":") else host
-    return host.partition(":")[0].removesuffix(".")
+    name, sign, rest = host.partition("]" if host.startswith("[") else ":")
+    colon, port = (rest[:1], rest[1:]) if sign == "]" else (sign, rest)
+    if (colon and colon != ":") or len(port) > _PORT or (port and not (port.isascii() and port.isdigit())):
+        return host
+    return name + sign if sign == "]" else name.removesuffix(".")

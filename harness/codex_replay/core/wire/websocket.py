@@ -34,6 +34,8 @@ _OPCODES = {kind: opcode for opcode, kind in _KINDS.items()}
 #: Bytes that are inflated and dropped of a message that is too long, so that the next one can be read; then no more is read.
 _DRAINED = 256 << 20
 _PIECE = 1 << 20
+#: Frames that a reader with a burst reads at a time.
+_FRAMES = 2000
 _FLUSHED = b"\x00\x00\xff\xff"  # how a compressed message ends; it is not sent (RFC 7692, section 7.2.1)
 
 
@@ -194,10 +196,16 @@ class Decoder:
     bytes also becomes a "lost" message; such a frame is not buffered. If the peer violates the protocol, `broken` is a
     sentence with the error, and the decoder reads nothing more; otherwise `broken` is None. `pending` is True while a
     message is incomplete.
+
+    If `burst` is not 0, `feed` stops after messages of `burst` bytes, after a lost message, and after many frames. `held` is
+    then True, and the next `feed` continues.
     """
 
-    def __init__(self, masked: bool, deflate: PerMessageDeflate | None = None, limit: int = 64 << 20) -> None:
+    def __init__(self, masked: bool, deflate: PerMessageDeflate | None = None, limit: int = 64 << 20, *, burst: int = 0) -> None:
         self.broken: str | None = None
+        self.held = False
+        self._burst = burst
+        self._done = self._count = 0  # bytes of whole messages, and frames, since the last stop
         self.pending = False
         self._masked = masked
         self._limit = limit
@@ -239,7 +247,13 @@ class Decoder:
 
     def _parse(self) -> Generator[None, None, None]:
         while True:
+            if self._burst and (self._done >= self._burst or self._count >= _FRAMES):
+                self._done = self._count = 0
+                self.held = True
+                yield
+                self.held = False
             self._head = -1
+            self._count += 1
             try:
                 frame = yield from Frame.parse(self._read, mask=self._masked, max_size=self._limit, extensions=[self._inflate])
                 self._take(frame)
@@ -301,6 +315,7 @@ class Decoder:
         kind, data = _KINDS[self._opcode], b"".join(self._parts)
         fragments = tuple(self._sizes) if len(self._sizes) > 1 else ()
         self._opcode, self._parts = None, []
+        self._done += self._burst if self._why else len(data)
         if self._why:
             self._ready.append(Message("lost", b"", self._compressed, fragments, self._sent, self._why))
             return

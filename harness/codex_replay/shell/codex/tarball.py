@@ -3,7 +3,7 @@
 The hash of the whole tarball is checked before any file is unpacked. Each package has a folder `vendor/<target triple>/`
 with one executable named `codex`. The executable is searched in the folder, because its place depends on the version. The
 tarball is read as a stream. Each path in the tarball is split and rebuilt below the target folder, so that no file is
-written elsewhere. Links and special files are refused.
+written elsewhere. Links, sparse and special files are refused, and so is a tarball that is much larger than those of Codex.
 """
 
 from __future__ import annotations
@@ -15,10 +15,33 @@ import tarfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import Self
 
+from codex_replay.core.text.truncate import shortened
 from codex_replay.shell.codex.errors import CodexInstallError, FlakyDownload
 
 _BLOCK = 1 << 20
+#: The size of a whole tarball after decompression (bytes; Codex 0.169.0 has 404 MB), and of its files.
+MOST = 2 << 30
+_MOST_FILES = 20_000
+_MOST_HEADER = 1 << 20  # bytes; tarfile keeps a header in memory
+_LONGEST_NAME = 255  # characters
+_HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
+
+
+class _TooLarge(Exception):
+    """A tarball is too large. The message names the part that is too large."""
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose size is checked before its content is read."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in _HEADERS and member.size > _MOST_HEADER:
+            raise _TooLarge(f"a header of {member.size} bytes")
+        return member
 
 
 def check_integrity(tarball: Path, integrity: str, spec: str) -> None:
@@ -55,15 +78,26 @@ def unpack(
         with (
             tarball.open("rb") as raw,
             gzip.open(raw) as plain,
-            tarfile.open(fileobj=plain, mode="r|") as archive,
+            tarfile.open(fileobj=plain, mode="r|", tarinfo=_Member) as archive,
         ):
-            for member in archive:
+            for count, member in enumerate(archive):
                 advanced(raw.tell())
+                if plain.tell() + member.size > MOST:
+                    raise _TooLarge(f"more than {MOST >> 20} MB")
+                if count >= _MOST_FILES:
+                    raise _TooLarge(f"more than {_MOST_FILES} files")
                 name = _inside(member, triple, spec)
                 if name is not None:
                     files[name] = _write(archive, member, into / name, lambda: advanced(raw.tell()))
             while plain.read(_BLOCK):
-                pass
+                if plain.tell() > MOST:
+                    raise _TooLarge(f"more than {MOST >> 20} MB")
+    except _TooLarge as error:
+        raise CodexInstallError(f"The tarball of {spec} contains {error}; nothing was installed.") from None
+    except (FileExistsError, NotADirectoryError):
+        raise CodexInstallError(
+            f"The tarball of {spec} contains {name!r} and another file at the same place; nothing was installed."
+        ) from None
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FlakyDownload(
             f"The tarball of {spec} is cut short or damaged ({error}): install again; nothing was installed."
@@ -74,12 +108,14 @@ def unpack(
 def _inside(member: tarfile.TarInfo, triple: str, spec: str) -> str | None:
     """Return the path of a tarball member below vendor/<triple>, or None if the member is in another folder."""
     path = PurePosixPath(member.name)
-    if path.is_absolute() or ".." in path.parts:
-        raise CodexInstallError(f"The tarball of {spec} contains the unsafe path {member.name!r}; nothing was installed.")
+    strange = len(member.name) > _LONGEST_NAME or not member.name.isprintable()
+    if strange or path.is_absolute() or ".." in path.parts:
+        shown = shortened(member.name, _LONGEST_NAME)
+        raise CodexInstallError(f"The tarball of {spec} contains the unsafe path {shown!r}; nothing was installed.")
     # npm ignores what the first folder is called; it is "package" in practice.
     if len(path.parts) < 4 or path.parts[1:3] != ("vendor", triple) or member.isdir():
         return None
-    if not member.isreg():
+    if not member.isreg() or member.issparse():
         raise CodexInstallError(
             f"The tarball of {spec} contains {member.name!r}, which is not a regular file; nothing was installed."
         )

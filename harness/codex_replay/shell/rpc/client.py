@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _ABSENT: Any = object()
 LONG = 200  # characters of a line
 #: A server that writes more is out of control, and is ended before it fills the memory: lines that are not a JSON object (the
-# real
-#: one writes none), lines in all (the real one writes some hundred a turn), bytes in all.
-MOST_GARBAGE, MOST_LINES, MOST_BYTES = 1_000, 1_000_000, 1 << 29
+#: real one writes none), lines in all (the real one writes some hundred a turn), bytes in all, bytes of one line (a body of
+#: 64 MB has 86 MB in base64).
+MOST_GARBAGE, MOST_LINES, MOST_BYTES, LONGEST_LINE = 1_000, 1_000_000, 1 << 29, 1 << 27
 
 
 class SubjectFailure(AssertionError):
@@ -70,7 +70,7 @@ class Client:
         self._splitter = LineSplitter()
         self._sent = LineSplitter()
         self._ended = False
-        self._garbage = self._bytes = 0
+        self._garbage = self._bytes = self._line = 0  # bytes of the line that has not ended
         self._flood = ""  # why the server was ended, if it was
         self._next_id = 0
         self.started = time.monotonic()
@@ -83,6 +83,8 @@ class Client:
                 return
             if data:
                 self._bytes += len(data)
+                end = data.rfind(b"\n") + 1
+                self._line = len(data) - end + (0 if end else self._line)
                 for line in self._splitter.feed(data):
                     self._add("server", line)
                     self._garbage += not line.lstrip().startswith(b"{")
@@ -99,6 +101,8 @@ class Client:
             self._flood = f"The server was stopped because {self._garbage} of its lines are not JSON objects."
         elif len(self.timeline) > MOST_LINES:
             self._flood = f"The server was stopped after {MOST_LINES} frames."
+        elif self._line > LONGEST_LINE:
+            self._flood = f"The server was stopped after {self._line >> 20} MB without the end of a line."
         elif self._bytes > MOST_BYTES:
             self._flood = f"The server was stopped after it had written {self._bytes >> 20} MB."
         if self._flood:
