@@ -89,7 +89,7 @@ class _Thread:
         self.turns[turn] = opener
 
     def end(self, turn: str) -> None:
-        """Note that a turn, and the turns inside it, have ended. A review is a turn that contains another turn."""
+        """Record that a turn, and the turns inside it, have ended. A review is a turn that contains another turn."""
         opener = self.turns.get(turn)
         self.running = {each for each in self.running if each != turn and self.turns.get(each) != opener}
 
@@ -152,7 +152,7 @@ class Causality:
         return thread.opener if thread is not None else None
 
     def client(self, frame: Frame) -> None:
-        """Note which requests, threads and turns a client frame opens, answers or interrupts."""
+        """Record which requests, threads and turns a client frame opens, answers or interrupts."""
         value = frame.value
         sort = kind(value)
         if sort == "request":

@@ -131,7 +131,7 @@ class EventBody:
         self._watch.emit("server", "chunk", lambda: self._watch.left_out(size, None))
 
     def chunk_end(self) -> None:
-        """Note the end of an HTTP chunk, so that the cassette shows which events came in one chunk."""
+        """Record the end of an HTTP chunk, so that the cassette shows which events came in one chunk."""
         self._ends.append((self._fed, self._watch.log.now()))
         self._flush()
 
@@ -185,7 +185,7 @@ class WholeBody:
             self._flush()
 
     def chunk_end(self) -> None:
-        """Note that an HTTP chunk ends at the current place of the body."""
+        """Record that an HTTP chunk ends at the current place of the body."""
         self._cuts.append([self._size, round(self._watch.log.now(), 6)])
 
     def close(self) -> None:

@@ -101,7 +101,7 @@ class Watch:
             self.messages.feed("server", data)
 
     def disconnected(self, sender: str, how: str) -> None:
-        """Note that the connection of one side has ended ("end") or was reset ("reset"). If an exchange is open, end it."""
+        """Record that the connection of one side has ended ("end") or was reset ("reset"). If an exchange is open, end it."""
         self._requests.broken_off()
         self._responses.broken_off(sender, how)
 
@@ -253,7 +253,7 @@ class Responses:
             self._body.feed(body)
 
     def on_chunk_complete(self) -> None:
-        """Note the end of an HTTP chunk."""
+        """Record the end of an HTTP chunk."""
         if self._body is not None:
             self._body.chunk_end()
 
