@@ -96,6 +96,7 @@ UNCONDITIONAL = re.compile(r"(?:^|; )[Rr]aises? `+[\w.]+`+(?: \(\d+\))?(?:(?:,| 
 INVERTED = re.compile(
     r"(?:- (?:<a id=\S+></a>\*\*\S+ )?)?Of (?:the|its|all|these|each)\b|.*[,;] nor (?:is|are|do|does|did|has|have)\b"
     r"|.*(?:[,;:] only then|[,;] and so) (?:is|are|can|do|does|did|has|have)\b"
+    r"|(?:- )?(?:In|At|On|Under) no(?: \w+){1,4} (?:is|are|can|do|does|did|has|have)\b"
 )
 #: A wording that is often misread -> what to write.
 MISREAD = {
@@ -246,6 +247,7 @@ def test_an_ordinary_negation_is_good(sentence: str) -> None:
         "The proxy sent nothing, nor did it end.",
         "The line is JSON; only then can it be read.",
         "The call stays, and so does its output.",
+        "In no allowed outcome does the user see it.",
     ],
 )
 def test_an_inverted_sentence_is_found(sentence: str) -> None:

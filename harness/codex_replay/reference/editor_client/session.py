@@ -28,7 +28,7 @@ DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
 
 
 def field(value: Any, name: str) -> Any:
-    """Return the field of an object that has the camelCase name `name`, or the same name in snake_case.
+    """Return the field with the camelCase name `name`, or with the same name in snake_case.
 
     Return None if the field is missing.
     """

@@ -77,7 +77,7 @@ class Watch(Protocol):
 
 
 class EventBody:
-    """Record the body of a response that is an event stream.
+    """Record a response body that is an event stream.
 
     Each block of the stream becomes a frame, with the offsets in the block at which HTTP chunks ended.
     """
@@ -161,7 +161,7 @@ def _event(block: Block, redact: Redact | None) -> Callable[[], Any]:
 
 
 class WholeBody:
-    """Record the body of a response that is not an event stream.
+    """Record a response body that is not an event stream.
 
     The body becomes one frame at its end, or several frames if it is long.
     """

@@ -247,7 +247,7 @@ class Responses:
         self._until_close = not chunked and http_frames.header(headers, "content-length") is None
 
     def on_body(self, body: bytes) -> None:
-        """Log the part of the body that is complete."""
+        """Log the complete part of the body."""
         self._unread = 0
         if self._body is not None:
             self._body.feed(body)
