@@ -29,7 +29,7 @@ SPOKEN = frozenset(
 )
 #: Between two paragraphs, or before the next item of a list.
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"]|(?:fake-codex|codex-replay)\b)")
+_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"]|(?:fake-codex|codex-replay|npm|pytest)\b)")
 
 
 def prose(text: str) -> Iterator[str]:
