@@ -27,14 +27,16 @@ _SOURCE = re.compile(r"(?:^|(?<=[.:] ))Sources?:.*(?:\n(?!\n).*)*", re.MULTILINE
 SPOKEN = frozenset(
     {"prompt", "ask", "chat", "post", "responses", "send_turn", "turn", "message", "script", "TurnBuilder", "user", "say"}
 )
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"])")
+#: Between two paragraphs, or before the next item of a list.
+_BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
+_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"]|(?:fake-codex|codex-replay|npm|pytest)\b)")
 
 
 def prose(text: str) -> Iterator[str]:
     """Yield the paragraphs of a Markdown page: no code, no headings, no tables, no comments."""
     text = re.sub(r"^```.*?^```|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^#+ .*\n?", "\n", without_code(text), flags=re.MULTILINE)
-    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text):
+    for block in _BREAK.split(text):
         if block.strip() and not block.lstrip().startswith(("|", "!", "<")):
             yield block.strip("\n")
 
@@ -90,7 +92,8 @@ def sentences(root: Path) -> list[tuple[str, str]]:
     for folder in CODE:
         for path in sorted((root / folder).rglob("*.py")):
             for text in texts(path.read_text(encoding="utf-8")):
-                found += [(path.relative_to(root).as_posix(), part) for part in _END.split(text)]
+                blocks = _BREAK.split(text)
+                found += [(path.relative_to(root).as_posix(), part) for block in blocks for part in _END.split(block)]
     plain = ((place, " ".join(part.split())) for place, part in found)
     return [(place, part) for place, part in plain if len(re.findall(r"[A-Za-z]{2,}", part)) >= WORDS and part[-1:] in ".!?"]
 

@@ -82,7 +82,7 @@ class Reader:
         return value, (head, *(text for text, _ in items), tail), new
 
     def _divide(self, data: bytes) -> int | None:
-        """Divide a body into remembered and new parts; return the size of the new parts, or None if the form is another."""
+        """Divide a body into remembered and new parts; return the size of the new parts, or None if the body has another form."""
         head, tail = self._head[0], self._tail[0]
         new = 0
         if not head or not data.startswith(head):
@@ -104,7 +104,7 @@ class Reader:
         return new + self._divide_items(data, len(head), len(data) - len(tail))
 
     def _divide_items(self, data: bytes, begin: int, end: int) -> int:
-        """Keep the remembered parts with which the items between `begin` and `end` start, and read the rest.
+        """Divide the items between `begin` and `end`: keep the remembered items at their beginning, and read the rest.
 
         Return the size of the rest.
         """
@@ -128,7 +128,10 @@ class Reader:
 
 
 def _items(text: bytes, *, after_other: bool) -> list[Any]:
-    """Read the text of one or more items, after another item from its comma on; raises `NotJson` for any other text."""
+    """Return the items in a part of the text of `input`; raises `NotJson` for any other text.
+
+    With `after_other`, the part begins with the comma after the item before it.
+    """
     found = read(b"[[%b]]" % (text[1:] if after_other else text))
     if len(found) != 1 or not found[0]:  # "1],[2", or a comma and nothing
         raise NotJson("it is not a list of items")

@@ -130,7 +130,7 @@ class Connection:
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
-        """Note that the client reads slowly.
+        """Record that the client reads slowly.
 
         After an upgrade to a WebSocket, the frames of a slow client must wait, because each may need an answer (a pong).
         """
@@ -203,7 +203,7 @@ class Connection:
             self._request.headers.append((name.decode("latin-1"), (value or b"").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """Note the method of a request. If the client waits for permission to send its body, answer 100 Continue."""
+        """Store the method of a request. If the client waits for permission to send its body, answer 100 Continue."""
         request = self._request
         if request is None:
             return

@@ -251,7 +251,7 @@ class MessageExchange(Exchange):
         raise NotImplementedError
 
     def note(self, event: Any) -> None:
-        """Note an event of the response, because the client's next message may continue the response."""
+        """Store an event of the response, because the client's next message may continue the response."""
         raise NotImplementedError
 
     def finish(self) -> None:

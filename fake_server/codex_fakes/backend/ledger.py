@@ -70,7 +70,7 @@ class Entry:
         self.websocket: dict[str, Any] | None = None  # of a WebSocket message: what it was before it was made a full request
 
     def close(self, how: str) -> None:
-        """Note how the answer has ended, and wake the tasks that wait for its end."""
+        """Record how the answer has ended, and wake the tasks that wait for its end."""
         first = self.end is None
         if first:
             self.end = how
@@ -200,7 +200,7 @@ class Ledger:
         return list(takewhile(lambda entry: entry.end is not None, islice(self.entries, at, at + FOLLOWED)))
 
     def closed(self, entry: Entry, first: bool) -> None:
-        """Note that the answer to an entry has ended. `first` is True for the first note about the end of this answer."""
+        """Record that the answer to an entry has ended. `first` is False if the end is already recorded."""
         if first:
             self.ended += 1
             if entry.body is not None and (length := len(entry.body)) > self._limits.ledger_bytes // 2:

@@ -144,7 +144,7 @@ class _Arguments:
             self._take("image", left.pop(0))
 
     def _use(self, name: str, shown: str) -> None:
-        """Note that an option was used. Raises `Wrong` if the option was used before and must not be repeated."""
+        """Record that an option was used. Raises `Wrong` if the option was used before and must not be repeated."""
         if shown in self.used and name not in (*_MANY, "feature"):
             message = f"error: the argument '{shown}' cannot be used multiple times\n\n{self._usage()}{_HELP}"
             raise Wrong(message, 2)

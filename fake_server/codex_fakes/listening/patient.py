@@ -42,7 +42,7 @@ class Patient(ServerConnection):
             self.transport.abort()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
-        """Note that the client has closed its direction.
+        """Record that the client has closed its direction.
 
         The end of the client's direction is processed only when the handshake is answered.
         """

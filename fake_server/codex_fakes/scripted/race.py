@@ -41,7 +41,7 @@ class Race:
         self._responses: set[int] = set()
 
     def hear(self, raw: bytes) -> None:
-        """Note a line of the client, because the table of races names a response by its request."""
+        """Store a line of the client, because the table of races names a response by its request."""
         self._marker.mark(Frame(0, 0.0, "rpc", "client", raw=raw))
 
     def add(self, frame: dict[str, Any]) -> None:

@@ -213,7 +213,7 @@ class _Stop:
 
     @staticmethod
     def _drop(number: int, frame: object) -> None:
-        """Let stdout lead nowhere, so that a blocked line ends."""
+        """Drop all further output on stdout, so that a blocked write ends."""
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 1)
         aside(f"serve ends, but nobody reads stdout: the lines of the last {READ_WITHIN} seconds are not printed.")

@@ -99,8 +99,8 @@ def _with_requests(text: str, lines: Iterable[str]) -> str:
     frequent first. If the expected statuses differ, name the status next to each error. If all requests have the same special
     condition (such as a header), name the condition.
 
-    In other texts, replace each `VALUE` by the value itself, if it is the same in all `lines`. A text that ends with a colon
-    gets a full stop: its details are not shown.
+    For any other group, replace each `VALUE` in the text by the value itself, if it is the same in all `lines`. A text that ends
+    with a colon gets a full stop: its details are not shown.
     """
     lines = list(lines)
     found = [match for line in lines if (match := _ANSWERED.match(line))]

@@ -178,7 +178,8 @@ def _subjects(reports: list[Report]) -> dict[str, str]:
 def _proxy_fields(found: list[dict[str, Any]]) -> dict[str, Any]:
     """Merge the fields that one proxy sent in several runs: add the counts; a field is valid only if it was valid in every run.
 
-    Only the fields of the first proxy are kept, because the reports of the other runs show the others.
+    If the runs tested several proxies, only the fields of the first proxy are kept, because each report before the merge still
+    has the fields of its own proxy.
     """
     profiles: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for name, rows in (

@@ -130,7 +130,7 @@ def test_the_steering_words_are_no_item(app_server: AppServer) -> None:
 def test_the_turn_after(app_server: AppServer) -> None:
     """The steering input uses up a turn id: the next turn has the id after it. (REAL-78)
 
-    Since 0.169.0 the steering input uses up no turn id: the next turn is the second turn that starts.
+    Since 0.169.0 the steering input gets no turn id of its own: the next input starts the second turn.
     """
     server = app_server([GATED, SECOND, {"items": [text("Three", id="msg_3")]}])
     thread = steer(server)

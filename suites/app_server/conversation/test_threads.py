@@ -223,7 +223,7 @@ def test_rollback(app_server: AppServer) -> None:
 
 
 def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
-    """A rollback of too many turns removes all turns. The server refuses a rollback of zero turns, and a revert to no turn."""
+    """A rollback of too many turns removes all turns; a rollback of zero turns and a revert to an unknown turn are refused."""
     server = app_server(says("One"), racy=ESTIMATE)
     thread = open_thread(server, experimental=True)
     started = [run(server, thread, "first")["id"]]

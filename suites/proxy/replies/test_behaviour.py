@@ -120,7 +120,7 @@ ERRORS: list[Any] = [
 
 
 def with_model(cases: list[Any], cited: bool = False) -> list[Any]:
-    """Return the given cases; in each, the script of the model is the turn of the case.
+    """Return the given cases; in each case, the model plays the turn that the case names.
 
     With `cited`, each case of the check `fault-status` cites only the statement about its own fault.
     """

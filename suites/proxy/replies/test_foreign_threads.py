@@ -203,7 +203,7 @@ def test_a_neighbour_that_ends_first(proxy: Proxy, endpoint: str, kind: str) -> 
 @pytest.mark.model("")
 @pytest.mark.spec("disconnect-beside", "REAL-73")
 def test_a_neighbour_that_hangs_up(proxy: Proxy, endpoint: str) -> None:
-    """If a client hangs up, the proxy ends only its turn: a client at the same time gets its complete answer."""
+    """If a client hangs up, the proxy ends only its turn: another client that waits gets its complete answer."""
     if proxy.clients < 2:
         pytest.skip("not verified: the proxy serves one client at a time (clients = 1)")
     script = [

@@ -49,7 +49,7 @@ SLOW = 6000
 def test_one_request_is_one_submission(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """The proxy submits each prompt once: with sendUserTurn (or turn/start), or with sendUserMessage.
 
-    If a proxy submits a prompt twice, the app-server joins the two or answers both; chance decides.
+    If a proxy submits a prompt twice, the app-server joins the two prompts or answers both; chance decides.
     """
     done = proxy.post(endpoint, {"stream": stream})
     sent = [call["method"] for call in done.calls(*SUBMISSIONS)]

@@ -2,7 +2,8 @@
 
 Source: docs/contract/payloads.md.
 
-A proxy may handle streamed requests in separate code (HAND-09), and each other check of payloads sends only one of the two.
+A proxy may handle streamed requests in separate code (HAND-09), and each other check of payloads sends only one of the two kinds
+of requests.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from codex_replay.plugin.editor_client.wire import Wire
 
+NOBODY = 2**22 + 1  # above every process id of Linux
 START = ("got", {"id": 2, "method": "turn/start"})
 STARTED, ENDED = ("said", {"method": "turn/started"}), ("said", {"method": "turn/completed"})
 ASKED = ("said", {"id": 0, "method": "item/commandExecution/requestApproval"})
@@ -42,6 +44,34 @@ ASKED = ("said", {"id": 0, "method": "item/commandExecution/requestApproval"})
     ids=["silent", "no-turn", "refused", "unanswered", "answered", "ended", "garbage-said", "garbage"],
 )
 def test_the_cause(passed: list[tuple[str, Any]], cause: str, tmp_path: Path) -> None:
-    lines = [json.dumps({key: value if value == "no JSON" else json.dumps(value)}) for key, value in passed]
-    (tmp_path / "ledger").write_text("".join(f"{line}\n" for line in lines))
-    assert Wire(tmp_path / "ledger", 1.0).cause() == cause
+    assert cause_of(tmp_path / "ledger", passed) == cause
+
+
+@pytest.mark.parametrize(
+    ("passed", "cause"),
+    [
+        ([], "The server had ended, and had sent no message"),
+        (
+            [START, STARTED],
+            "The server had ended, and the turn had not ended; the last message of the server was turn/started",
+        ),
+        (
+            [START, ("said", {"id": 2, "error": {"code": -32600, "message": "no"}})],
+            'The server refused turn/start with the error {"code": -32600, "message": "no"}',
+        ),
+    ],
+    ids=["at-its-start", "in-a-turn", "refused"],
+)
+def test_the_end_of_the_server_is_the_cause(passed: list[tuple[str, Any]], cause: str, tmp_path: Path) -> None:
+    assert cause_of(tmp_path / "ledger", passed, {"run": 0, "pid": NOBODY}) == cause
+
+
+def test_a_second_server_that_runs_is_not_blamed(tmp_path: Path) -> None:
+    runs = [{"run": 0, "pid": NOBODY}, {"run": 1, "pid": os.getpid()}]
+    assert cause_of(tmp_path / "ledger", [START, STARTED, ENDED], *runs).startswith("The turn had ended")
+
+
+def cause_of(ledger: Path, passed: list[tuple[str, Any]], *runs: dict[str, int]) -> str:
+    entries = [*runs, *({key: value if value == "no JSON" else json.dumps(value)} for key, value in passed)]
+    ledger.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    return Wire(ledger, 1.0).cause()

@@ -118,7 +118,7 @@ class WebSocketExchange(MessageExchange):
         self.write([data])
 
     def note(self, event: Any) -> None:
-        """Note an event of the response, because the client's next message may continue the response."""
+        """Store an event of the response, because the client's next message may continue the response."""
         if self._channel.continues:
             self._channel.increments.take_event(event)
 

@@ -212,8 +212,8 @@ def spoken(session: Session, providers: Any = None, sources: Any = None, *, unas
 def listed(session: Session, params: dict[str, Any], size: Any, *, by_update: bool) -> tuple[list[Thread], str | None]:
     """Return one page of the threads that `spoken` returns, and the cursor of the next page.
 
-    The threads are sorted by their start, or by the time of their last turn in whole seconds. There is a cursor if the file of
-    any further thread follows, because the real server stops reading after a full page.
+    The threads are sorted by their start, or by the time of their last turn in whole seconds. The cursor is None if no further
+    file follows. A file that `spoken` omits also counts, because the real server stops reading after a full page.
     """
     archived = bool(params.get("archived"))
     files = [each for each in reversed(session.threads.values()) if not each.ephemeral and each.archived == archived]

@@ -191,7 +191,7 @@ def _wrong_in_toml(value: Any) -> str | None:
 
 
 def _depth(value: Any) -> int:
-    """Return the number of tables in each other, the outermost one not counted."""
+    """Return how many tables are nested inside the outermost table: 0 for a table without tables."""
     depth, tables = -1, [value]
     while tables:
         depth, tables = depth + 1, [inner for table in tables for inner in table.values() if isinstance(inner, dict)]

@@ -92,7 +92,7 @@ def _mode_text(settings: Settings) -> str | None:
 
 
 def shown_sandbox(settings: Settings) -> dict[str, Any]:
-    """Return the sandbox in the form that these versions show: a read-only one names its network access."""
+    """Return the sandbox in the form of versions after 0.92: a read-only sandbox also has the member `networkAccess`."""
     closed = settings.sandbox["type"] == "readOnly"
     return {**settings.sandbox, "networkAccess": False} if closed else settings.sandbox
 

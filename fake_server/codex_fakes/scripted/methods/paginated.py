@@ -118,7 +118,7 @@ def _recorded(session: Session, text: str) -> Thread:
 
 
 def preview_of(history: list[dict[str, Any]]) -> str:
-    """Return the text of the first message of the user that is neither blank nor an environment; an image is `[Image]`."""
+    """Return the text of the user's first message that is neither blank nor an environment; an image is `[Image]`."""
     for item in history:
         parts = item.get("content", []) if item.get("role") == "user" else []
         texts = [part.get("text", "") for part in parts]

@@ -74,7 +74,7 @@ def _wrong(value: Any, kind: Any, at: tuple[str, ...]) -> WrongSetting | None:
 
 
 def _wrong_entry(value: Any) -> tuple[str, ...]:
-    """Return the index of the first entry of a list that is not a string."""
+    """Return the index of the first list entry that is not a string."""
     entries = enumerate(value) if type(value) is list else ()
     return next(((str(number),) for number, entry in entries if type(entry) is not str), ())
 

@@ -2,10 +2,10 @@
 
 Each line of the file is a JSON object that describes a change of the thread.
 
-`meta` has the changed members of the thread; in the first line of the file, `meta` has all members. `drop` has two numbers: of
-the items that were removed at the end of the history, and of those removed at the end of v1's events. `history` and `said` have
-the items that were added to the history and to v1's events. `turns` has the key and the content of each turn that was added or
-replaced. `gone` has the keys of the turns that were removed.
+`meta` has the changed members of the thread; in the first line of the file, `meta` has all members. `drop` has the number of
+items that were removed at the end of the history, and the number of items that were removed at the end of v1's events. `history`
+and `said` have the items that were added to the history and to v1's events. `turns` has the key and the content of each turn that
+was added or replaced. `gone` has the keys of the turns that were removed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Raw items: the input and output of the model, item by item, for a listener that requests them (`experimentalRawEvents`).
 
 Raw items are the items of the history, with additional members that the real server omits in its requests to the model. The
-texts at the beginning of a thread (permissions, instructions, environment) are in opening.json. opening.json is read when a
-thread starts that has, or may get, a listener for raw items. The order and the texts of raw items are those of the real
-binary (recordings, and "raw items" of the differential test).
+texts at the beginning of a thread (permissions, instructions, environment) are in opening.json. opening.json is read only if a
+new thread has, or may later get, a listener for raw items. The order and the texts of raw items are those of the real binary
+(recordings, and "raw items" of the differential test).
 """
 
 from __future__ import annotations

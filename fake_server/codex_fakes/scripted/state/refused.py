@@ -10,7 +10,7 @@ INVALID_REQUEST = -32600
 
 
 class Refused(Exception):
-    """A request of the client that must be answered with an error. The error object has `code`, the message and `data`."""
+    """A client's request that must be answered with an error. The error object has `code`, the message and `data`."""
 
     def __init__(self, message: str, code: int = INVALID_REQUEST, data: Any = None) -> None:
         super().__init__(message)

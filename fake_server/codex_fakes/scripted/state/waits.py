@@ -78,7 +78,8 @@ class SleepOrSteer(Sleep):
 class Gate:
     """Wait at a gate of the script until the gate is released, or the turn is steered or interrupted.
 
-    `steered` is the thread's list of inputs that steer the turn; the first `used` of them do not open the gate.
+    `steered` is the thread's list of inputs that steer the turn. The first `used` inputs have opened earlier gates, so that only
+    a further input opens this gate.
     """
 
     __slots__ = ("_steered", "_used")

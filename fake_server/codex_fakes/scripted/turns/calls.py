@@ -79,7 +79,7 @@ class Calls:
         return ticket.reply["result"]
 
     def _late(self, name: str, values: dict[str, Any], ticket: Ticket) -> None:
-        """Process a reply of the client that may be too late.
+        """Process a client's reply, which may be too late.
 
         A late reply counts as a submission, and a late cancel ends the running turn.
         """

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class Citations:
     """Remove citations from the messages of the model.
 
-    The events of the messages must come one after another. `start` and `end` are the tags around a citation.
+    A `Citations` object stores the state of one message, so the messages must come one after another. `start` and `end` are the
+    tags around a citation.
     """
 
     def __init__(self, start: str, end: str) -> None:

@@ -71,7 +71,7 @@ def _fit(literals: Mapping[str, str], paths: Mapping[str, str] | None) -> bool:
 
 
 def without(text: str, literals: Mapping[str, str]) -> str:
-    """Return a message of codex-replay without the user's literals; a text that the message quotes may contain them."""
+    """Return a message without the user's literals, which a text that the message quotes may contain."""
     from codex_replay.core.redact.literals import own_finders
 
     data = text.encode("utf-8", "surrogateescape")

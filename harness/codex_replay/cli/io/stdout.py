@@ -28,7 +28,7 @@ def _escaping(keep: bool) -> Callable[[UnicodeError], tuple[bytes, int]]:
 
     The error handler writes a character that the encoding lacks as a JSON escape (`\\u....`).
 
-    With `keep`, the error handler writes a byte of a file name that Python could not decode unchanged.
+    With `keep`, if a file name contains a byte that Python could not decode, the error handler writes the byte unchanged.
     """
 
     def escaped(error: UnicodeError) -> tuple[bytes, int]:

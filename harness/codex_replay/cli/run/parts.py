@@ -56,7 +56,9 @@ def parts(suites: Sequence[str], given: Mapping[str, str | None], own: Configura
 
 
 def only_ours(suites: Sequence[str], given: Mapping[str, str | None], own: Configuration, here: Path) -> bool:
-    """Return True if the run tests no program of the user, although its suites could; a checkout tests its own programs."""
+    """Return True if the run tests only programs of codex-replay, although its suites could test a program of the user; return
+    False in a checkout of codex-replay.
+    """
     if any(given.get(role) or own.table.get(role) for role in (*SUITE_OF, "app-server", "backend")):
         return False
     about = {name.partition("/")[0] for name in suites}

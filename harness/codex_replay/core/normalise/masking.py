@@ -161,7 +161,7 @@ def _is_absolute(path: str) -> bool:
 
 
 def _has_dashes_of_a_uuid(text: str) -> bool:
-    """Return True if the text contains four dashes at the distances of a uuid; only then is `UUID_FORM` tried."""
+    """Return True if the text contains four dashes at the distances of a uuid, and must be compared with `UUID_FORM`."""
     at = text.find("-")
     while at >= 0:
         if text[at : at + 16 : 5] == "----":

@@ -53,12 +53,12 @@ class Normaliser:
     # ------------------------------------------------------------------ learning
 
     def learn(self, value: Any) -> None:
-        """Note the roles of the uuids in `value`, and the directories in `value`.
+        """Store the roles of the uuids in `value`, and the directories in `value`.
 
         Call `learn` before the first identity gets a name.
 
-        `learn` is necessary because a uuid often first appears under a key without a role (in a path), and a directory inside a
-        sentence.
+        `learn` is necessary because a uuid often first appears under a key without a role (in a path), and a directory often
+        first appears inside a sentence.
         """
         self._learn("", "", value)
 

@@ -2,11 +2,11 @@
 
 The "delta" of an rpc notification or a server-sent event is a chunk if the name of the notification or event ends in
 "delta". The "chunk" (base64) of an rpc notification is a chunk if the notification's name ends in "delta". The
-"deltaBase64" of any rpc message is a chunk. In a choice of chat/completions, each text in the "delta" is a chunk, and so is
-the "text". In an event or a body, each "token" of a list of logprobs is a chunk. In a body, each part that alone is not
-JSON is a chunk. If a body is an event stream (compressed, or with another content type), the events of the body are
-searched, too. The rules that find chunks apply to every known version of Codex. No table of a Codex version is used here,
-because a chunk that a table lacks would leave a secret in the cassette.
+"deltaBase64" of any rpc message is a chunk. In a choice of chat/completions, each text in the "delta" is a chunk, and the "text"
+is a chunk, too. In an event or a body, each "token" of a list of logprobs is a chunk. In a body, each part that alone is not JSON
+is a chunk. If a body is an event stream (compressed, or with another content type), the events of the body are searched, too. The
+rules that find chunks apply to every known version of Codex. No table of a Codex version is used here, because a chunk that a
+table lacks would leave a secret in the cassette.
 """
 
 from __future__ import annotations
@@ -216,7 +216,9 @@ def _encoded(text: str) -> bytes:
 
 
 def _edits(value: Any, chunk: Chunk, data: bytes) -> Iterator[tuple[Path, Any]]:
-    """Yield each change (old value, new value) in the JSON of a frame when a chunk becomes `data`."""
+    """Yield the path and the new value of each value in the frame's JSON that changes when `data` replaces the content of a
+    chunk.
+    """
     if chunk.form == BASE64:
         yield chunk.path, b2a_base64(data, newline=False).decode()
         return

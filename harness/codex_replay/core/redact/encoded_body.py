@@ -81,7 +81,7 @@ def fields(raw: bytes, encoding: str) -> dict[str, Any]:
 
 
 class Unseen:
-    """Find the bodies of a recording that cannot be decompressed.
+    """In a recording, find the bodies that cannot be decompressed.
 
     Call the method `encoding` with every frame of the recording.
     """

@@ -144,7 +144,7 @@ class Redactor:
         return self.text(argument)
 
     def _named(self, name: str, value: str, *, strict: bool = False) -> str:
-        """Redact the value of a name as the finders redact the value of this name in JSON."""
+        """Return the value with its secrets replaced, as if `name` and `value` were a member of a JSON object."""
         kind = kind_of_name(name) or (None if strict else weak_kind_of_name(name))
         if kind is not None:
             data = _bytes(value)

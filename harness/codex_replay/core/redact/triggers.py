@@ -144,7 +144,7 @@ def _grouped(triggers: list[tuple[int, str]]) -> tuple[_Groups, _Groups]:
 
 
 def keys(text: str) -> bytes:
-    """Return the words of a text that may be keys.
+    """From the words of a text, return those that may be keys.
 
     A word that may be a key is long, is not a uuid, hash or date, and either has a digit or is very long.
     """

@@ -5,8 +5,8 @@ A server frame waits only for its cause (DESIGN.md, "Matching, replaying, normal
 - A response waits for its request.
 - A frame of a turn waits for the request that opened the turn, and a frame of a thread waits for the request that opened
   the thread. Frames of both kinds also wait for the earlier replies to server requests in the same thread.
-- The frame that reports an interrupted turn waits for the interrupting request. While a request of the interrupted thread
-  has no result, the thread's frames before the report of the interrupt wait for the interrupting request, too.
+- The frame that reports an interrupted turn waits for the interrupting request. If a request of the interrupted thread still has
+  no result, the thread's frames before this frame also wait for the interrupting request.
 - The frame that reports a replaced turn waits for the request that opened the new turn.
 - A frame that names a thread and no turn waits for the request that opened the thread. If the frame is of a kind that only
   follows requests (the thread's status or name), it comes after the response to one request of the thread and before the
@@ -89,7 +89,7 @@ class _Thread:
         self.turns[turn] = opener
 
     def end(self, turn: str) -> None:
-        """Note that a turn, and the turns inside it, have ended. A review is a turn that contains another turn."""
+        """Record that a turn, and the turns inside it, have ended. A review is a turn that contains another turn."""
         opener = self.turns.get(turn)
         self.running = {each for each in self.running if each != turn and self.turns.get(each) != opener}
 
@@ -152,7 +152,7 @@ class Causality:
         return thread.opener if thread is not None else None
 
     def client(self, frame: Frame) -> None:
-        """Note which requests, threads and turns a client frame opens, answers or interrupts."""
+        """Record which requests, threads and turns a client frame opens, answers or interrupts."""
         value = frame.value
         sort = kind(value)
         if sort == "request":

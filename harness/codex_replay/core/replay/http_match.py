@@ -12,7 +12,7 @@ answers of the recorded connection are used, the live connection gets the answer
 `by="conversation"`, a live conversation (a value of `prompt_cache_key`) gets the answers of the recorded conversation whose
 first input is most similar. Each recorded exchange is played once.
 
-The handshake of a WebSocket is an exchange, and so is each later `response.create` message. The exchange of a
+The handshake of a WebSocket is an exchange, and each later `response.create` message is another. The exchange of a
 `response.create` message has the method "WEBSOCKET" and the full request as its body (see `increments`).
 
 Source: DESIGN.md, "Matching, replaying, normalising".
@@ -247,7 +247,7 @@ class HttpPlayer:
             one.track.matcher.bindings.pair(placeholder, secret)
 
     def _follow(self, one: Recorded, live: Any) -> None:
-        """Bind the live values that the server generated and sent to the model to the recorded values.
+        """Bind the values that the server itself generated: pair each live value in the request with its recorded value.
 
         The bound values are the key of the conversation and the numbers of terminals.
         """

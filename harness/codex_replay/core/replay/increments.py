@@ -52,7 +52,7 @@ class Increments:
         return {**body, "previous_response_id": previous}
 
     def begin(self, body: Mapping[str, Any] | None) -> None:
-        """Note the full form of a request.
+        """Store a request in its full form.
 
         Until the answer to the request is complete, the client cannot continue any response. With None, forget all earlier
         requests and answers.
@@ -60,7 +60,7 @@ class Increments:
         self._body, self._items, self._id, self._later = body or {}, [], None, None
 
     def take_event(self, event: Any) -> None:
-        """Take note of an event of the answer."""
+        """Store an event of the answer."""
         kind = event.get("type") if type(event) is dict else None
         if kind == "response.output_item.done":
             self._items.append(event.get("item"))

@@ -197,7 +197,7 @@ def _same_place(a: Any, b: Any) -> bool:
 
 
 def _give(response: dict[str, Any], bindings: Bindings) -> None:
-    """Note the thread id in a response to the client, because the client must send this id back unchanged."""
+    """Store the thread id in a response to the client, because the client must send this id back unchanged."""
     result = response.get("result")
     if type(result) is dict:
         thread = result.get("thread")

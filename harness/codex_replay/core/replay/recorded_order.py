@@ -31,7 +31,7 @@ class RecordedOrder:
         return None
 
     def client(self, frame: Frame) -> None:
-        """Note that a client frame comes before all later server frames."""
+        """Record that all later server frames wait for a client frame."""
         self._new.append(frame.n)
         if kind(frame.value) == "request":
             self._requests.setdefault(request_key(frame.value["id"]), []).append(frame.n)

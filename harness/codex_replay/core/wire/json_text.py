@@ -22,7 +22,7 @@ class NotJson(ValueError):
 class OutOfBounds(NotJson):
     """The JSON text is nested too deeply, or is too large, to be read.
 
-    A text that cannot be read may still be valid JSON.
+    This error does not mean that the text is invalid JSON.
     """
 
 
@@ -153,7 +153,7 @@ def dumps(value: Any) -> bytes:
 
 
 def ascii_dumps(value: Any) -> bytes:
-    """Return `value` as compact JSON in ASCII: like `dumps`, but every other character is escaped, lone surrogates included.
+    """Return `value` as compact JSON in ASCII: like `dumps`, but every other character is escaped, including lone surrogates.
 
     Raises `ValueError` for a value that has no JSON form (NaN, an object of another type).
     """

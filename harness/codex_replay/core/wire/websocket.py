@@ -175,7 +175,7 @@ class _Inflate(Extension):
         return b""
 
     def skipped(self, head: int, size: int) -> None:
-        """Note that a frame was dropped undecoded.
+        """Record that a frame was dropped without being decoded.
 
         `head` is the first byte of the frame, and `size` is its length in bytes.
         """

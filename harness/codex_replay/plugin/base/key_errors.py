@@ -43,7 +43,7 @@ def reading(paths: Sequence[Path]) -> int | None:
 
     `paths` are the files of the calls that led to an error, from the outermost call to the innermost.
 
-    Return None if the harness raised the error, because a bug of the harness is no failure of the program under test.
+    Return None if the harness raised the error, because a bug of the harness is not a failure of the program under test.
     """
     for index, path in reversed(list(enumerate(paths))):
         if "suites" in path.parts[:-1]:

@@ -47,7 +47,7 @@ class LateOptions:
                     yield from ((name, group.name) for name in option.names())
 
     def pytest_plugin_registered(self, plugin_name: str) -> None:
-        """Note which options a newly loaded plugin has added."""
+        """Record which options a newly loaded plugin has added."""
         for name, _ in self._others():
             self._owners.setdefault(name, plugin_name)
 

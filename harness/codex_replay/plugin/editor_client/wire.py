@@ -97,22 +97,25 @@ class Wire:
                 raise SubjectFailure(self.report_on(f"{progress(self.server_messages())}: {what[:1].lower()}{what[1:]}"))
 
     def cause(self) -> str:
-        """Return the likely cause of a timeout, as the beginning of a sentence; the messages so far show the cause."""
+        """Return the likely cause of a timeout, as the beginning of a sentence: the messages so far, and the server's end."""
         message, sent = self.server_messages(), self._messages()
+        state = turn_state(message)
+        refused = [each for each in message if "error" in each and "method" not in each]
+        if not refused and self.server_pids() and not self.running_servers():
+            last = f"{state}; the last message of the server was {label(message[-1])}" if message else "had sent no message"
+            return f"The server had ended, and {last}"
         replied = {json.dumps(each.get("id")) for each in sent if "method" not in each}
         for each in message:
             if "method" in each and "id" in each and json.dumps(each["id"]) not in replied:
                 return f"The editor has not answered the server's request {each['method']}"
-        refused = [each for each in message if "error" in each and "method" not in each]
         methods = {json.dumps(each.get("id")): each.get("method") for each in sent if "method" in each and "id" in each}
         if refused:
             method = methods.get(json.dumps(refused[-1].get("id")), "a request")
             return f"The server refused {method} with the error {short(json.dumps(refused[-1]['error'], ensure_ascii=False))}"
         if not sent:
             return "The editor has sent nothing to its server"
-        if turn_state(message) == "no turn had started":
+        if state == "no turn had started":
             return f"The editor has started no turn; the last message that it sent was {label(sent[-1])}"
-        state = turn_state(message)
         return f"{state[0].upper()}{state[1:]}; the last message of the server was {label(message[-1])}"
 
     def _messages(self) -> list[dict[str, Any]]:

@@ -3,8 +3,8 @@
 A field is *as specified* if a statement of the specification (PAY-... or HAND-...) names it. A field is *valid* if the JSON
 schema of the Codex version accepts it. A field is *known* if the JSON schemas of the Codex version contain its name. Codex
 accepts a field with an unknown name, and silently ignores it (REAL-45). The report also shows whether a proxy sends a
-value, sends null, or omits the field. One reason: the specification says "values are omitted when undefined", but its
-examples contain nulls.
+value, sends null, or omits the field. The report makes this distinction, because the specification says "values are omitted when
+undefined", but its examples contain nulls.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ class Proxy:
         return violations(running.wire.frames, kind, self.version, since=self._from[running][0])
 
     def leave(self) -> None:
-        """Note the turns of the case that has ended; the pool stops using the proxy process if one of these turns still runs.
+        """Record the turns of the case that has ended; the pool stops using the proxy process if one of these turns still runs.
 
         Messages of a turn that still runs must not reach another case. For a proxy that is given as a URL, do nothing: the
         harness sees no messages of its app-server, and did not start its process.

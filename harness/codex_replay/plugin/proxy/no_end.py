@@ -123,7 +123,7 @@ class Watch:
         self._earlier = ""  # a sentence, if it was given up before its limit
 
     def frames(self) -> list[WireFrame]:
-        """Return the messages since the request, those that another thread has read included."""
+        """Return the messages since the request, including those that another thread has read."""
         self._wire.update()
         return self._wire.frames[self._from :]
 

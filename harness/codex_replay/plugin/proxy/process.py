@@ -255,7 +255,7 @@ class RunningProxy:
             path.rename(path.with_name(f"{ENDS}.{time.monotonic_ns()}"))  # at once: a start may still write into it
 
     def leave(self, since: int) -> None:
-        """Note that a case has ended, although one of its turns may still run.
+        """Record that a case has ended, although one of its turns may still run.
 
         The frames of the case begin at the index `since`.
         """
@@ -266,7 +266,7 @@ class RunningProxy:
     def settled(self) -> bool:
         """Return True once no turn of an earlier case runs; return False if a turn still runs after `SETTLES` seconds.
 
-        The wait is before the next case and not after the earlier case, because most turns end between the two.
+        The harness waits before the next case and not after the earlier case, because most turns end in the meantime.
         """
         if self._left and not self.wire.until(self._is_quiet, self._settled_by - time.monotonic(), self._left):
             return False

@@ -39,10 +39,9 @@ def script_of(items: list[pytest.Item], chosen: str) -> dict[str, Any]:
     The unique word in the prompt of a case selects the replies that its `@pytest.mark.model` sets.
 
     If a case has only one reply, the model repeats it, because a proxy may call the model several times for one case. In the
-    profile as-specified, only the first call gets the reply: there, one request causes up to two calls of the model
-    (sendUserTurn and sendUserMessage). After a reply with a tool call, the model sends only empty replies, because the client
-    sends the output of the tool in its next request. If a reply has its own `match`, the prompt must also contain the text of
-    `match`.
+    profile as-specified, one request causes up to two calls of the model (sendUserTurn and sendUserMessage), and only the first
+    call gets the reply. After a reply with a tool call, the model sends only empty replies, because the client sends the output
+    of the tool in its next request. If a reply has its own `match`, the prompt must also contain the text of `match`.
     """
     turns: list[dict[str, Any]] = []
     for item in items:

@@ -21,7 +21,7 @@ def violations(frames: Iterable[WireFrame], kind: Kind, version: str, since: int
     and replies).
 
     `frames` are all frames between the proxy and its app-servers since their start. Before the frame with the index `since`,
-    only faults of `initialize` count, because other cases may have caused the others. Raises `BundleError` if codex-replay
+    only faults of `initialize` count, because other cases may have caused any other fault. Raises `BundleError` if codex-replay
     has no schema bundle of `version`.
     """
     checkers: dict[str, BundleChecker] = {}

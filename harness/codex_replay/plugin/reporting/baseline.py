@@ -162,7 +162,7 @@ class Gate:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """Note every case of a module, even if the user selected only a few: a baseline line may match the others."""
+        """Record every case of a module, even if the user selected only a few: a baseline line may match the unselected cases."""
         report = yield
         for item in report.result:
             if isinstance(item, pytest.Function):

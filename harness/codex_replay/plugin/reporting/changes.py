@@ -142,8 +142,9 @@ def _rerun(changes: Sequence[Change], run: Callable[[list[str]], Mapping[str, Al
 
 
 def batches(nodeids: Sequence[str], duration: Callable[[str], float], workers: int) -> list[tuple[list[str], int]]:
-    """Divide the cases of a rerun: return lists of node ids, each with the number of cases that run at a time (0: one).
+    """Divide the cases of a rerun into lists of node ids; each list has the number of its cases that run at a time.
 
+    The number 0 means that the cases run in one process, one after another.
     `duration` returns the seconds that a case took in the run, and `workers` is the number of workers of the run.
     """
     many = workers if len(nodeids) > MOST else 0

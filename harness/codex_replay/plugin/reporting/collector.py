@@ -128,7 +128,8 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note the interrupt, because a second interrupt may come before pytest has set the exit status for the first interrupt.
+        """Record the interrupt, because a second interrupt may come before pytest has set the exit status for the first
+        interrupt.
 
         End the workers after an interrupt; after an early stop, pytest-xdist has already ended them.
         """

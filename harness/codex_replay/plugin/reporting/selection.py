@@ -16,7 +16,7 @@ def a_part(config: pytest.Config) -> bool:
 def selected(config: pytest.Config) -> bool:
     """Return True if the run contains only a selection of the cases.
 
-    In a run of selected cases, a baseline entry without a reason is no error.
+    In a run of selected cases, a baseline entry without a reason is not an error.
     """
     option = config.option
     return a_part(config) or bool(getattr(option, "keyword", "") or getattr(option, "markexpr", ""))

@@ -26,7 +26,7 @@ def judge(
 
     `complaints` are the differences that fail the test; `notes` returns the differences that do not fail the test. If the
     test has `failed` already, add complaints and notes to its report, in a section named after the fixture, below the
-    captured output. A complaint that stands in the error of the test is not repeated.
+    captured output. A complaint that is already part of the test's error is not repeated.
     """
     __tracebackhide__ = True
     raised = getattr(sys, "last_value", None)  # also of a test that was expected to fail

@@ -284,7 +284,7 @@ def _inside(one: NormalEvent, other: NormalEvent) -> Iterator[Difference]:
 def _in_one_form(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[str, Any, Any] | None]:
     """Return two events with their values under the same key.
 
-    If one event also has its exact text, also return the path and the two texts.
+    If an event is stored as text, the second result has the path and the exact texts of both events; otherwise it is None.
 
     A payload is stored as a value (`data`, `body`) if encoding the value gives the same bytes. If encoding the value gives
     other bytes, the payload is stored as text, with the value as `view`. A direct comparison of a value with a text would

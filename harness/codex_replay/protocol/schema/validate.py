@@ -302,7 +302,7 @@ class RpcChecker:
                 fault = validator.unknown_method(sender, method)
                 if schema is None:
                     return [fault]
-                text = f"`{method}` is a notification of the {sender}, but the frame has an id and so is a request."
+                text = f"`{method}` is a notification of the {sender}, but the frame has an id, so it is a request."
                 return [Fault(fault.kind, fault.verdict, method, text)]
         if schema is None:
             return [validator.unknown_method(sender, method)]

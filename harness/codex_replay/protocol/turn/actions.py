@@ -139,7 +139,7 @@ def _formats(argv: Sequence[str]) -> bool:
 
 
 def _short(path: str) -> str:
-    """Return the last part of a path that is meaningful to a reader."""
+    """Return the last part of a path that is not in `_VAGUE`; if all parts are in `_VAGUE`, return the path."""
     path = path.rstrip("/") or path
     return next((part for part in reversed(path.replace("\\", "/").split("/")) if part not in _VAGUE), path)
 

@@ -24,7 +24,7 @@ _DEPTH = 127
 
 
 class Mismatch(ValueError):
-    """The text is not JSON, or has a different form than expected; the error text is the one of serde_json."""
+    """The text is not JSON, or has a different form than expected; the error text is that of serde_json."""
 
 
 class _Unplaced(ValueError):

@@ -19,7 +19,7 @@ _KINDS = {"message": "agent-message", "reasoning": "reasoning", "web_search_call
 
 
 class Sampling:
-    """One reply of the model that is being read.
+    """A reply of the model, while it is being read.
 
     Pass the events of the reply to `receive`, then read `calls`, `history`, `usage`, `last_message` and `end`.
 

@@ -101,7 +101,7 @@ def _quoted(word: str) -> str:
 
 
 def _chunk(word: str) -> tuple[int, str]:
-    """Return how many characters at the start of a word can have the same kind of quotes, and the simplest such kind."""
+    """Return the length of the longest beginning of a word that one kind of quotes can contain, and the simplest such kind."""
     ways = {"bare", "single", "double"}
     for i, c in enumerate(word):
         allowed = {"bare", "single", "double"} if c in _WORD else {"single", "double"}

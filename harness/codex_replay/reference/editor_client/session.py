@@ -28,7 +28,7 @@ DECISIONS = {"accept": "accept", "decline": "decline", "dismiss": "cancel"}
 
 
 def field(value: Any, name: str) -> Any:
-    """Return the field of an object that has the camelCase name `name`, or the same name in snake_case.
+    """Return the field with the camelCase name `name`, or with the same name in snake_case.
 
     Return None if the field is missing.
     """
@@ -107,7 +107,7 @@ class Session:
             self._guarded(self.connection.receive)
 
     def disconnected(self, why: str) -> None:
-        """Note that the server has exited, and report the end of the open turn. The next prompt starts a new server."""
+        """Record that the server has exited, and report the end of the open turn. The next prompt starts a new server."""
         self.close()
         waiting = len(self._prompts) + self._running
         self._prompts.clear()
@@ -274,7 +274,7 @@ class Session:
         self._report("error", message=self._complaint)
 
     def on_turn_completed(self, params: Message) -> None:
-        """Note the end of the turn, and report it.
+        """Record the end of the turn, and report it.
 
         Ignore a second notification about the end of an earlier turn, which may come while the next turn starts.
         """

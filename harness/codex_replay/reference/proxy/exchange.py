@@ -109,7 +109,7 @@ class Exchange:
             yield call
 
     def _take(self, event: Native, calls: dict[str, Native]) -> bool:
-        """Note that the model has called a client tool.
+        """Record that the model has called a client tool.
 
         Return True if the tool call is new. Ignore a tool call with invalid arguments, because Codex itself reports the
         error to the model.
@@ -128,7 +128,7 @@ class Exchange:
     async def _next(self, seconds: float, silence_is_the_end: object) -> Message | None:
         """Return the next message.
 
-        If the server sends nothing for `seconds`, return None if that is the end, otherwise raise `ProxyError`.
+        If the server sends nothing for `seconds`, return None if `silence_is_the_end`, otherwise raise `ProxyError`.
         """
         assert self._inbox is not None
         assert self._server is not None

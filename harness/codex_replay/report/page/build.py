@@ -1,10 +1,10 @@
 """Write one HTML file that shows a whole report or one cassette. The HTML file needs no network, no framework and no build step.
 
 The HTML file consists of a skeleton (`page/page.html`), a style sheet and a script. `SCRIPTS` lists the files that are
-joined to the script. The data are text in the HTML file that the browser does not run: one JSON text with the lists, and
-many compressed chunks (JSON, deflate, base64), each with `BLOCK` cases or one trace. The script decodes a chunk only when
-the user opens it, so a page with thousands of cases loads immediately. The page has the traces of all failed, known and
-skipped cases, and the traces of `PASSED` passed cases.
+joined to the script. The data are text in the HTML file, not a script: one JSON text with the lists, and many compressed chunks
+(JSON, deflate, base64). Each chunk has `BLOCK` cases or one trace. The script decodes a chunk only when the user opens it, so a
+page with thousands of cases loads immediately. The page has the traces of all failed, known and skipped cases, and the traces of
+`PASSED` passed cases.
 
 All texts in frames and messages are untrusted. JSON is written in ASCII without `<`, `>` and `&`, so that no data can close
 its HTML element. The script shows data only as text nodes, never as markup. The content security policy of the page allows

@@ -188,7 +188,7 @@ class _Linter:
                 self._add(remark.level, remark.check, number, frame, remark.message)
 
     def _line_checks(self, line: bytes, number: int, frame: Frame | None) -> bool:
-        """Check one line of the cassette as text. Return True if the line is JSON: only then can the other checks read it."""
+        """Check one line of the cassette as text. Return True if the line is JSON, so that the other checks can read it."""
         try:
             value = loads(line)
         except NotJson as reason:

@@ -77,7 +77,9 @@ class Log:
                 self._stop(f"{self._writer.path}: frame {self._writer.frames} could not be recorded ({error!r}).")
 
     def partial(self) -> None:
-        """Note that some traffic could not be recorded. The recording continues, but the cassette gets no footer."""
+        """Mark the recording as partial, because some traffic could not be recorded. The recording continues, but the cassette
+        gets no footer.
+        """
         self._whole = False
 
     def give_up(self, why: str) -> None:

@@ -226,6 +226,6 @@ def _failure(out: bytes, err: bytes) -> tuple[str, str]:
 
 
 def _one_line(text: str) -> str:
-    """Return the first line of a text that is not blank, shortened and without its full stop."""
+    """Return the first non-blank line of a text, shortened and without its full stop."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return truncate(line, 200).rstrip(".")

@@ -30,7 +30,7 @@ def for_version(script: Any, version: str) -> Any:
     """Return a copy of a script (docs/scripts.md) in which each call of `shell_command`, the shell tool of 0.92, is a call of the
     shell tool of `version`.
 
-    The rest of the script stays unchanged, and so does a call of the shell tool whose arguments contain no command line.
+    The rest of the script stays unchanged, including a call of the shell tool whose arguments contain no command line.
     """
     old, new = shell_tool(DEFAULT), shell_tool(version)
     return script if old == new else _translated(script, old, new)

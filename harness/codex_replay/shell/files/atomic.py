@@ -13,7 +13,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextlib.contextmanager
 def named(draft: str, place: str) -> Iterator[None]:
-    """A context manager that gives errors the name of the file that the user gave.
+    """A context manager that makes errors name the user's file instead of the draft.
 
     If the body raises an ``OSError`` for the path `draft` or a file in it, the error gets the path `place`.
     An error of a full disk, which names no file, also gets the path `place`.

@@ -77,7 +77,7 @@ class Watch(Protocol):
 
 
 class EventBody:
-    """Record the body of a response that is an event stream.
+    """Record a response body that is an event stream.
 
     Each block of the stream becomes a frame, with the offsets in the block at which HTTP chunks ended.
     """
@@ -131,7 +131,7 @@ class EventBody:
         self._watch.emit("server", "chunk", lambda: self._watch.left_out(size, None))
 
     def chunk_end(self) -> None:
-        """Note the end of an HTTP chunk, so that the cassette shows which events came in one chunk."""
+        """Record the end of an HTTP chunk, so that the cassette shows which events came in one chunk."""
         self._ends.append((self._fed, self._watch.log.now()))
         self._flush()
 
@@ -161,7 +161,7 @@ def _event(block: Block, redact: Redact | None) -> Callable[[], Any]:
 
 
 class WholeBody:
-    """Record the body of a response that is not an event stream.
+    """Record a response body that is not an event stream.
 
     The body becomes one frame at its end, or several frames if it is long.
     """
@@ -185,7 +185,7 @@ class WholeBody:
             self._flush()
 
     def chunk_end(self) -> None:
-        """Note that an HTTP chunk ends at the current place of the body."""
+        """Record that an HTTP chunk ends at the current place of the body."""
         self._cuts.append([self._size, round(self._watch.log.now(), 6)])
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
 """Process the client's direction of one HTTP connection: record whole requests, and rewrite their targets and headers.
 
 The HTTP parser does not report offsets: outside of bodies, it therefore gets single lines, and inside of bodies, pieces of
-known length. For each byte, it is therefore known whether the byte belongs to the head (the request line and headers) of a
-request. The head of a request is replaced by the rewritten head; all other bytes are passed on unchanged, with chunk sizes,
-chunk extensions and trailers.
+known length. This module therefore knows for each byte whether the byte belongs to the head (the request line and headers) of a
+request. The head of a request is replaced by the rewritten head; all other bytes are passed on unchanged, with chunk sizes, chunk
+extensions and trailers.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Deferred:
         return self._log.now()
 
     def partial(self) -> None:
-        """Note that some traffic is missing in the recording (`Log.partial`)."""
+        """Mark the recording as partial, because some traffic is missing in it (`Log.partial`)."""
         self._log.partial()
 
     @property

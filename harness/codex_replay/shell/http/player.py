@@ -130,7 +130,7 @@ class _ServerIds:
 
 
 def _kind_of(frame: Frame) -> tuple[str, Any, Any]:
-    """Return the parts of a frame that must be equal in two frames before their ids are bound to each other."""
+    """Return those parts of a frame that must be equal in two frames before their ids are bound to each other."""
     payload = frame.payload
     if frame.kind == "response":
         return frame.kind, payload["status"], None

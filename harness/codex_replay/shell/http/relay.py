@@ -125,7 +125,7 @@ class Relay:
         self.client.close()
 
     def ended_by(self, side: Side) -> None:
-        """Take note that one side has closed its direction in the regular way."""
+        """Record that one side has closed its direction in the regular way."""
         if side is self.client:
             self.watch.client_ended = True
             if self.server.connected:
@@ -135,7 +135,7 @@ class Relay:
             self.client.close()
 
     def lost(self, side: Side, error: Exception | None) -> None:
-        """Note that one connection has ended.
+        """Record that one connection has ended.
 
         Close the connection to the other side in the way in which the first connection has ended.
         """
@@ -149,7 +149,7 @@ class Relay:
             other.close(reset=True)
 
     def finish(self, side: Side) -> None:
-        """Take note that one connection is completely closed."""
+        """Record that one connection is completely closed."""
         side.closed = True
         if side is self.client and not self.server.connected and self._task is not None:
             self._task.cancel()
@@ -206,7 +206,9 @@ class Side(asyncio.BufferedProtocol):
             self._piece = min(MOST, self._piece * 2)
 
     def eof_received(self) -> bool:
-        """Pass on that one side sends no more data. If possible, keep the connection open for data of the other side."""
+        """Take the end of the data that one side sends, and end this direction of the other connection, too. If possible, keep
+        the connection open for data of the other side.
+        """
         self._relay.ended_by(self)
         return self._transport is not None and self._transport.can_write_eof()
 

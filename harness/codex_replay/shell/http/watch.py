@@ -101,7 +101,7 @@ class Watch:
             self.messages.feed("server", data)
 
     def disconnected(self, sender: str, how: str) -> None:
-        """Note that the connection of one side has ended ("end") or was reset ("reset"). If an exchange is open, end it."""
+        """Record that the connection of one side has ended ("end") or was reset ("reset"). If an exchange is open, end it."""
         self._requests.broken_off()
         self._responses.broken_off(sender, how)
 
@@ -247,13 +247,13 @@ class Responses:
         self._until_close = not chunked and http_frames.header(headers, "content-length") is None
 
     def on_body(self, body: bytes) -> None:
-        """Log the part of the body that is complete."""
+        """Log the complete part of the body."""
         self._unread = 0
         if self._body is not None:
             self._body.feed(body)
 
     def on_chunk_complete(self) -> None:
-        """Note the end of an HTTP chunk."""
+        """Record the end of an HTTP chunk."""
         if self._body is not None:
             self._body.chunk_end()
 

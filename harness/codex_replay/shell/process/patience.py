@@ -45,7 +45,7 @@ class Patience:
         return max(default * PART, min(default, least)) if enough and not self._alone else default
 
     def count(self, in_vain: bool, cause: str = ANSWER) -> None:
-        """Count a wait for the program under test that has ended. `in_vain` is True if the wait reached its time limit."""
+        """Count a completed wait for the program under test. `in_vain` is True if the wait reached its time limit."""
         self._own[cause] += in_vain
         if in_vain and self._shared is not None:
             with self._shared.open("a", encoding="utf-8") as file:

@@ -66,14 +66,14 @@ class Unanswered:
         self._changed = threading.Condition()
 
     def sent(self, line: bytes) -> None:
-        """Take note of a message of the client."""
+        """Record a request of the client that awaits an answer."""
         message = _object(line)
         if "method" in message and "id" in message:
             with self._changed:
                 self._ids.add(repr(message["id"]))
 
     def came(self, line: bytes) -> None:
-        """Take note of a message of the server."""
+        """Record an answer of the server."""
         message = _object(line)
         if "method" not in message:
             with self._changed:

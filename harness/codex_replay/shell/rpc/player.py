@@ -164,7 +164,7 @@ class Player:
                 self._matcher.bindings.pair(ours, theirs)
 
     def _refusal(self, recorded: Any, error: Any) -> None:
-        """Note that the live server refused a request that the recorded server accepted, because the refusal explains missing
+        """Record that the live server refused a request that the recorded server accepted, because the refusal explains missing
         frames.
         """
         what = self._asked.get(repr(recorded["id"]), f"The request {recorded['id']!r}")

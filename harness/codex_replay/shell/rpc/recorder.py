@@ -1,12 +1,13 @@
 """A transparent recorder (a tee) between a client and an app-server.
 
 Every line is on disk before it is passed on. One thread with one poll loop serves two lanes (client to server, server to
-client). Frames are therefore recorded in the order in which they are passed on. A line is recorded when it is complete, and
-is only then queued for writing. If the reader of a lane is slow, the lane stops reading from its source, and the other lane
-continues. A lane therefore never queues more than `LIMIT` bytes and one line. The descriptors 0 and 1, which the recorder
-shares with the client, stay blocking, because a change of their flags would also affect the client. The recorder writes to
-these descriptors in pieces whose size poll() guarantees. An end of file, a disconnected reader, a signal or an exit at one
-end is repeated at the other end. If recording fails, the tee continues as a plain pipe (see `Log`).
+client). Frames are therefore recorded in the order in which they are passed on. A line is recorded when it is complete, and is
+queued for writing after that. If the reader of a lane is slow, the lane stops reading from its source, and the other lane
+continues. A lane therefore never queues more than `LIMIT` bytes and one line. The descriptors 0 and 1, which the recorder shares
+with the client, stay blocking, because a change of their flags would also affect the client. The recorder writes to these
+descriptors in small pieces, because a pipe that poll() reports as writable accepts only PIPE_BUF bytes without blocking. An end
+of file, a disconnected reader, a signal or an exit at one end is repeated at the other end. If recording fails, the tee continues
+as a plain pipe (see `Log`).
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Tap:
         self.add(**{"got" if sender == "client" else "said": text}, **self._whose)
 
     def end(self, status: int) -> None:
-        """Note the end of the recorded command. The base class writes nothing; a subclass may write a line."""
+        """Handle the end of the recorded command. The base class writes nothing; a subclass may write a line."""
 
     def give_up(self, why: str) -> None:
         """Log that a line is too long, and log no further lines. The traffic continues."""

@@ -80,7 +80,7 @@ class Comparer:
         return found
 
     def _alive(self, root: Pair) -> set[int]:
-        """Visit all pairs that `root` leads to; return the `id()` of each pair that has changed, or that leads to a change."""
+        """Return the `id()` of each changed pair below `root`, and of each pair on the way to a changed pair."""
         order, above = [root], {id(root): list[Pair]()}
         for pair in order:  # grows during the walk
             if not pair.looked:

@@ -112,7 +112,7 @@ class Connection(asyncio.Protocol):
     # -- asyncio's side --------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note that a client has connected."""
+        """Record that a client has connected."""
         self._transport = transport
         self._connections.add(self)
 
@@ -126,21 +126,21 @@ class Connection(asyncio.Protocol):
             self._fault(400)
 
     def eof_received(self) -> bool:
-        """Take note that the client has closed its side of the connection and will not read the answer."""
+        """Record that the client has closed its side of the connection and will not read the answer."""
         self.abandon()
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Take note that the client has disconnected."""
+        """Record that the client has disconnected."""
         self._connections.discard(self)
         self.abandon()
 
     def pause_writing(self) -> None:
-        """Take note that the client reads slowly, so that writers must wait."""
+        """Record that the client reads slowly, so that writers must wait."""
         self._may_write.clear()
 
     def resume_writing(self) -> None:
-        """Take note that the client has read enough, so that writers may continue."""
+        """Record that the client has read enough, so that writers may continue."""
         self._may_write.set()
 
     # -- httptools' side -------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ class Connection(asyncio.Protocol):
         self._request.headers[name.decode("latin-1").lower()] = value.decode("latin-1").strip()
 
     def on_headers_complete(self) -> None:
-        """Take note that all headers are complete."""
+        """Record that all headers are complete."""
         self._request.method = self._parser.get_method().decode("latin-1")
         self._request.path = _path(self._url)
         self._request.chunked = self._parser.get_http_version() == "1.1"
@@ -178,7 +178,7 @@ class Connection(asyncio.Protocol):
             self._request.fault = 413
 
     def on_message_complete(self) -> None:
-        """Take note that the request is complete."""
+        """Record that the request is complete."""
         self._request.body = b"".join(self._body)
         self._waiting.append(self._request)
         self._next()
