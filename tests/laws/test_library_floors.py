@@ -91,7 +91,7 @@ def test_the_page_shows_the_package_graph() -> None:
     [
         ("core.wire.sse", "from codex_replay.core.cassette.http_frames import sse_fields", True),
         ("core.redact.redactor", "from codex_replay.core.replay.match import Matcher", False),
-        ("core.text.plural", "if TYPE_CHECKING:\n    from codex_replay.core.wire import sse", False),
+        ("core.text.numbers", "if TYPE_CHECKING:\n    from codex_replay.core.wire import sse", False),
         ("protocol.versions", "def f():\n    from codex_replay.protocol.data_tables import load", True),
         ("protocol.schema.bundle", "from codex_replay.protocol.drift.compare import compare", True),
         ("protocol.script.script", "import codex_replay.protocol.responses.items", True),

@@ -20,7 +20,7 @@ from codex_fakes.backend.loop.sockets import Transport
 from codex_fakes.backend.loop.tasks import CancelledError, Task, running_loop
 from codex_fakes.backend.loop.waiting import Event
 from codex_fakes.backend.turns import STEP
-from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.text.numbers import whole_number
 from codex_replay.core.wire.json_text import dumps
 
 #: How many pipelined requests may wait before reading is paused.

@@ -35,7 +35,7 @@ from codex_fakes.backend.rules.table import unknown_rules
 from codex_fakes.backend.rules.tokens import auth_error
 from codex_fakes.backend.sessions import Session
 from codex_fakes.model.faults import fault_error
-from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.text.numbers import whole_number
 from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
 from codex_replay.core.wire.percent import query_values, unquoted

@@ -32,7 +32,7 @@ from codex_fakes.backend.loop.waiting import Event, sleep, timeout
 from codex_fakes.backend.routes import answer, split_target
 from codex_fakes.backend.sessions import Session
 from codex_replay.core.text.error_text import error_text
-from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.text.numbers import whole_number
 from codex_replay.core.wire.web_guard import WebGuard
 from codex_replay.protocol.script.script import BadScript, Script
 

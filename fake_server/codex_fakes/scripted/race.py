@@ -14,7 +14,7 @@ from typing import Any
 
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.normalise.order import Marker, Order
-from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.text.numbers import whole_number
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.core.wire.jsonrpc import is_reply
 from codex_replay.protocol.data_tables import load

@@ -12,7 +12,7 @@ import time
 from _random import Random
 from posix import getpid, kill, read
 
-from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.text.numbers import whole_number
 from codex_replay.core.wire.json_text import NotJson, dumps, loads
 
 TYPE_CHECKING = False

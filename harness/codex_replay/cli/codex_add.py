@@ -13,7 +13,7 @@ from codex_replay.cli.io.console import Unable, sentences
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import no_expression, resolve
 from codex_replay.core.text.escape import escape
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.protocol.learning.causes import EFFECT
 from codex_replay.shell.codex import add as adding
 from codex_replay.shell.codex.cache import check_version

@@ -15,7 +15,7 @@ import click
 
 from codex_replay.cli.io.console import Place, Unable, progress, sentences
 from codex_replay.cli.io.stdout import for_programs
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.report import data
 from codex_replay.report.files import PAGE, write_all
 from codex_replay.report.merge import Part, merge, traces

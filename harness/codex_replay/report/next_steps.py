@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.core.text.truncate import truncate
 from codex_replay.report.data import Report
 from codex_replay.report.group_failures import FEW, LONGEST, groups

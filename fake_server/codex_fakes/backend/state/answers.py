@@ -20,7 +20,7 @@ from codex_fakes.backend.state import stored as responses
 from codex_fakes.backend.state.conversations import Conversation, listed, page
 from codex_fakes.backend.state.stored import Stored
 from codex_fakes.model import unstreamed
-from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.text.numbers import whole_number
 from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
 from codex_replay.core.wire.percent import query_values, unquoted

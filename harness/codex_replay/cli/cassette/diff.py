@@ -14,7 +14,7 @@ from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.tables import CODEX, note_with_option
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.text.escape import escape
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.shell.cassettes.file import CassetteReader
 
 

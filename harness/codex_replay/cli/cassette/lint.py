@@ -12,7 +12,7 @@ from codex_replay.cli.cassette.options import JSON, LITERAL, redactor_of
 from codex_replay.cli.io.console import Unable, aside, coloured, progress, sentences
 from codex_replay.cli.io.stdout import coloured_line, for_programs
 from codex_replay.core.text.escape import escape
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from codex_replay.cli.init.workflow import NAME, repository, requirement, workfl
 from codex_replay.cli.io.console import Unable, as_seconds, aside, sentences
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.core.text.escape import escape
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.plugin.base.configuration import SUITE_OF, TABLE, BadConfiguration, Configuration, find_root, read
 from codex_replay.plugin.base.subjects import BadSubject, slug
 from codex_replay.protocol.versions import DEFAULT, STEPS

@@ -19,7 +19,7 @@ from codex_replay.cli.io.console import Unable, aside, progress
 from codex_replay.cli.run.child import started, wait
 from codex_replay.cli.run.parts import Part, default_jobs
 from codex_replay.core.redact.sentence import sentence
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.plugin.base.configuration import SUITE_OF, read
 from codex_replay.plugin.base.option_table import KEYS
 from codex_replay.plugin.base.places import PACKAGED, installed_suites

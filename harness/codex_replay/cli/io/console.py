@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec, TextIO, TypeVar,
 import click
 
 from codex_replay.cli.io.stdout import Coloured, failure
-from codex_replay.core.text.durations import parse_seconds
+from codex_replay.core.text.numbers import parse_seconds
 from codex_replay.core.text.visible import visible
 from codex_replay.shell.cassettes.file import CassetteError
 

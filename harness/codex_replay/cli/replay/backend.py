@@ -13,7 +13,7 @@ from codex_replay.cli.io.console import Unable
 from codex_replay.cli.replay import model
 from codex_replay.core.cassette import http_frames, ws_frames
 from codex_replay.core.cassette.frames import Frame
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.core.wire.loopback import is_loopback
 from codex_replay.protocol.recordings.compare import Comparison, compare
 from codex_replay.shell.http.backend_process import BackendError, BackendProcess

@@ -20,7 +20,7 @@ from codex_replay.cli.replay import model
 from codex_replay.cli.replay.other_version import absent_methods, absent_text, nulls_apart
 from codex_replay.core.cassette.frames import Frame, Header
 from codex_replay.core.text.escape import escape
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.plugin.base.subjects import BadSubject, Subject, parse_app_server
 from codex_replay.protocol.recordings.compare import Comparison, compare
 from codex_replay.protocol.recordings.repeated_ids import following, gathered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.core.wire.jsonrpc import kind
 from codex_replay.protocol.schema.bundle import EVENT_PREFIX, BundleError
 

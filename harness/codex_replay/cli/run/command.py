@@ -18,7 +18,7 @@ from codex_replay.cli.io.suite_names import BadUse, no_expression, resolve
 from codex_replay.cli.run.child import started, wait
 from codex_replay.cli.run.display import run_live
 from codex_replay.cli.run.parts import default_jobs, only_ours, parts
-from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.text.numbers import whole_number
 from codex_replay.plugin.base.configuration import BadConfiguration, find_root, read
 from codex_replay.plugin.base.option_table import KEYS, OTHERS
 from codex_replay.plugin.base.places import PACKAGED, SUITES_PLUGIN, installed_suites

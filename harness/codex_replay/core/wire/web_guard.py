@@ -89,7 +89,7 @@ def is_address(name: str) -> bool:
 def _name(host: str) -> str:
     """Return the name in HOST or HOST:PORT, in lower case and without a final dot.
 
-    A port is up to five digits. A host with anything else after its name is returned whole, so that it is no known name.
+    A port is up to five digits. A host with anything else after its name is returned whole, so that no known name equals it.
     """
     host = host.strip().lower()
     name, sign, rest = host.partition("]" if host.startswith("[") else ":")

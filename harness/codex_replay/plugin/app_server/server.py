@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from codex_replay.core.redact.redactor import Redactor
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.plugin.app_server.upstream import RecordedUpstream
 from codex_replay.plugin.base.checking import keeps_experimental
 from codex_replay.plugin.base.for_versions import value_for

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from codex_replay.core.text.describe import describe
+from codex_replay.core.text.error_text import describe
 from codex_replay.core.text.truncate import truncate
 
 #: What Python raises where a value does not have the form in which it is read.

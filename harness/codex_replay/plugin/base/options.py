@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from codex_replay.core.text.durations import parse_seconds
 from codex_replay.core.text.error_text import error_text
-from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.text.numbers import parse_seconds, whole_number
 from codex_replay.plugin.base.configuration import FILES, SUITE_OF, Configuration, read
 from codex_replay.plugin.base.option_table import KEYS, OTHERS, PROFILES, RECORD_MODES
 from codex_replay.plugin.base.subjects import usage_errors

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.core.text.truncate import shortened
 from codex_replay.plugin.base.progress import LAST_WORDS
 from codex_replay.plugin.base.progress import VARIABLE as PROGRESS

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.plugin.base.options import settings_of
 from codex_replay.plugin.base.progress import BY_INIT
 from codex_replay.plugin.base.shard import shard_of

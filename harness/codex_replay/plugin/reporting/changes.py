@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, Line, Rate, one_line
 from codex_replay.report.group_failures import groups
 

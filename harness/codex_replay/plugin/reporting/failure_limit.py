@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 
 if TYPE_CHECKING:
     from collections.abc import Generator

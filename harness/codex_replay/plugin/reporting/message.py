@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from codex_replay.core.text.describe import describe
+from codex_replay.core.text.error_text import describe
 from codex_replay.core.text.truncate import excerpts, truncate
 
 if TYPE_CHECKING:

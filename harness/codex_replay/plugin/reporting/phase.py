@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from codex_replay.core.text.describe import describe
+from codex_replay.core.text.error_text import describe
 from codex_replay.plugin.reporting.case_result import CaseResult
 from codex_replay.plugin.reporting.spec import spec_of, title_of
 from codex_replay.plugin.reporting.trace import TRACE_SOURCE

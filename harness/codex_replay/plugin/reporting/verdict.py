@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.core.text.truncate import shortened
 from codex_replay.report import data
 from codex_replay.report.data import ROLES, Alone, Case, Outcome, Report

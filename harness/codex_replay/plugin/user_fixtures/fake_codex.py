@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 from codex_replay.plugin.base.launcher import write_launcher
 from codex_replay.plugin.user_fixtures.replayed import Replays
 from codex_replay.protocol import versions

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.text.numbers import whole_number
 from codex_replay.protocol.learning.leaves import Leaf
 
 #: Keys whose values carry the meaning of a frame: a mask for one of them would hide true differences.

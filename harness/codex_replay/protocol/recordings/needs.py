@@ -15,7 +15,7 @@ from typing import Any
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.cassette.http_frames import header
 from codex_replay.core.text.escape import escape
-from codex_replay.core.text.plural import plural
+from codex_replay.core.text.numbers import plural
 
 #: The directory of the skills that each Codex brings itself.
 OWN_SKILLS = "/.system/"

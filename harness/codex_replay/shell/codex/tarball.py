@@ -3,7 +3,7 @@
 The hash of the whole tarball is checked before any file is unpacked. Each package has a folder `vendor/<target triple>/`
 with one executable named `codex`. The executable is searched in the folder, because its place depends on the version. The
 tarball is read as a stream. Each path in the tarball is split and rebuilt below the target folder, so that no file is
-written elsewhere. Links, sparse and special files are refused, and so is a tarball that is much larger than those of Codex.
+written elsewhere. Links, sparse files, special files, and a tarball that is much larger than those of Codex are refused.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from codex_fakes.backend.server import read_options
 from codex_fakes.scripted.race import Race
 from codex_fakes.scripted.state.plain_toml import plain
 from codex_fakes.stdio.faults import FAULTS, fault_of
-from codex_replay.core.text.whole_number import whole_number
+from codex_replay.core.text.numbers import whole_number
 from codex_replay.core.wire.jsonrpc import is_number
 from codex_replay.protocol.versions import is_version
 
