@@ -13,8 +13,8 @@ STAMP := .venv/.installed
 JOBS ?= 2
 # Cases that stand together share processes: each worker takes a run of them, and steals when it has none left.
 SHARED := -n $(JOBS) --dist worksteal
-# The project's own tests wait for processes and for ends of time limits, much of their time: two workers for each core.
-WORKERS := -n $$(( $(JOBS) * 2 )) --dist worksteal
+# The project's own tests wait for processes and for ends of time limits, much of their time: five workers for two cores.
+WORKERS := -n $$(( $(JOBS) * 5 / 2 )) --dist worksteal
 # The suites use none of these plugins, which take longer to load than a hundred cases to run.
 LEAN := -p no:hypothesispytest -p no:syrupy -p no:asyncio
 

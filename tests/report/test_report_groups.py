@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_report_data import case, report_of
+from test_report_parts import case, report_of
 
 from codex_replay.plugin.reporting.spec import place
 from codex_replay.report.group_failures import EARLIER, FEW, LEAST, MOST, cause, groups, sentences

@@ -89,7 +89,7 @@ def _plain_id(parameters: str) -> tuple[str, bool]:
 def role_of(item: pytest.Item) -> str | None:
     """Return the role of the program that a test uses through a fixture of codex-replay; None if the test uses no such fixture.
 
-    If the user defines a fixture with the name of a codex-replay fixture, the user's fixture is ignored.
+    A fixture of the user that has the name of a codex-replay fixture gives a test no role.
     """
     known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     for name, role in ROLE_OF_FIXTURE.items():
