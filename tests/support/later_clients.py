@@ -87,7 +87,10 @@ def _item(message: Any) -> tuple[Any, Any]:
 _THEN = {
     "thread/fork": "thread/started", "thread/revert": "thread/reverted", "thread/goal/set": "thread/goal/updated",
     "thread/name/set": "thread/name/updated", "thread/archive": "thread/archived", "thread/unarchive": "thread/unarchived",
+    "thread/resume": "thread/goal/cleared",
 }  # fmt: skip
+#: What comes in place of one of them.
+_OTHER = {"thread/goal/cleared": "thread/goal/updated"}
 
 
 class Calls(Later):
@@ -129,7 +132,7 @@ class Calls(Later):
             return
         then = _THEN.get(method) or ("thread/goal/cleared" if result.get("cleared") else None)
         if then is not None:
-            self.client.wait(then, lambda m: m.get("method") == then)
+            self.client.wait(then, lambda m: m.get("method") in (then, _OTHER.get(then)))
         if method == "thread/fork":
             self.threads.append(result["thread"]["id"])
             self.known[f"$thread {len(self.threads) - 1}"] = self.threads[-1]

@@ -133,6 +133,9 @@ class Session:
             params = {}  # every member may be absent
         if type(params) is list:
             raise Refused(f"Invalid request: fake-codex accepts the params of {method} only as an object.")
+        for name in ("threadId", "conversationId"):
+            if isinstance(params.get(name), str) and uuid_error(params[name]) is None:
+                params = {**params, name: with_hyphens(params[name])}
         if "experimental" in self.answers:
             self._require_experimental(method, params)
         if self.store is not None and (method.startswith("thread/") or "onversation" in method):
@@ -369,7 +372,7 @@ class Session:
         error = uuid_error(text)
         if error is not None:
             raise Refused(("invalid thread id: " if api == "v2" else "Invalid request: ") + error)
-        thread = self.threads.get(with_hyphens(text))
+        thread = self.threads.get(text)
         if thread is None or not thread.loaded:
             word = "thread" if api == "v2" else "conversation"
             raise Refused(f"{missing or word + ' not found:'} {text}")

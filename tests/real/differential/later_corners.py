@@ -151,6 +151,9 @@ _LIVES = st.sampled_from(
 def _life(
     first: list[dict[str, Any]], steps: list[dict[str, Any]], turn: dict[str, Any], settings: dict[str, Any]
 ) -> dict[str, Any]:
+    heard = [*(step.get("call") for step in steps), "thread/unsubscribe"].index("thread/unsubscribe")
+    # The server does not send the end of a turn to a client that has unsubscribed.
+    steps = [step for number, step in enumerate(steps) if number < heard or "text" not in step]
     told = conversation([{**turn, "times": "always"}], [*first, *steps], settings=settings)
     return {**told, "experimental": True}
 

@@ -69,6 +69,8 @@ def masked(frames: list[Frame]) -> list[Frame]:
     def mask(value: Any) -> Any:
         if isinstance(value, dict):
             return {k: "opaque" if k in OPAQUE and v is not None else mask(v) for k, v in value.items()}
+        if isinstance(value, str) and value.startswith("invalid cursor: {"):
+            return "invalid cursor: opaque"
         return [mask(one) for one in value] if isinstance(value, list) else value
 
     return [_with(frame, mask(frame.value)) for frame in frames]

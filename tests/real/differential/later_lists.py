@@ -138,7 +138,7 @@ _EDITS = st.sampled_from(
 _WRONG = st.sampled_from(
     [{"model": 4}, {"approval_policy": "x"}, {"approval_policy": "untrusted"}, {"sandbox_mode": 4}, {"model_verbosity": "x"},
      {"features": 4}, {"features.x": "y"}, {"profile": "x"}, {"model_provider": "nope"}, {"web_search": "x"}, {"tools": 4},
-     {"history.persistence": "x"}, {"model_context_window": "x"}, {"unknown": 1}, {"model_reasoning_effort": "odd"}]
+     {"history.persistence": "x"}, {"model_context_window": "x"}, {"model_reasoning_effort": "odd"}]
 )  # fmt: skip
 
 
@@ -278,7 +278,7 @@ def examples() -> dict[str, dict[str, Any]]:
         {"sortDirection": "asc"},
         {"archived": True},
     ]
-    git = [{"branch": "main", "sha": "abc"}, {"branch": None}, {"originUrl": ""}, {}, None]
+    git = [{"branch": "main", "sha": "abc"}, {"branch": None}, {"originUrl": "", "branch": "", "sha": ""}, {}, None]
     goals = [{"tokenBudget": 1}, {"objective": " Win "}, {"tokenBudget": 5}, {"status": "complete"}, {"objective": " "}]
     edits = [("model_verbosity", "high"), ("approval_policy", "untrusted"), ("profiles.x.model", "a")]
     return {
@@ -289,7 +289,10 @@ def examples() -> dict[str, dict[str, Any]]:
         "goals": _goals(False, goals, ["get", "get", "clear", "clear"], True),
         "metadata": _metadata(git, True, " A name "),
         "config-read": _configured(
-            {"notify": ["x"], "history": {"persistence": "none"}}, edits, True, [{"model": 4}, {"profile": "x"}]
+            {"notify": ["x"], "history": {"persistence": "none"}, "agents": {"max_threads": 2}},
+            edits,
+            True,
+            [{"model": 4}, {"profile": "x"}],
         ),
         "wrong-tools": _tooled([[{"name": "a"}], [_tool(name=" ")], [_tool(), _tool()], [_space()], [_tool(inputSchema=5)]]),
         "rules": _ruled([("touch a.txt", ["touch"]), ("git status", ["git"]), ("touch a.txt | cat", ["touch"])], "decline"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import gmtime, strftime, strptime
 
-from codex_fakes.scripted.state.ids import uuid_error, with_hyphens
+from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import beginning
 from codex_fakes.scripted.turns.request import given, is_prompt
@@ -31,7 +31,7 @@ def stored(session: Session, text: str, word: str = "thread") -> Thread:
     error = uuid_error(text)
     if error is not None:
         raise Refused(f"invalid thread id: {error}")
-    thread = session.threads.get(with_hyphens(text))
+    thread = session.threads.get(text)
     if thread is None or thread.archived or thread.ephemeral:
         raise Refused(f"no rollout found for {word} id {text}")
     return thread

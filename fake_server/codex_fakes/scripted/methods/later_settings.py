@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.state.thread import Thread
 
 _SYSTEM = "/etc/codex/config.toml"
+_THREADS = "max_concurrent_threads_per_session"  # the current name of agents.max_threads
 # The settings that stay as they were, each with the member of a request that changes it.
 KEPT_BY_FORKS = {"cwd": "cwd", "policy": "approvalPolicy", "sandbox": "sandbox"}
 KEPT = {**KEPT_BY_FORKS, "model": "model", "effort": "model", "tier": "serviceTier"}
@@ -108,7 +109,7 @@ def read(session: Session, request: Any, params: dict[str, Any]) -> None:
         raise Refused(session.file.read_error, code=-32603)
     known = session.answers["config"]
     settings, tables = known["settings"], known["tables"]
-    config = {key: value for key, value in session.config.items() if key in settings}
+    config = {key: value for key, value in _renamed(session.config).items() if key in settings}
     for table in ("sandbox_workspace_write", "tools"):
         if isinstance(config.get(table), dict):
             config[table] = {key: value for key, value in config[table].items() if key in tables[table]}
@@ -118,12 +119,21 @@ def read(session: Session, request: Any, params: dict[str, Any]) -> None:
     if shown["tools"] is not None and isinstance(shown["tools"]["web_search"], bool):
         shown["tools"] = {**shown["tools"], "web_search": None}  # a switch of the web search has no settings of its own
     found = [(_with_profile(layer), given) for layer, given in layers(session)]
-    origins = {leaf: layer for layer, given in reversed(found) for leaf in leaves(given)}
+    origins = {leaf: layer for layer, given in reversed(found) for leaf in leaves(_renamed(given))}
     result: dict[str, Any] = {"config": shown, "origins": {leaf: origins[leaf] for leaf in leaves(config)}}
     if params.get("includeLayers"):
         system = {"name": {"type": "system", "file": _SYSTEM}, "version": version({}), "config": {}}
         result["layers"] = [*({**layer, "config": in_order(given)} for layer, given in found), system]
     session.answer(request, result)
+
+
+def _renamed(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration with the current name of a setting that has an old name, too."""
+    agents = config.get("agents")
+    if not isinstance(agents, dict) or "max_threads" not in agents:
+        return config
+    named = {_THREADS if key == "max_threads" else key: value for key, value in agents.items()}
+    return {**config, "agents": named}
 
 
 def _with_profile(layer: dict[str, Any]) -> dict[str, Any]:

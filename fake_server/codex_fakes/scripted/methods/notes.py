@@ -85,9 +85,9 @@ def metadata_update(session: Session, request: Any, params: dict[str, Any]) -> N
     """Handle thread/metadata/update: change the git metadata that a thread shows; null removes a value."""
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
-    thread = session.threads.get(params["threadId"].lower())
+    thread = session.threads.get(params["threadId"])
     if thread is None:
-        raise Refused(f"thread not found: {params['threadId']}")
+        raise Refused(f"no rollout found for thread id {params['threadId']}")
     if thread.ephemeral:
         raise Refused(f"ephemeral thread does not support metadata updates: {thread.id}")
     git, daybreak, project = params.get("gitInfo"), params.get("daybreakEnabled"), params.get("projectId")
@@ -96,7 +96,7 @@ def metadata_update(session: Session, request: Any, params: dict[str, Any]) -> N
     if project is not None:
         raise Refused(f"project not found: {project}")
     if git is not None:
-        given = {name: git[name] for name in ("sha", "branch", "originUrl") if name in git}
+        given = {name: git[name] for name in ("originUrl", "sha", "branch") if name in git}
         if not given:
             raise Refused("gitInfo must include at least one field")
         for name, value in given.items():

@@ -112,7 +112,7 @@ def _fits(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
 def _paged(session: Session, params: dict[str, Any], missing: str, code: int) -> Thread:
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
-    thread = session.threads.get(params["threadId"].lower())
+    thread = session.threads.get(params["threadId"])
     if thread is None:
         raise Refused(missing, code)
     return thread

@@ -108,7 +108,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
 
 def _recorded(session: Session, text: str) -> Thread:
     """Find a thread that has had a turn, or that began with a history. The real server stores no other threads."""
-    thread = session.threads.get(text.lower())
+    thread = session.threads.get(text)
     if thread is not None and thread.archived:
         raise Refused(f"session {thread.id} is archived. Run `codex unarchive {thread.id}` to unarchive it first.")
     thread = stored(session, text)
@@ -132,7 +132,7 @@ def preview_of(history: list[dict[str, Any]]) -> str:
 
 def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a thread from the history in the request, even if the request names a thread. The new thread shows no turns."""
-    named = session.threads.get(params["threadId"].lower())
+    named = session.threads.get(params["threadId"])
     if named is not None and named.loaded:
         raise Refused(f"cannot resume thread {named.id} with history while it is already running")
     if not params["history"]:
@@ -207,7 +207,7 @@ def _usage(session: Session, thread: Thread) -> None:
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Return a thread, with its turns if the client requests them."""
-    kept = session.threads.get(params["threadId"].lower())
+    kept = session.threads.get(params["threadId"])
     if kept is None:
         kept = session.thread(params["threadId"], missing="thread not loaded:")
     turns = bool(params.get("includeTurns"))
@@ -246,7 +246,7 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
     """Handle thread/unarchive, without loading the thread."""
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
-    thread = session.threads.get(params["threadId"].lower())
+    thread = session.threads.get(params["threadId"])
     if thread is not None and thread.loaded and not thread.archived and not thread.ephemeral:
         raise Refused(f"thread {thread.id} already has an active writer")
     if thread is None or not thread.archived:
@@ -260,7 +260,7 @@ def thread_name_set(session: Session, request: Any, params: dict[str, Any]) -> N
     """Give a thread a name, without the spaces around it."""
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
-    thread, name = session.threads.get(params["threadId"].lower()), params["name"].strip()
+    thread, name = session.threads.get(params["threadId"]), params["name"].strip()
     if not name:
         raise Refused("thread name must not be empty")
     if thread is None or thread.archived:
@@ -276,7 +276,7 @@ def thread_unsubscribe(session: Session, request: Any, params: dict[str, Any]) -
     """Stop sending the notifications of a thread to the client. The thread stays loaded."""
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
-    thread, status = session.threads.get(params["threadId"].lower()), "notLoaded"
+    thread, status = session.threads.get(params["threadId"]), "notLoaded"
     if thread is not None and thread.loaded:
         thread.listeners, status = [], "unsubscribed" if thread.listeners else "notSubscribed"
     session.answer(request, {"status": status})

@@ -25,7 +25,7 @@ from codex_fakes.scripted.methods.both import (
     submit,
 )
 from codex_fakes.scripted.state import input_schema
-from codex_fakes.scripted.state.ids import uuid_error, with_hyphens
+from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.turns.estimate import context_tokens
 from codex_fakes.scripted.turns.request import is_prompt
@@ -131,7 +131,7 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
     """Handle thread/unarchive, without loading the thread."""
     if (error := uuid_error(params["threadId"])) is not None:
         raise Refused(f"invalid thread id: {error}")
-    thread = session.threads.get(with_hyphens(params["threadId"]))
+    thread = session.threads.get(params["threadId"])
     if thread is None or not thread.archived:
         raise Refused(f"no archived rollout found for thread id {params['threadId']}")
     thread.archived = False
@@ -141,7 +141,7 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Return a thread that is loaded or only stored (for example after `thread/unarchive`)."""
-    kept = session.threads.get(with_hyphens(params["threadId"]))
+    kept = session.threads.get(params["threadId"])
     if kept is None or kept.loaded or kept.archived:
         kept = session.thread(params["threadId"], missing="thread not loaded:")
     thread = kept

@@ -51,6 +51,9 @@ def uuid_error(text: str) -> str | None:
 
 
 def with_hyphens(uuid: str) -> str:
-    """Return a uuid in the form in which the server writes it; a client may leave out the hyphens and use capital letters."""
-    uuid = uuid.lower()
+    """Return a uuid in the form in which the server writes it.
+
+    A client may write `urn:uuid:` before it, leave out the hyphens, and use capital letters.
+    """
+    uuid = uuid.removeprefix("urn:uuid:").lower()
     return f"{uuid[:8]}-{uuid[8:12]}-{uuid[12:16]}-{uuid[16:20]}-{uuid[20:]}" if len(uuid) == 32 else uuid

@@ -39,6 +39,13 @@ def test_an_id_may_lack_its_hyphens(tmp_path: Path) -> None:
     assert client.request("thread/read", {"threadId": bare})["thread"]["id"] == thread
 
 
+@pytest.mark.parametrize("written", [ID.upper(), ID.replace("-", ""), f"urn:uuid:{ID}"])
+@pytest.mark.parametrize("method", ["thread/read", "thread/archive", "thread/resume", "turn/interrupt"])
+def test_an_error_names_an_id_in_the_form_of_the_server(method: str, written: str, tmp_path: Path) -> None:
+    reply = InProcess(None, tmp_path, "/work").call(method, {"threadId": written, "turnId": "0"})
+    assert reply["error"]["message"].endswith(f" {ID}")
+
+
 def items_of(tmp_path: Path, call: dict[str, Any]) -> list[Any]:
     """Run a turn with one call; return the items that began, and the last output for the model."""
     script = tmp_path / "script.json"
