@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from codex_replay.core.wire.json_text import dumps
 from tests.fakes.scripted.test_scripted import Started
 
 SLOW = {"turns": [{"items": ["Hello."], "first_delay_ms": 150, "times": "always"}]}
@@ -67,8 +68,11 @@ def test_a_gate_is_open_to_a_message_that_came_before_it(start: Callable[[Any], 
     gate = {"type": "gate", "name": "the gate"}
     started = start([{"items": [gate, "Hello."], "times": "always"}])
     client, thread = started.client, started.thread()
-    for text in ("one", "two"):  # the second comes before the model is asked, or before its answer begins
-        client.post("turn/start", {"threadId": thread, "input": [{"type": "text", "text": text}]})
+    given = [{"threadId": thread, "input": [{"type": "text", "text": text}]} for text in ("one", "two")]
+    # In one write, so that the second comes before the model is asked.
+    client.process.write(
+        b"".join(dumps({"id": n, "method": "turn/start", "params": each}) + b"\n" for n, each in enumerate(given, 50))
+    )
     client.notification("turn/completed", threadId=thread)
     assert said_by_the_user(started.ledger()[0])[0] == "one"
 
