@@ -49,7 +49,9 @@ def test_a_command_to_its_end(app_server: AppServer) -> None:
 
 def test_input(app_server: AppServer) -> None:
     """If a command waits in its terminal, the server reports the model's input as an interaction, and the command continues."""
-    begin = call("exec_command", "call_1", cmd="read word; printf 'got %s' $word", tty=True, yield_time_ms=1500)
+    # The server drops what it has not read when the command ends: so the command ends a moment after its last words.
+    waits = "read word; printf 'got %s' $word; sleep 0.3"
+    begin = call("exec_command", "call_1", cmd=waits, tty=True, yield_time_ms=1500)
     server = app_server([{"items": [begin]}], config=CONFIG, racy=CHUNKS)
     thread = open_thread(server, **FREE)
     start(server, thread)
