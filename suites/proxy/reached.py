@@ -86,6 +86,17 @@ def must_reach(proxy: Proxy, *texts: tuple[str, str]) -> None:
             at, before = first, where
 
 
+def must_reach_as_image(proxy: Proxy, url: str, where: str) -> None:
+    """Check that at least one request to the model has the data URL of an image; `where` is the image's place, for the message.
+
+    If a proxy submits the prompt twice, once without the images, the app-server may join the two.
+    """
+    __tracebackhide__ = True
+    bodies = model_bodies(proxy)
+    if not any(url in text for body in bodies for _, text in strings(body)):
+        raise AssertionError(f"{where} did not reach the model.\n{shown(bodies[0], 1)}")
+
+
 def must_not_be_the_users(proxy: Proxy, where: str, text: str) -> None:
     """Check that no request to the model has a text in a message of the user.
 

@@ -263,6 +263,17 @@ def test_no_module_of_the_tests_shadows_one_of_python() -> None:
     assert shadowing([Path("tests/fuzz/http.py"), Path("tests/fuzz/http_wire.py")]) == ["tests/fuzz/http.py"]
 
 
+def equal_names(paths: Iterable[Path]) -> list[str]:
+    """Return the file names that several test modules have: pytest imports a module outside a package by its file name alone."""
+    counts = Counter(path.name for path in paths if not path.with_name("__init__.py").exists())
+    return sorted(name for name, count in counts.items() if count > 1)
+
+
+def test_all_modules_of_the_tests_can_be_collected_in_one_run() -> None:
+    assert equal_names((ROOT / "tests").rglob("test_*.py")) == []
+    assert equal_names([Path("a/test_one.py"), Path("b/test_one.py"), Path("a/test_two.py")]) == ["test_one.py"]
+
+
 @pytest.mark.parametrize("root", ["harness", "fake_server", "suites", "tests", "bench"])
 def test_no_folder_is_too_full_to_be_read(root: str) -> None:
     assert full_folders(ROOT / root) == []

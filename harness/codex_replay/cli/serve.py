@@ -216,7 +216,7 @@ class _Stop:
         """Drop all further output on stdout, so that a blocked write ends."""
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 1)
-        aside(f"serve ends, but nobody reads stdout: the lines of the last {READ_WITHIN} seconds are not printed.")
+        aside("serve ends, but nobody reads stdout: the remaining lines are not printed.")
 
     @contextlib.contextmanager
     def printing(self) -> Iterator[None]:

@@ -171,8 +171,8 @@ def test_a_native_call_without_arguments(proxy: Proxy, endpoint: str, stream: bo
     must_be("The names of the calls after a native call of the model", [call.name for call in calls], ["getFileTree"])
     if arguments(calls[0].arguments) != {}:
         raise AssertionError(
-            f"The model called getFileTree without arguments. The arguments of the call must be the JSON text '{{}}', but they "
-            f"are {short(calls[0].arguments)}: a client decodes the arguments of every call as JSON."
+            f"The model called getFileTree without arguments. The `arguments` of the call in the answer must be the text '{{}}', "
+            f"because clients decode this text as JSON. The proxy sent {short(calls[0].arguments)}."
         )
 
 

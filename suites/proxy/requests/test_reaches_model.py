@@ -14,7 +14,15 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.expected import ENDPOINTS, PATHS, WORKS, asking, tool
 from suites.proxy.failures import is_refused, must_be_served_with_calls, must_be_served_without, settle, with_optional
-from suites.proxy.reached import Called, model_bodies, must_be_paired, must_not_be_the_users, must_reach, shown, strings
+from suites.proxy.reached import (
+    Called,
+    model_bodies,
+    must_be_paired,
+    must_not_be_the_users,
+    must_reach,
+    must_reach_as_image,
+    strings,
+)
 from suites.proxy.saying import must_be, must_be_answered, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hi.")]
@@ -335,14 +343,8 @@ def test_two_images(proxy: Proxy, endpoint: str) -> None:
     ask(proxy, endpoint, [{"role": "user", "content": content}])
     texts = [(f"{path(endpoint, 0)}.content[0]", "this picture?"), (f"{path(endpoint, 0)}.content[2]", "its corner.")]
     must_reach(proxy, *texts)
-    bodies = model_bodies(proxy)
-    # One of them is enough: if a proxy submits the prompt twice, once without the images, the app-server may join the two.
     for at, url in ((1, PIXEL), (3, DOT)):
-        if not any(url in text for body in bodies for _, text in strings(body)):
-            raise AssertionError(
-                f"{path(endpoint, 0)}.content[{at}] (an image) of the client's request did not reach the model.\n"
-                f"{shown(bodies[0], 1)}"
-            )
+        must_reach_as_image(proxy, url, f"{path(endpoint, 0)}.content[{at}] (an image) of the client's request")
 
 
 @pytest.mark.spec(
@@ -363,12 +365,7 @@ def test_an_image_in_the_output_of_a_tool(proxy: Proxy) -> None:
         return
     must_be_answered(done, 200, "with an image in the output of a tool")
     must_reach(proxy, ("input[2].output[0]", NORTH.output))
-    bodies = model_bodies(proxy)
-    if not any(PIXEL in text for body in bodies for _, text in strings(body)):
-        raise AssertionError(
-            f"input[2].output[2] (an image in the output of a tool) of the client's request did not reach the model, and the "
-            f"proxy did not refuse it.\n{shown(bodies[0], 1)}"
-        )
+    must_reach_as_image(proxy, PIXEL, "input[2].output[2] (an image in the output of a tool; the proxy did not refuse it)")
 
 
 @pytest.mark.parametrize("shape", ["flat", "nested"])

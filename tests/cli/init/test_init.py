@@ -337,6 +337,25 @@ def test_a_secret_that_the_subject_prints_is_not_shown(tmp_path: Path) -> None:
     assert "abcdefghijklmnop" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("method", ["POST", "OPTIONS"])
+def test_a_proxy_that_crashes_is_reported_with_the_end_of_its_stderr(method: str, tmp_path: Path) -> None:
+    (tmp_path / "crash.py").write_text(
+        "import os\nfrom http.server import BaseHTTPRequestHandler, ThreadingHTTPServer\n"
+        "class Crash(BaseHTTPRequestHandler):\n"
+        "    protocol_version = 'HTTP/1.1'\n"
+        "    def do_GET(self):\n"
+        f"        if self.command == '{method}':\n"
+        "            os.write(2, b'Traceback:\\nKeyError: model\\n')\n            os._exit(3)\n"
+        "        self.send_response(200)\n        self.send_header('Content-Length', '0')\n        self.end_headers()\n"
+        "    do_POST = do_OPTIONS = do_GET\n"
+        "ThreadingHTTPServer(('127.0.0.1', int(os.environ['PORT'])), Crash).serve_forever()\n"
+    )
+    data = found(tmp_path, "proxy", f"{PYTHON} crash.py", status=1)
+    assert data["wrong"].startswith(f"The proxy ended (status 3) when it got {method} /v1/")
+    assert data["wrong"].endswith("KeyError: model")
+    assert tree(tmp_path) == ["crash.py"]
+
+
 def test_a_proxy_without_routes_is_told_in_seconds(tmp_path: Path) -> None:
     """The naive proxy that answers 404 to everything."""
     (tmp_path / "naive.py").write_text(

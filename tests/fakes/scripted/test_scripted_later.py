@@ -157,7 +157,7 @@ def test_what_is_experimental_needs_the_capability(tmp_path: Path) -> None:
 
 
 def test_the_capabilities_are_checked_before_the_state_of_the_connection(tmp_path: Path) -> None:
-    """A client that says twice what it can do is told first what it says wrong, as by the real server."""
+    """A second `initialize` with wrong capabilities gets the error about the capabilities, and not "Already initialized"."""
     wrong: dict[str, Any] = {"experimentalApi": "yes"}
     second = {**HELLO, "id": 1, "params": {**HELLO["params"], "capabilities": wrong}}  # type: ignore[dict-item]
     frames, _, status = said([HELLO, second, {**HELLO, "id": 2}], tmp_path)

@@ -20,21 +20,23 @@ from tests.support.suite_run import ONE_PROCESS
 
 pytest_plugins = ["pytester"]
 
+#: A case that waits for a message which never comes.
+WAITS = """
+import sys
+def test_hello(app_server, capfd):
+    server = app_server()
+    server.initialize()
+    with capfd.disabled():
+        print("server is up", file=sys.stderr, flush=True)
+    server.notification("what never comes")
+"""
+
 # ----------------------------------------------------------------------------------------------- when the run is ended
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_ended_run_leaves_no_process(suite: pytest.Pytester, number: int) -> None:
-    suite.makepyfile(
-        test_it="""
-        def test_hello(app_server, capfd):
-            server = app_server()
-            server.initialize()
-            with capfd.disabled():
-                print("server is up", flush=True)
-            server.notification("what never comes")
-        """
-    )
+    suite.makepyfile(test_it=WAITS)
     command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--wait", "60"]
     command += ["--app-server", subject(suite, "ignore-sigterm")]
     with subprocess.Popen(command, cwd=suite.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
@@ -118,17 +120,7 @@ def test_a_failed_case_of_an_installed_suite_can_be_named_again(tmp_path: Path) 
 )
 def test_an_ended_command_ends_its_run_and_says_what_came_of_it(suite: pytest.Pytester, number: int, expected: object) -> None:
     """An interrupt goes to the whole group, as from a terminal; a TERM to the command alone, as from a CI."""
-    suite.makepyfile(
-        test_it="""
-        import sys
-        def test_hello(app_server, capfd):
-            server = app_server()
-            server.initialize()
-            with capfd.disabled():
-                print("server is up", file=sys.stderr, flush=True)
-            server.notification("what never comes")
-        """
-    )
+    suite.makepyfile(test_it=WAITS)
     options = ["--app-server", subject(suite, "ignore-sigterm"), "-n", "1", "--wait", "60", "--report", "out", "--json"]
     with subprocess.Popen(
         codex_replay("test_it.py", *options),

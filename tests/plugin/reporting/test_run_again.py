@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import textwrap
 from typing import Any
 
@@ -85,6 +86,14 @@ def test_a_failure_that_fails_again_alone_is_red(gate_both) -> None:
     found = case(report, "one")
     assert (report["verdict"], found["outcome"]) == ("failed", "failed")
     assert [(each["outcome"], "one was to fail" in each["message"]) for each in found["alone"]] == [("failed", True)]
+
+
+def test_a_race_without_a_baseline_is_not_to_be_listed_in_the_null_device(gate) -> None:
+    result, _ = gate("", "--baseline", os.devnull, one="fp")
+    line = "add to a file, and name this file with --baseline: - {check: one, reason: WHY, racy: 1/2}"
+    assert f"(1 of 2 runs). Fix the race, or {line}" in result.stdout.str()
+    result, _ = gate("", "--baseline", os.devnull, "--update-baseline")
+    assert "--update-baseline: name the file with --baseline FILE." in result.stderr.str()
 
 
 def test_a_failure_that_passes_alone_is_reported_as_racy_by_name(gate) -> None:

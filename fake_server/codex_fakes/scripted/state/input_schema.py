@@ -23,18 +23,9 @@ def refusal_of(tools: list[dict[str, Any]]) -> str | None:
     """Return the server's error message for the first tool with an invalid schema, or None."""
     names: set[str] = set()
     for tool in tools:
-        name = tool["name"]
-        if not name.strip():
-            return "dynamic tool name must not be empty"
-        if name != name.strip():
-            return f"dynamic tool name has leading/trailing whitespace: {name}"
-        if name == "mcp" or name.startswith("mcp__"):
-            return f"dynamic tool name is reserved: {name}"
-        if name in names:
-            return f"duplicate dynamic tool name: {name}"
-        names.add(name)
-        if (wrong := refusal(tool)) is not None:
+        if (wrong := _wrong_name(tool["name"], names, "tool name", "tool name", has_limits=False) or refusal(tool)) is not None:
             return wrong
+        names.add(tool["name"])
     return None
 
 
@@ -123,22 +114,26 @@ def _misshapen(tool: Any, forms: Mapping[str, Any]) -> str | None:
 def _wrong_names(tools: list[dict[str, Any]], what: str, within: str) -> str | None:
     """Check the names of tools or namespaces; `what` names them in an error, and `within` in one about equal names."""
     names: set[str] = set()
-    for name in (tool["name"] for tool in tools):
-        if not name.strip():
-            return f"dynamic {what} must not be empty"
-        if name != name.strip():
-            return f"dynamic {what} has leading/trailing whitespace: {name}"
-        if not all(sign.isascii() and (sign.isalnum() or sign in "_-") for sign in name):
-            shown = "".join(sign if sign.isascii() else f"\\u{{{ord(sign):x}}}" for sign in name)
-            return f"dynamic {what} must match ^[a-zA-Z0-9_-]+$ to match Responses API: {shown}"
-        if len(name) > _LONGEST:
-            return f"dynamic {what} must be at most {_LONGEST} characters to match Responses API: {name}"
-        if name == "mcp" or name.startswith("mcp__"):
-            return f"dynamic {what} is reserved: {name}"
-        if name in names:
-            return f"duplicate dynamic {within}: {name}"
-        names.add(name)
+    for tool in tools:
+        if (wrong := _wrong_name(tool["name"], names, what, within)) is not None:
+            return wrong
+        names.add(tool["name"])
     return None
+
+
+def _wrong_name(name: str, earlier: set[str], what: str, within: str, has_limits: bool = True) -> str | None:
+    if not name.strip():
+        return f"dynamic {what} must not be empty"
+    if name != name.strip():
+        return f"dynamic {what} has leading/trailing whitespace: {name}"
+    if has_limits and not all(sign.isascii() and (sign.isalnum() or sign in "_-") for sign in name):
+        shown = "".join(sign if sign.isascii() else f"\\u{{{ord(sign):x}}}" for sign in name)
+        return f"dynamic {what} must match ^[a-zA-Z0-9_-]+$ to match Responses API: {shown}"
+    if has_limits and len(name) > _LONGEST:
+        return f"dynamic {what} must be at most {_LONGEST} characters to match Responses API: {name}"
+    if name == "mcp" or name.startswith("mcp__"):
+        return f"dynamic {what} is reserved: {name}"
+    return f"duplicate dynamic {within}: {name}" if name in earlier else None
 
 
 def _wrong_schema(schema: Any) -> str | None:

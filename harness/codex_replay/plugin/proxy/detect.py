@@ -59,7 +59,7 @@ class Observed:
     has the answers of the proxy in the profile works-on-0.92, by the name of the probe. `specified` has the answers of the
     proxy in the profile as-specified, by the name of the probe. `clients` maps a number of parallel clients to the number
     of them that the proxy served. If the proxy served no client, `stderr` is the end of its stderr during the first
-    request.
+    request. If the process of the proxy ended during the probe, `ended` is a sentence with the request and its stderr.
     """
 
     attached: bool = False
@@ -70,6 +70,7 @@ class Observed:
     specified: Mapping[str, Answer] = field(default_factory=dict)
     clients: Mapping[int, int] = field(default_factory=dict)
     stderr: str = ""
+    ended: str = ""
     keyless: str = ""  # the request without a bearer token, such as "POST /v1/responses"
     no_answer: str = ""  # why this request got no answer
 
@@ -129,6 +130,8 @@ def _dialects(seen: Observed) -> tuple[str, ...]:
 
 
 def _wrong(seen: Observed, lacks: Mapping[str, str], calls: Sequence[str]) -> str:
+    if seen.ended:
+        return seen.ended
     posts = {name: answer for name in ("chat", "responses") if (answer := seen.answers.get(name)) is not None}
     if posts and "chat" in lacks and "responses" in lacks:
         report = ", ".join(f"POST {PATHS[name]} is answered {_shown(answer)}" for name, answer in posts.items())

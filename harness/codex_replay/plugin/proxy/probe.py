@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codex_replay.core.text.last_words import last_words
 from codex_replay.core.text.truncate import shortened
 from codex_replay.plugin.base.subjects import parse_app_server
 from codex_replay.plugin.proxy.detect import PATHS, READY_PATHS, Answer, Observed
@@ -60,6 +61,8 @@ _PREFLIGHT = {
     "Access-Control-Request-Headers": "authorization,content-type",
 }
 SHOWN = 200
+#: The seconds that a process needs at most to end after it has closed its connections.
+ENDING = 0.5
 
 
 def observe(
@@ -78,7 +81,7 @@ def observe(
         try:
             if subject.url is not None:
                 return _attached(probe)
-            seen = _observe(probe, report_on)
+            seen = replace(_observe(probe, report_on), ended=probe.ended)
         finally:
             probe.stop()
         if not any(seen.answers[name].served for name in ("chat", "responses")):
@@ -90,7 +93,7 @@ def observe(
             specified["text-tools"] = other.post(_endpoints(seen.answers)[0], "text-tools", _tools)
         finally:
             other.stop()
-        return replace(seen, specified=specified)
+        return replace(seen, specified=specified, ended=probe.ended or other.ended)
 
 
 def _observe(probe: _Probe, report_on: Callable[[str], None]) -> Observed:
@@ -158,7 +161,8 @@ def _no_backend() -> BackendProcess:
 class _Probe:
     """Send the requests of the probe to a running proxy.
 
-    `seconds` is the time that the proxy needed from its start until it was ready.
+    `seconds` is the time that the proxy needed from its start until it was ready. If its process ended during a request,
+    `ended` is a sentence about this.
     """
 
     def __init__(self, subject: ProxySubject, cwd: str, folder: Path, profile: str, wait: float, app_server: str) -> None:
@@ -171,6 +175,7 @@ class _Probe:
         self._running = RunningProxy(subject, codex, own, {PROFILE: profile}, SCRIPT, cwd, _no_backend)
         self.seconds = time.monotonic() - begun
         self._attached = subject.url is not None
+        self.ended = ""
 
     def post(
         self,
@@ -198,6 +203,10 @@ class _Probe:
         bearer = {"Authorization": f"Bearer {self._running.key}"} if key and method != "OPTIONS" else {}
         done = exchange(self._running.url, method, path, body, {**bearer, **(headers or {})}, self._wait)
         done.frames = [] if self._attached else self._running.wire.update()
+        process = self._running.process
+        if done.problem and not self.ended and process is not None and process.exited.wait(ENDING):
+            words = last_words(process.stderr_tail(60))
+            self.ended = f"The proxy ended (status {process.status}) when it got {method} {path}{words}"
         return answer_of(done)
 
     @property

@@ -104,9 +104,9 @@ def pytest_configure(config: pytest.Config) -> None:
     path, update = settings_of(config).baseline, bool(config.getoption("update_baseline"))
     if update and shard_of(config) is not None:
         raise pytest.UsageError("--update-baseline needs every case: remove --shard.")
+    if update and (path is None or str(path) == os.devnull):
+        raise pytest.UsageError("--update-baseline: name the file with --baseline FILE.")
     if path is None:
-        if update:
-            raise pytest.UsageError("--update-baseline: name the file with --baseline FILE.")
         return
     try:
         text = path.read_text(encoding="utf-8")

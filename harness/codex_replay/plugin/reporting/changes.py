@@ -13,6 +13,7 @@ The kinds of changed cases:
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,8 +88,10 @@ class Change:
         rate = Rate(failed, 1 + len(self.alone))
         if update:
             return f"{begin} {path} lists it with racy: {rate}."
-        where = "add to" if self.kind == "new" else "mark it in"
-        return f"{begin} Fix the race, or {where} {path}: - {one_line(Line(self.check, 'WHY', rate))}"
+        where = f"{'add to' if self.kind == 'new' else 'mark it in'} {path}"
+        if str(path) == os.devnull:
+            where = "add to a file, and name this file with --baseline"
+        return f"{begin} Fix the race, or {where}: - {one_line(Line(self.check, 'WHY', rate))}"
 
 
 def plan(

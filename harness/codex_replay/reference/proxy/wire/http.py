@@ -234,7 +234,7 @@ class Connection(asyncio.Protocol):
         except asyncio.CancelledError:
             request.keep_alive = False
             raise
-        except Exception:
+        except Exception:  # an error in one request closes its connection; the proxy must keep running for the other clients
             traceback.print_exc(file=sys.stderr)
             request.keep_alive = False
         finally:
