@@ -16,6 +16,7 @@ import pytest
 
 from codex_replay.plugin.base.folder_lock import LOCK, lock_folder, lock_free_folder
 from codex_replay.plugin.reporting.session import suites_of
+from codex_replay.report.files import remove_all
 from tests.support.forked import fork
 from tests.support.suite_run import guest
 
@@ -171,3 +172,10 @@ def test_where_nothing_can_be_put_no_folder_is_held(tmp_path: Path) -> None:
 )
 def test_the_suites_of_a_run_are_those_of_its_arguments(args: list[str], suites: list[str] | None) -> None:
     assert suites_of(args) == suites
+
+
+def test_the_drafts_of_a_killed_run_are_removed_with_its_report(tmp_path: Path) -> None:
+    for name in ("report.json", ".report.json.12.draft", ".stories.ndjson.12.draft", "notes.txt"):
+        (tmp_path / name).touch()
+    remove_all(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

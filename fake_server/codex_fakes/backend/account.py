@@ -73,7 +73,7 @@ def _refused(exchange: Exchange, session: Session, entry: Entry, path: str, *, e
     """
     if session.tokens.mode == "auto":
         return False
-    off: tuple[str, ...] = tuple(session.script.rules_off) if session.script is not None else ()
+    off = session.rules_off
     asked = Asked(path, exchange.request.header, b"", session.tokens, counted=expires)
     violation = first_violation(asked, AUTH_RULES, off if expires else (*off, "bearer-expired"))
     if violation is not None:

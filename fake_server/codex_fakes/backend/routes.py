@@ -64,7 +64,7 @@ async def _route(exchange: Exchange, session: Session, entry: Entry, path: str, 
         if too_much := out_of_bounds(entry.body or b""):
             refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The body cannot be read: {too_much}."))
             return
-        off = session.script.rules_off if session.script is not None else ()
+        off = session.rules_off
         if request.upgrade and path.endswith("/responses"):
             granted = session.replay.grants(session.websocket.mode, request, path, query)
             if granted is not None:
@@ -126,7 +126,7 @@ async def _post_responses(exchange: Exchange, session: Session, entry: Entry, pa
 
 
 async def _responses(exchange: Exchange, session: Session, entry: Entry, path: str, query: str) -> None:
-    off = session.script.rules_off if session.script is not None else ()
+    off = session.rules_off
     data, value = entry.body or b"", exchange.request.value
     if value is None:
         value, entry.parts, entry.unshared = session.reader.read(data)

@@ -69,6 +69,7 @@ class Session:
         self.asked.close()
         self.asked = Asked()
         self.script = script
+        self.rules_off = tuple(script.rules_off) if script is not None else ()
         turns = script.turns if script is not None else ()
         self.turns = Choice(turns)
         self._own = frozenset(map(id, turns))

@@ -164,7 +164,7 @@ class _Exec:
         self._session.listen(self._thread, "v1")
         if self._resumed is not None:
             loaded(self._session, self._resumed)
-        self._thread.updated = self._session.now
+        self._thread.updated = time.time()
         if "review" in self._options and self._review is None:
             self._output.event({"type": "error", "message": f'"{self._thread.settings.cwd}" is not a git repository'})
             write_out("fake-codex: the real `codex exec review` now hangs; this one ends. Give the script a `git`.")

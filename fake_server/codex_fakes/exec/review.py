@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 SHARED = ("config", "feature", "model", "json", "anywhere", "full-auto", "yolo")
 VALUES = {"--base": "base", "--commit": "commit", "--title": "title"}
 FLAGS = {"--uncommitted": "uncommitted"}
-USAGE = "Usage: codex exec review [OPTIONS] [PROMPT]"
 NOTHING = "Specify --uncommitted, --base, --commit, or provide custom review instructions"
 PROMPT = "[PROMPT]"
 #: The arguments of which only one may be given, as a usage shows them.

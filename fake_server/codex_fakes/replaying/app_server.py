@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from codex_fakes.stdio.loop import ROOM, Ended, Stdio, write_out
+from codex_fakes.stdio.loop import ROOM, Ended, Stdio, report_unreadable, write_out
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.replay.causality import Methods
 from codex_replay.core.replay.match import LEVELS, Matcher
@@ -156,12 +156,7 @@ class AppServer(Stdio):
 
         value = live.value
         if not is_message(value):
-            from codex_replay.core.redact.sentence import shown_line
-
-            write_out(
-                f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} "
-                "(the real server does not answer it either)"
-            )
+            report_unreadable(live)
             return
         if kind(value) == "request" and self._refuses:
             self._methods = self._methods or _table("methods", self._readers[0].header.codex)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from posix import getcwd, uname
 from time import monotonic
 
-from codex_fakes.stdio.loop import Ended, Stdio, write_out
+from codex_fakes.stdio.loop import Ended, Stdio, report_unreadable, write_out
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.core.wire.jsonrpc import kind
@@ -95,12 +95,7 @@ class ScriptedServer(Stdio):
         from codex_replay.protocol.refusals import INVALID_REQUEST, is_message, load_methods, refusal
 
         if not is_message(value):
-            from codex_replay.core.redact.sentence import shown_line
-
-            write_out(
-                f"fake-codex: Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} "
-                "(the real server does not answer it either)"
-            )
+            report_unreadable(live)
             return
         sort = kind(value)
         if sort == "request":

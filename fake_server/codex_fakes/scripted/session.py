@@ -128,7 +128,8 @@ class Session:
     def _request(self, message: dict[str, Any]) -> None:
         method, params = message["method"], message.get("params")
         params = {} if params is None else params
-        self._require(method, params)
+        if (wrong := misread({"method": method, "params": params}, self.version)) is not None:
+            raise Refused(wrong)
         if params == []:
             params = {}  # every member may be absent
         if type(params) is list:
@@ -188,11 +189,6 @@ class Session:
         """The table of constant answers and of the required members of each request."""
         answers: dict[str, Any] = load("answers", self.version)
         return answers
-
-    def _require(self, method: str, params: Any) -> None:
-        """Refuse params with a missing field or a field of a wrong type. The error message is that of the real server."""
-        if (wrong := misread({"method": method, "params": params}, self.version)) is not None:
-            raise Refused(wrong)
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -398,11 +394,6 @@ class Session:
     def experimental(self) -> bool:
         """Return True if the client has declared the capability experimentalApi."""
         return self.server.experimental
-
-    @property
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return time()
 
     def close(self) -> None:
         """Close the ledger."""

@@ -319,6 +319,14 @@ def write_out(text: str) -> None:
         pass
 
 
+def report_unreadable(live: Frame) -> None:
+    """Report on stderr a line of the client that is not a JSON-RPC message."""
+    from codex_replay.core.redact.sentence import shown_line
+
+    sentence = f"Failed to deserialize JSONRPCMessage: {shown_line(live.raw)} (the real server does not answer it either)"
+    write_out(f"fake-codex: {sentence}")
+
+
 def _is_utf8(line: bytes) -> bool:
     try:
         line.decode()

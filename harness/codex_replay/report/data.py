@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
+from codex_replay.shell.files import atomic
+
 FORMAT = 2
 REPORT, TRACES = "report.json", "stories.ndjson"
 #: From worst to best. `known` is a failure that a baseline lists, or a racy one: it does not make the run fail.
@@ -257,12 +259,7 @@ def write_whole(path: Path, text: str) -> None:
 
     Lone surrogates are escaped.
     """
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    atomic.write_whole(path, text.encode("utf-8", "backslashreplace"))
 
 
 def read_report(folder: Path) -> Report:

@@ -48,6 +48,7 @@ def rewrite(folder: Path, report: data.Report) -> None:
 
 
 def remove_all(folder: Path) -> None:
-    """Remove the files of an older report; raises `OSError` if a file cannot be removed."""
+    """Remove the files of an older report, also drafts of a killed run; raises `OSError` if a file cannot be removed."""
     for name in NAMES:
-        (folder / name).unlink(missing_ok=True)
+        for path in (folder / name, *folder.glob(f".{name}.*.draft")):
+            path.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codex_replay.report.data import TRACES, BadReport, Frame, Trace
+from codex_replay.shell.files.atomic import replacing
 
 
 class TraceText(NamedTuple):
@@ -63,17 +64,11 @@ def writing_traces(folder: Path, traces: Iterable[Trace | TraceText]) -> Iterato
 
     stories.ndjson gets its final name only after all traces are written. Raises `OSError` if the file cannot be written.
     """
-    path = folder / TRACES
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        with open(draft, "wb") as file:
-            for trace in traces:
-                text = as_text(trace)
-                file.write(text.text + b"\n")
-                yield text
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replacing(folder / TRACES) as draft, open(draft, "wb") as file:
+        for trace in traces:
+            text = as_text(trace)
+            file.write(text.text + b"\n")
+            yield text
 
 
 def read_traces(folder: Path) -> Iterator[Trace]:

@@ -259,7 +259,7 @@ def _may(exchange: Exchange, session: Session, entry: Entry) -> bool:
 
     If the client lacks the login, refuse the request and return False.
     """
-    off = session.script.rules_off if session.script is not None else ()
+    off = session.rules_off
     refused = first_violation(Asked("/v1", exchange.request.header, b"", session.tokens), AUTH_RULES, off)
     if refused is not None:
         refuse(exchange, entry, refused)

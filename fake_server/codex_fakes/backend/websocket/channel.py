@@ -257,7 +257,7 @@ class Channel:
         """
         replay, session = self._session.replay, self._session
         assert replay is not None
-        off = session.script.rules_off if session.script is not None else ()
+        off = session.rules_off
         unanswered = await replay.answer_message(exchange, entry, session.tokens, off, self._path, comparable(body, value))
         if unanswered is None:
             return True
@@ -301,7 +301,7 @@ class Channel:
     async def _prewarm(self, exchange: WebSocketExchange, entry: Entry, body: dict[str, Any]) -> None:
         """Answer a request without generation (a prewarm), which uses no turn of the script."""
         session = self._session
-        off = session.script.rules_off if session.script is not None else ()
+        off = session.rules_off
         found = check(Asked(self._path, exchange.request.header, entry.body or b"", session.tokens), off)
         if isinstance(found, Violation):
             refuse(exchange, entry, found)

@@ -57,7 +57,7 @@ async def serve(
     if (fault := settings.next_handshake()) is not None:
         _fail_handshake(exchange, entry, fault)
         return
-    off = session.script.rules_off if session.script is not None else ()
+    off = session.rules_off
     if violation := first_violation(Asked(path, request.header, b"", session.tokens), AUTH_RULES, off):
         refuse(exchange, entry, violation)
         return

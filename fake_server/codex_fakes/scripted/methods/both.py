@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import gmtime, strftime, strptime
+from time import gmtime, strftime, strptime, time
 
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
@@ -23,14 +23,18 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.state.thread import Thread
 
 
+def check_thread_id(text: str, word: str = "thread") -> None:
+    """Raise `Refused` with the server's error message if a text is not a uuid; `word` is the message's word for a thread."""
+    if (error := uuid_error(text)) is not None:
+        raise Refused(f"invalid {word} id: {error}")
+
+
 def stored(session: Session, text: str, word: str = "thread") -> Thread:
     """Find a stored thread that is not archived, whether it is loaded or not.
 
     A thread is stored even before its first message.
     """
-    error = uuid_error(text)
-    if error is not None:
-        raise Refused(f"invalid thread id: {error}")
+    check_thread_id(text)
     thread = session.threads.get(text)
     if thread is None or thread.archived or thread.ephemeral:
         raise Refused(f"no rollout found for {word} id {text}")
@@ -154,7 +158,7 @@ def archive(thread: Thread) -> None:
 
 def submit(session: Session, thread: Thread, items: list[dict[str, Any]], schema: Any) -> Turn:
     """Make a turn from the user's input, with the number of the next submission."""
-    thread.updated = session.now
+    thread.updated = time()
     return Turn(thread, session.model, session.table, items, schema)
 
 

@@ -5,9 +5,11 @@ A goal that is active makes the real server begin turns of its own, which the fa
 
 from __future__ import annotations
 
-from codex_fakes.scripted.methods.both import as_v2
+from time import time
+
+from codex_fakes.scripted.methods.both import as_v2, check_thread_id
 from codex_fakes.scripted.methods.pages import last_cursors
-from codex_fakes.scripted.state.ids import uuid7, uuid_error
+from codex_fakes.scripted.state.ids import uuid7
 from codex_fakes.scripted.state.refused import Refused
 
 TYPE_CHECKING = False
@@ -34,7 +36,7 @@ def goal_get(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 def goal_set(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Handle thread/goal/set: set a goal, or change members of the goal that the thread has."""
-    thread, now = _with_goal(session, params), int(session.now)
+    thread, now = _with_goal(session, params), int(time())
     objective, budget, status = (params.get(name) for name in ("objective", "tokenBudget", "status"))
     if objective is not None and not objective.strip():
         raise Refused("goal objective must not be empty")
@@ -83,8 +85,7 @@ def report_goal(session: Session, thread: Thread) -> None:
 
 def metadata_update(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Handle thread/metadata/update: change the git metadata that a thread shows; null removes a value."""
-    if (error := uuid_error(params["threadId"])) is not None:
-        raise Refused(f"invalid thread id: {error}")
+    check_thread_id(params["threadId"])
     thread = session.threads.get(params["threadId"])
     if thread is None:
         raise Refused(f"no rollout found for thread id {params['threadId']}")
@@ -139,8 +140,7 @@ def thread_revert(session: Session, request: Any, params: dict[str, Any]) -> Non
 
     The real server unloads the thread, writes another file, and loads the thread again, even if the thread has no such turn.
     """
-    if (error := uuid_error(params["threadId"])) is not None:
-        raise Refused(f"invalid thread id: {error}")
+    check_thread_id(params["threadId"])
     thread = session.thread(params["threadId"])
     if thread.ephemeral:
         raise Refused("ephemeral threads do not support thread/revert")
@@ -148,8 +148,8 @@ def thread_revert(session: Session, request: Any, params: dict[str, Any]) -> Non
     for status in ("notLoaded", "idle"):
         session.send({"method": "thread/status/changed", "params": {"threadId": thread.id, "status": {"type": status}}})
     cut(thread, turns_kept(thread, None, params["beforeTurnId"]), len(thread.history))
-    thread.created = thread.updated = session.now
-    thread.file_suffix = f"_{uuid7(session.now)}"
+    thread.created = thread.updated = time()
+    thread.file_suffix = f"_{uuid7(time())}"
     session.answer(request, {"thread": as_v2(session, thread), **last_cursors(session, thread)})
     session.send({"method": "thread/reverted", "params": {"threadId": thread.id}})
 

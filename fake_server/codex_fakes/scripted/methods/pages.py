@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from time import strptime
 
-from codex_fakes.scripted.methods.both import as_v2, spoken
+from codex_fakes.scripted.methods.both import as_v2, check_thread_id, spoken
 from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import absolute, rfc3339
@@ -110,8 +110,7 @@ def _fits(session: Session, thread: Thread, params: dict[str, Any]) -> bool:
 
 
 def _paged(session: Session, params: dict[str, Any], missing: str, code: int) -> Thread:
-    if (error := uuid_error(params["threadId"])) is not None:
-        raise Refused(f"invalid thread id: {error}")
+    check_thread_id(params["threadId"])
     thread = session.threads.get(params["threadId"])
     if thread is None:
         raise Refused(missing, code)

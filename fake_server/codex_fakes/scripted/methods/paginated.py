@@ -8,7 +8,7 @@ a constant answer is refused as unknown.
 from __future__ import annotations
 
 from codex_fakes.scripted.methods import later_settings, notes, pages
-from codex_fakes.scripted.methods.both import as_v2, copy, model_list, page, remember, stored, submit
+from codex_fakes.scripted.methods.both import as_v2, check_thread_id, copy, model_list, page, remember, stored, submit
 from codex_fakes.scripted.methods.later_settings import (
     KEPT,
     KEPT_BY_FORKS,
@@ -19,7 +19,6 @@ from codex_fakes.scripted.methods.later_settings import (
     warn_of_model,
     warn_of_tier,
 )
-from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import absolute
 from codex_fakes.scripted.turns.input import Input, later_preview
@@ -81,8 +80,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
     if params.get("history") is not None:
         _from_elsewhere(session, request, params)
         return
-    if (error := uuid_error(params["threadId"])) is not None:
-        raise Refused(f"invalid session id: {error}")
+    check_thread_id(params["threadId"], "session")
     thread = _recorded(session, params["threadId"])
     was_unloaded = not thread.loaded
     if was_unloaded:
@@ -156,8 +154,7 @@ def _resumed(session: Session, thread: Thread, turns: bool = False) -> dict[str,
 
 def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a new thread with a copy of another thread's history."""
-    if (error := uuid_error(params["threadId"])) is not None:
-        raise Refused(f"invalid session id: {error}")
+    check_thread_id(params["threadId"], "session")
     last, before = params.get("lastTurnId"), params.get("beforeTurnId")
     if last is not None and before is not None:
         raise Refused("`beforeTurnId` cannot be combined with `lastTurnId`")
@@ -244,8 +241,7 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
 
 def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Handle thread/unarchive, without loading the thread."""
-    if (error := uuid_error(params["threadId"])) is not None:
-        raise Refused(f"invalid thread id: {error}")
+    check_thread_id(params["threadId"])
     thread = session.threads.get(params["threadId"])
     if thread is not None and thread.loaded and not thread.archived and not thread.ephemeral:
         raise Refused(f"thread {thread.id} already has an active writer")
@@ -258,8 +254,7 @@ def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> 
 
 def thread_name_set(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Give a thread a name, without the spaces around it."""
-    if (error := uuid_error(params["threadId"])) is not None:
-        raise Refused(f"invalid thread id: {error}")
+    check_thread_id(params["threadId"])
     thread, name = session.threads.get(params["threadId"]), params["name"].strip()
     if not name:
         raise Refused("thread name must not be empty")
@@ -274,8 +269,7 @@ def thread_name_set(session: Session, request: Any, params: dict[str, Any]) -> N
 
 def thread_unsubscribe(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Stop sending the notifications of a thread to the client. The thread stays loaded."""
-    if (error := uuid_error(params["threadId"])) is not None:
-        raise Refused(f"invalid thread id: {error}")
+    check_thread_id(params["threadId"])
     thread, status = session.threads.get(params["threadId"]), "notLoaded"
     if thread is not None and thread.loaded:
         thread.listeners, status = [], "unsubscribed" if thread.listeners else "notSubscribed"

@@ -50,10 +50,6 @@ class Session(Protocol):
     def experimental(self) -> bool:
         """Return True if the client has declared the capability experimentalApi."""
 
-    @property
-    def now(self) -> float:
-        """Seconds since the epoch."""
-
     def answer(self, request_id: Any, result: Any) -> None:
         """Answer a request of the client."""
 

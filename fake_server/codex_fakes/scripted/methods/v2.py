@@ -11,6 +11,7 @@ from codex_fakes.scripted.methods.both import (
     as_v2,
     begin,
     begun,
+    check_thread_id,
     copy,
     interrupt,
     listed,
@@ -25,7 +26,6 @@ from codex_fakes.scripted.methods.both import (
     submit,
 )
 from codex_fakes.scripted.state import input_schema
-from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.turns.estimate import context_tokens
 from codex_fakes.scripted.turns.request import is_prompt
@@ -129,8 +129,7 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
 
 def thread_unarchive(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Handle thread/unarchive, without loading the thread."""
-    if (error := uuid_error(params["threadId"])) is not None:
-        raise Refused(f"invalid thread id: {error}")
+    check_thread_id(params["threadId"])
     thread = session.threads.get(params["threadId"])
     if thread is None or not thread.archived:
         raise Refused(f"no archived rollout found for thread id {params['threadId']}")

@@ -50,13 +50,8 @@ def replacing(path: str) -> Iterator[str]:
     if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
         yield path
         return
-    place = f"{path}.{os.getpid()}.partial"
-    try:
-        with atomic.named(place, path):
-            yield place
-            os.replace(place, path)
-    except CassetteError as error:
-        raise CassetteError(str(error).replace(place, path)) from None
-    finally:
-        if os.path.exists(place):
-            os.unlink(place)
+    with atomic.replacing(path) as draft:
+        try:
+            yield draft
+        except CassetteError as error:
+            raise CassetteError(str(error).replace(draft, path)) from None

@@ -55,8 +55,7 @@ WEAK_NAMES: dict[str, str] = {"token": "token", "auth": "token", "credential": "
 _NO_TOKENS = frozenset({"page", "next", "continuation", "sync", "cursor", "eos", "bos", "pad", "unk", "sep", "mask", "cls"})
 # Before `_key` of a header: what the key only groups or finds.
 _NO_KEYS = frozenset({"partition", "shard", "cache", "idempotency", "routing", "sort", "dedup"})
-#: Names of passwords, of directories and of counts: the value must be no path, no number and no plain word.
-SHORT_NAMES = ("pass", "pwd")
+
 #: Words that stand directly before a short name (`dbpass`); `bypass` and `compass` are no names of passwords.
 _SHORT_NAME = re.compile(r"(?:db|sql|mysql|user|root|admin|login|mail|smtp|ftp)?(?:pass|pwd)")
 

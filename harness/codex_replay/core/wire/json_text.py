@@ -30,7 +30,8 @@ class OutOfRange(OutOfBounds):
     """The JSON text has a number that is infinite as a float, and that therefore cannot be written as JSON again."""
 
 
-def _finite(text: str) -> float:
+def finite(text: str) -> float:
+    """Read a number as a float. Raises `OutOfRange` if the float is infinite."""
     value = float(text)
     if value - value:  # infinity minus itself is no number, and true
         raise OutOfRange("a number out of range")
@@ -86,7 +87,7 @@ except (ImportError, AttributeError, TypeError):  # pragma: no cover - not CPyth
 
 _scan = scanner()
 #: A scanner for `loads`: a number out of range is `OutOfRange`.
-scan_finite = scanner(_finite)
+scan_finite = scanner(finite)
 _SPACE = " \t\n\r"
 
 

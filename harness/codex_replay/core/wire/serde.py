@@ -11,7 +11,7 @@ start-up. To save time, `read` examines a line in detail only if the line contai
 
 from __future__ import annotations
 
-from codex_replay.core.wire.json_text import NotJson, OutOfRange, dumps, loads, members, scanner
+from codex_replay.core.wire.json_text import NotJson, dumps, finite, loads, members, scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,19 +56,11 @@ def _without_exponent(mantissa: str, power: int) -> str:
     return sign + (f"0.{'0' * (-power - 1)}{digits}" if power < 0 else digits.ljust(power + 1, "0"))
 
 
-def _double(text: str) -> float:
-    """Read a number as a double."""
-    value = float(text)
-    if value - value:  # infinity minus itself is no number, and true
-        raise OutOfRange("a number out of range")
-    return value
-
-
 def _integer(text: str) -> int | float:
     """Read an integer of a client. The integer `-0`, or one that does not fit into 64 bits, becomes a double."""
     if len(text) < 21 and text != "-0" and (value := int(text)) in _INTEGERS:
         return value
-    return _double(text)
+    return finite(text)
 
 
 def _number(text: str) -> Any:
@@ -101,7 +93,7 @@ def _wide_integer(text: str) -> Any:
     return _number(text)
 
 
-_scan_doubles, _scan_texts = scanner(_double, _integer), scanner(_number, _wide_integer)
+_scan_doubles, _scan_texts = scanner(finite, _integer), scanner(_number, _wide_integer)
 
 
 def read(line: bytes, texts: bool = False) -> Any:

@@ -16,7 +16,6 @@ the server.
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from codex_replay.plugin.base.naming import below_suites
 from codex_replay.plugin.reporting.session import SESSION
 from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.cassettes.file import CassetteError, CassetteWriter
+from codex_replay.shell.files.atomic import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -252,7 +252,4 @@ def _shortened(frame: Frame) -> Frame:
 
 def _put(path: Path, value: object) -> None:
     """Write a JSON file atomically: readers never see a part of the file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(value), encoding="utf-8")
-    os.replace(draft, path)
+    write_whole(path, json.dumps(value).encode())

@@ -18,7 +18,7 @@ from codex_replay.protocol.drift.shapes.compare import Comparer
 from codex_replay.protocol.drift.shapes.model import text_of
 from codex_replay.protocol.drift.shapes.read import Reader, Readers
 from codex_replay.protocol.drift.shapes.same import Same
-from codex_replay.protocol.schema.bundle import DIRECTIONS, EVENT_PREFIX, Bundle, Direction, Schema
+from codex_replay.protocol.schema.bundle import DIRECTIONS, EVENT_PREFIX, UNIONS, Bundle, Direction, Schema
 
 _ENVELOPE = ("JSONRPCRequest", "JSONRPCNotification", "JSONRPCResponse", "JSONRPCError")
 #: One root: the sender, the path and the methods of a type.
@@ -93,23 +93,13 @@ class Walk:
         return self._comparers[key]
 
 
-_UNIONS: dict[Direction, str] = {
-    "client-request": "ClientRequest",
-    "client-notification": "ClientNotification",
-    "server-request": "ServerRequest",
-    "server-notification": "ServerNotification",
-}
-
-
 def _methods(walk: Walk, direction: Direction) -> None:
     sender: Sender = "client" if direction.startswith("client") else "server"
-    lacking = [bundle.version for bundle in (walk.old, walk.new) if bundle.type(_UNIONS[direction]) is None]
+    lacking = [bundle.version for bundle in (walk.old, walk.new) if bundle.type(UNIONS[direction]) is None]
     if lacking:
         # A version has all four; a partial export may have fewer, which proves nothing about the rest.
         walk.skipped.add(direction)
-        walk.uncompared.append(
-            f"{_UNIONS[direction]} was not compared: the bundle of {' and '.join(lacking)} does not define it."
-        )
+        walk.uncompared.append(f"{UNIONS[direction]} was not compared: the bundle of {' and '.join(lacking)} does not define it.")
         return
     old, new = walk.old.methods(direction), walk.new.methods(direction)
     for method in old:

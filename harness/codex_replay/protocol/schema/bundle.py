@@ -33,7 +33,8 @@ DIRECTIONS: tuple[Direction, ...] = ("client-request", "client-notification", "s
 #: (REAL-35).
 EVENT_PREFIX = "codex/event/"
 
-_UNION: dict[Direction, str] = {
+#: The type in a bundle with all messages of a direction.
+UNIONS: dict[Direction, str] = {
     "client-request": "ClientRequest",
     "client-notification": "ClientNotification",
     "server-request": "ServerRequest",
@@ -142,7 +143,7 @@ class Bundle:
         shared = {f"#/definitions/v2/{name}": f"#/definitions/{name}" for name in definitions.get("v2", {})}
         shared = {there: here for there, here in shared.items() if here.rsplit("/", 1)[-1] in definitions}
         return {
-            name: node if name == "v2" or name in _UNION.values() else _turn(node, shared) for name, node in definitions.items()
+            name: node if name == "v2" or name in UNIONS.values() else _turn(node, shared) for name, node in definitions.items()
         }
 
     @cached_property
@@ -184,7 +185,7 @@ class Bundle:
 
     def _entries(self, direction: Direction) -> dict[str, dict[str, Any]]:
         if direction not in self._methods:
-            document = self._document(_UNION[direction])
+            document = self._document(UNIONS[direction])
             entries = {}
             for branch in branches(document):
                 name = constant(branch.get("properties", {}).get("method"))
@@ -196,7 +197,7 @@ class Bundle:
     def params(self, direction: Direction, method: str) -> Schema | None:
         """Return the schema of the params of `method`; None if the method has no params or is unknown."""
         node = self._entries(direction).get(method, {}).get("properties", {}).get("params")
-        document = self._document(_UNION[direction])
+        document = self._document(UNIONS[direction])
         return None if node is None or document is None else Schema(node, document)
 
     def unlisted(self, method: str) -> Schema | None:
@@ -215,7 +216,7 @@ class Bundle:
         """Return the keys that every frame from the side `direction` may have in addition to method and params, such as
         ``emittedAtMs``, each with its schema.
         """
-        document = self._document(_UNION[direction]) or {}
+        document = self._document(UNIONS[direction]) or {}
         return {key: Schema(node, document) for key, node in document.get("properties", {}).items()}
 
     def params_required(self, direction: Direction, method: str) -> bool:

@@ -37,7 +37,7 @@ from codex_replay.core.text.truncate import truncate
 from codex_replay.report.data import Case, Report, Trace
 from codex_replay.report.group_failures import LONGEST, groups
 from codex_replay.report.traces import TraceText, as_text, finite
-from codex_replay.shell.files.atomic import named
+from codex_replay.shell.files.atomic import replacing
 
 SCRIPTS = (
     *("dom.js", "visible.js", "json.js", "diff.js", "data.js", "lazy.js", "compare.js", "sequence.js", "case.js"),
@@ -178,15 +178,8 @@ def _finished(name: str, packed: Future[bytes]) -> tuple[str, str]:
 
 
 def _write(data: Mapping[str, Any], chunks: Iterable[tuple[str, bytes]], title: str, path: Path) -> Path:
-    """Write the page to a draft, and rename the draft when it is complete."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with named(str(partial), str(path)):
-            with partial.open("w", encoding="ascii", newline="\n") as out:
-                _fill(out, data, chunks, title)
-            partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as draft, open(draft, "w", encoding="ascii", newline="\n") as out:
+        _fill(out, data, chunks, title)
     return path
 
 

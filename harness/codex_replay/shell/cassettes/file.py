@@ -131,11 +131,7 @@ class CassetteReader:
             raise
 
     def _read_header(self) -> Header:
-        try:
-            line = self._file.readline()
-        except OSError as error:
-            raise CassetteError(f"{self.path}: the cassette cannot be read ({error.strerror}).") from None
-        self._line = 1
+        line = self.read_line()
         if not line:
             raise CassetteError(f"{self.path}: the file is empty, so it is not a cassette; record it again.")
         try:

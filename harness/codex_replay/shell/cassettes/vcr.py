@@ -39,6 +39,7 @@ from codex_replay.core.redact.redactor import Redactor
 from codex_replay.core.redact.streamed import clean
 from codex_replay.core.wire import content_encoding
 from codex_replay.shell.cassettes.file import CassetteError
+from codex_replay.shell.files.atomic import write_whole
 
 
 class NdjsonPersister:
@@ -72,15 +73,7 @@ class NdjsonPersister:
             (request.method, request.uri, _pairs(request.headers), request.body_bytes or b"", response)
             for request, response in pairs
         )
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        draft = f"{path}.{os.getpid()}.new"
-        try:
-            with open(draft, "wb") as file:
-                file.write(_lines(exchanges, os.path.splitext(os.path.basename(path))[0]))
-            os.replace(draft, path)
-        finally:
-            if os.path.exists(draft):
-                os.unlink(draft)
+        write_whole(path, _lines(exchanges, os.path.splitext(os.path.basename(path))[0]))
 
 
 def serialize(cassette_dict: Mapping[str, Any]) -> str:
