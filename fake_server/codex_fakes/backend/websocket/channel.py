@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from codex_fakes.backend.answers import dump, refuse
+from codex_fakes.backend.bodies import DECODED
 from codex_fakes.backend.complaints import complain, describe
 from codex_fakes.backend.exchange import Disconnected, Exchange, Request
 from codex_fakes.backend.ledger import Entry
@@ -103,7 +104,10 @@ class Channel:
                     break
                 self._waiting.append(message)
             self._came.set()
-            if message.kind in ("close", "lost"):  # no frame after a close frame counts, not even a ping (RFC 6455, section 5.5.1)
+            if message.kind in (
+                "close",
+                "lost",
+            ):  # no frame after a close frame counts, not even a ping (RFC 6455, section 5.5.1)
                 self._stop_reading()
                 return
         if (why := self._decoder.lost) and not self.over:  # its end may never come
@@ -221,7 +225,12 @@ class Channel:
     async def _judge(self, exchange: WebSocketExchange, entry: Entry, data: bytes) -> None:
         try:
             found, parts, new = self._session.reader.read(data)
-            value = found or read(data)
+            if len(data) <= DECODED:
+                value = found or read(data)
+            else:  # each pass over a long text takes long: other clients get answers between two passes
+                from codex_fakes.backend.loop.threads import in_thread
+
+                value = await in_thread(read, data)
         except NotJson as error:
             refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The message is not JSON: {error}."))
             return

@@ -13,7 +13,6 @@ import zlib
 from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from io import BytesIO
 from typing import Any, NamedTuple
 
 from websockets.exceptions import InvalidHandshake, PayloadTooBig, ProtocolError
@@ -140,7 +139,7 @@ class _Inflate(Extension):
         self._dead = ""
 
     def decode(self, frame: Frame, *, max_size: int | None = None) -> Frame:
-        """Take the mark of compression from a frame that `Frame.parse` reads. `pieces` decompresses the frame later."""
+        """Take the mark of compression from a frame that `Frame.parse` reads. `chunks` decompresses the frame later."""
         inner = self._inner
         if frame.opcode in (Opcode.CLOSE, Opcode.PING, Opcode.PONG):
             return frame
@@ -155,7 +154,7 @@ class _Inflate(Extension):
             return Frame(frame.opcode, frame.data, frame.fin, False, frame.rsv2, frame.rsv3)
         return frame
 
-    def pieces(self, frame: Frame) -> Iterator[bytes | memoryview]:
+    def chunks(self, frame: Frame) -> Iterator[bytes | bytearray | memoryview]:
         """Yield the content of a data frame in pieces of at most `_PIECE` bytes.
 
         If the content cannot be decompressed, `why` is the reason, and the pieces end.
@@ -203,8 +202,8 @@ class Decoder:
     reason. If the peer violates the protocol, `broken` is a sentence with the error, and the decoder reads nothing more;
     otherwise `broken` is None. `pending` is True while a message is incomplete.
 
-    If `burst` is not 0, `feed` stops after `burst` decompressed bytes, also within a message, after a lost message, and after many
-    frames. `held` is then True, and the next `feed` continues.
+    If `burst` is not 0, `feed` stops after `burst` decompressed bytes, also within a message, and after many frames. `held` is
+    then True, and the next `feed` continues.
     """
 
     def __init__(self, masked: bool, deflate: PerMessageDeflate | None = None, limit: int = 64 << 20, *, burst: int = 0) -> None:
@@ -220,7 +219,7 @@ class Decoder:
         self._ready: list[Message] = []
         self._head = -1  # the first byte of the frame that is open
         self._opcode: Opcode | None = None  # of the message that is open
-        self._data = BytesIO()  # unlike a list of pieces, it is not copied at the end
+        self._data = bytearray()  # a list of short fragments would need much more memory
         self._utf8 = getincrementaldecoder("utf-8")()
         self._sizes: list[int] = []
         self._size = self._sent = 0
@@ -241,7 +240,7 @@ class Decoder:
         try:
             next(self._frames)
         except StopIteration:  # the protocol is broken
-            self._stream, self._data = StreamReader(), BytesIO()
+            self._stream, self._data = StreamReader(), bytearray()
         self.pending = bool(self._stream.buffer) or self._opcode is not None
         ready, self._ready = self._ready, []
         return ready
@@ -254,7 +253,7 @@ class Decoder:
         self._frames.close()
         self.held = False
         self._inflate = _Inflate(None)
-        self._stream, self._data = StreamReader(), BytesIO()
+        self._stream, self._data = StreamReader(), bytearray()
         self.broken = self.broken or "it is closed"
 
     def _parse(self) -> Generator[None, None, None]:
@@ -290,13 +289,13 @@ class Decoder:
         return data
 
     def _drop(self, size: int) -> Generator[None, None, None]:
-        """Drop a frame that is too long. Its header is read, its mask and payload are not."""
+        """Drop a frame that is too long, after its header."""
         opcode = Opcode(self._head & 15)
         if self._head & 8:
             raise ProtocolError("control frame too long")
         self._begin(opcode)
         if opcode is not Opcode.CONT:
-            self._compressed = bool(self._head & 64)
+            self._compressed = self._inflate.compressed = bool(self._head & 64)
         if self._compressed:
             self._inflate.give_up()
         self._lose("it is too long")
@@ -323,7 +322,7 @@ class Decoder:
 
     def _lose(self, why: str) -> None:
         if not self.lost:
-            self.lost, self._data = why, BytesIO()
+            self.lost, self._data = why, bytearray()
 
     def _take(self, frame: Frame) -> Generator[None, None, None]:
         kind = frame.opcode
@@ -339,7 +338,7 @@ class Decoder:
         self._begin(kind)
         before = self._size
         self._sent += len(frame.data)
-        for piece in self._inflate.pieces(frame):
+        for piece in self._inflate.chunks(frame):
             yield from self._rest()
             self._add(piece)
             if self._compressed and self._size > self._limit + _DRAINED:
@@ -361,11 +360,11 @@ class Decoder:
             return
         if self._opcode is Opcode.TEXT:
             self._check_text(piece)
-        self._data.write(piece)
+        self._data += piece
 
     def _check_text(self, piece: bytes | bytearray | memoryview, *, final: bool = False) -> None:
         try:
-            self._utf8.decode(piece, final)  # type: ignore[arg-type]
+            self._utf8.decode(piece, final)
         except UnicodeDecodeError as error:
             raise ProtocolError(f"a text message is not UTF-8 ({error.reason})") from None
 
@@ -377,10 +376,9 @@ class Decoder:
             self._check_text(b"", final=True)
         self._opcode, self.lost = None, ""
         if why:
-            self._done += self._burst
             self._ready.append(Message("lost", b"", self._compressed, fragments, self._sent, why))
             return
-        data, self._data = self._data.getvalue(), BytesIO()
+        data, self._data = bytes(self._data), bytearray()
         self._ready.append(Message(kind, data, self._compressed, fragments, self._sent))
 
 
