@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,7 @@ from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Ping, TextMessage
 from wsproto.extensions import PerMessageDeflate as OtherDeflate
 
-from codex_replay.core.wire.websocket import Decoder, Encoder, Message, compression, is_upgrade, offer_accepted
+from codex_replay.core.wire.websocket import Decoder, Encoder, Message, Steps, compression, is_upgrade, offer_accepted
 
 PLAIN = [("Sec-WebSocket-Extensions", "permessage-deflate")]
 FRESH = [("sec-websocket-extensions", "permessage-deflate; server_no_context_takeover; client_no_context_takeover")]
@@ -130,6 +131,75 @@ def test_a_bomb_is_not_inflated_beyond_its_limit() -> None:
     head = b"\xc1\x7f" + len(data[:-4]).to_bytes(8, "big")
     (found,) = decoder.feed(head + data[:-4])
     assert (found.kind, found.why) == ("lost", "it is too long")
+
+
+def test_a_long_message_is_decompressed_in_pieces_and_one_that_is_too_long_is_known_before_its_end() -> None:
+    packed = zlib.compressobj(wbits=-15)
+    data = (packed.compress(bytes(20 << 20)) + packed.flush(zlib.Z_SYNC_FLUSH))[:-4]
+    decoder = Decoder(False, compression(PLAIN)[1], limit=8 << 20, burst=1 << 20)
+    assert decoder.feed(b"\x41\x7f" + len(data).to_bytes(8, "big") + data) == []
+    sizes, lost = [], []
+    while decoder.held:
+        sizes.append(decoder.size)
+        lost.append(decoder.lost)
+        assert decoder.feed(b"") == []
+    assert sizes == [*(count << 20 for count in range(1, 9)), *[0] * 12]
+    assert lost == [*[""] * 8, *["it is too long"] * 12]
+    (found,) = decoder.feed(b"\x80\x00")
+    assert (found.kind, found.why, decoder.lost) == ("lost", "it is too long", "")
+
+
+def test_a_frame_of_a_huge_length_is_known_before_it_comes() -> None:
+    decoder = Decoder(True, limit=1000)
+    assert decoder.feed(b"\x81\xff" + (1 << 62).to_bytes(8, "big") + bytes(4)) == []
+    assert decoder.lost == "it is too long"
+    decoder = Decoder(True, limit=1000)
+    decoder.feed(b"\x89\xff" + (1 << 62).to_bytes(8, "big"))
+    assert decoder.broken == "control frame too long"
+
+
+def test_text_that_is_not_utf_8_is_known_before_the_end_of_its_message() -> None:
+    decoder = Decoder(False)
+    decoder.feed(b"\x01\x02\xc3\xa9\x00\x01\xc3")
+    assert decoder.broken is None
+    decoder.feed(b"\x00\x01a")
+    assert "not UTF-8" in (decoder.broken or "")
+
+
+def test_a_message_that_ends_the_compression_loses_the_messages_after_it() -> None:
+    packed = zlib.compressobj(wbits=-15)
+    data = packed.compress(b"one") + packed.flush(zlib.Z_FINISH) + b"\0"
+    decoder = Decoder(False, compression(PLAIN)[1])
+    frame = b"\xc1" + bytes([len(data)]) + data
+    assert [(m.kind, m.data, m.why) for m in decoder.feed(frame * 2)] == [
+        ("text", b"one", ""),
+        ("lost", b"", "a message before it ended the compression"),
+    ]
+    fresh = Decoder(False, compression(FRESH)[1])
+    assert [m.data for m in fresh.feed(frame * 2)] == [b"one", b"one"]
+
+
+def test_the_work_that_came_first_is_done_first_with_one_step_in_a_round() -> None:
+    calls: list[Callable[[], None]] = []
+    done: list[str] = []
+    steps = Steps(calls.append)
+
+    def work(name: str, count: int) -> Callable[[], bool]:
+        left = iter(range(count - 1, -1, -1))
+        return lambda: (done.append(name), next(left) > 0)[1]
+
+    steps.add(work("a", 2))
+    steps.add(work("b", 1))
+    while calls:
+        assert len(calls) == 1
+        calls.pop()()
+    assert done == ["a", "a", "b"]
+    steps.add(lambda: bool(1 // 0))
+    steps.add(work("c", 1))
+    with pytest.raises(ZeroDivisionError):
+        calls.pop()()
+    calls.pop()()
+    assert done == ["a", "a", "b", "c"]
 
 
 def test_a_reader_with_a_burst_stops_after_much_and_goes_on_later() -> None:

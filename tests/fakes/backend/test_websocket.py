@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import resource
+import select
 import socket
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -405,15 +407,25 @@ def resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def test_many_bombs_in_one_read_do_not_fill_the_memory() -> None:
-    """Each has 60 MB of zeros in 58 KB."""
+@cache
+def bomb() -> bytes:
+    """Return a message of 60 MB of zeros in 58 KB."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    bomb = (b"".join(packer.compress(bytes(1 << 20)) for _ in range(60)) + packer.flush(zlib.Z_SYNC_FLUSH))[:-4]
-    frame = b"\xc1\xfe" + len(bomb).to_bytes(2, "big") + bytes(4) + bomb
+    data = (b"".join(packer.compress(bytes(1 << 20)) for _ in range(60)) + packer.flush(zlib.Z_SYNC_FLUSH))[:-4]
+    return b"\xc1\xfe" + len(data).to_bytes(2, "big") + bytes(4) + data
+
+
+def inflated(data: bytes) -> bytes:
+    """Return the content of the first message, which is compressed and shorter than 64 KB."""
+    size, at = (data[1], 2) if data[1] < 126 else (int.from_bytes(data[2:4], "big"), 4)
+    return zlib.decompressobj(-15).decompress(data[at : at + size])
+
+
+def test_many_bombs_in_one_read_do_not_fill_the_memory() -> None:
     with BackendProcess() as backend:
         session = backend.session("bombs", {"websocket": "on", "defaults": {"times": "always"}, "turns": ["a"]})
         with closing(raw(session, "Sec-WebSocket-Extensions: permessage-deflate\r\n")) as sock:
-            sock.sendall(frame * 16 + b"\x89\x87\0\0\0\0the end")
+            sock.sendall(bomb() * 16 + b"\x89\x87\0\0\0\0the end")
             sock.settimeout(60)
             sent = b""
             while b"\x8a\x07the end" not in sent:
@@ -434,3 +446,36 @@ def test_a_ping_after_a_long_message_is_answered_before_the_message_is() -> None
             assert client.ping().wait(20)
             session.release("g")
             assert reply(client)[-1]["type"] == "response.completed"
+
+
+def test_another_client_is_answered_before_long_messages_are_decompressed() -> None:
+    with BackendProcess() as backend, ExitStack() as stack:
+        session = backend.session("bombs", {"websocket": "on", "defaults": {"times": "always"}, "turns": ["a"]})
+        deflate = "Sec-WebSocket-Extensions: permessage-deflate\r\n"
+        socks = [stack.enter_context(closing(raw(session, deflate))) for _ in range(6)]
+        for sock in socks:
+            sock.sendall(bomb())
+        assert ask(session.url + "/v1/models", method="GET")[0] == 200
+        assert select.select(socks[-1:], [], [], 0)[0] == []
+        socks[-1].settimeout(60)
+        assert b"invalid_json" in inflated(socks[-1].recv(4096))
+
+
+def test_incomplete_messages_of_all_clients_together_are_bounded() -> None:
+    """Each connection sends 60 MB of a message that never ends; no connection alone is over a limit."""
+    with BackendProcess() as backend, ExitStack() as stack:
+        session = backend.session("open", {"websocket": "on", "turns": ["a"]})
+        deflate = "Sec-WebSocket-Extensions: permessage-deflate\r\n"
+        socks = [stack.enter_context(closing(raw(session, deflate))) for _ in range(5)]
+        for sock in socks:
+            sock.sendall(b"\x41" + bomb()[1:])
+        ended = select.select(socks, [], [], 60)[0]
+        assert [sock.recv(4096)[2:4] for sock in ended] == [(1013).to_bytes(2, "big")]
+
+
+def test_a_message_is_refused_before_its_end_if_it_is_too_long(backend: BackendProcess) -> None:
+    session = backend.session("endless", {"websocket": "on", "turns": ["a"]})
+    with closing(raw(session)) as sock:
+        sock.sendall(b"\x81\xff" + (1 << 62).to_bytes(8, "big") + bytes(4))
+        sock.settimeout(20)
+        assert sock.recv(4096)[2:4] == (1009).to_bytes(2, "big")

@@ -55,7 +55,10 @@ class Future(Generic[T]):
         if self._cancelled:
             raise CancelledError
         if self._error is not None:
-            raise self._error
+            try:
+                raise self._error
+            finally:
+                del self  # otherwise the exception keeps this frame, which keeps the exception, and all that its traceback has
         found: T = self._result
         return found
 
@@ -93,7 +96,10 @@ class Future(Generic[T]):
     def __await__(self) -> Generator[Future[T], None, T]:
         if not self._done:
             yield self
-        return self.result()
+        try:
+            return self.result()
+        finally:
+            del self
 
 
 class Task(Future[T]):

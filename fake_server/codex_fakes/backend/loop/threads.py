@@ -58,4 +58,7 @@ async def in_thread(function: Callable[P, T], *given: P.args, **named: P.kwargs)
     """Call a function in a thread, and wait for its result or exception."""
     future: Future[T] = Future()
     _worker(running_loop()).start(future, lambda: function(*given, **named))
-    return await future
+    try:
+        return await future
+    finally:
+        del future  # see `Future.result`

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from typing import Any
 
 from codex_fakes.backend.answers import dump, refuse
+from codex_fakes.backend.bodies import DECODED
 from codex_fakes.backend.complaints import complain, describe
 from codex_fakes.backend.exchange import Disconnected, Exchange, Request
 from codex_fakes.backend.ledger import Entry
-from codex_fakes.backend.loop.tasks import CancelledError, running_loop
+from codex_fakes.backend.loop.tasks import CancelledError, Loop, running_loop
 from codex_fakes.backend.loop.waiting import Event, timeout
 from codex_fakes.backend.play import play
 from codex_fakes.backend.rules.auth import Asked
@@ -29,7 +31,7 @@ from codex_fakes.backend.websocket.exchange import NO_STEERING, WebSocketExchang
 from codex_replay.core.replay.increments import OWN, Increments, comparable, items
 from codex_replay.core.wire.client_json import read
 from codex_replay.core.wire.json_text import NotJson
-from codex_replay.core.wire.websocket import Decoder, Encoder, Message
+from codex_replay.core.wire.websocket import Decoder, Encoder, Message, Steps
 from codex_replay.protocol.script.script import Turn
 
 Answer = Callable[[Exchange, Session, Entry, str, str], Awaitable[None]]
@@ -37,6 +39,7 @@ Answer = Callable[[Exchange, Session, Entry, str, str], Awaitable[None]]
 MOST_WAITING = 16
 #: Bytes of messages that are decoded in one round of the loop, and that may wait for their answer before no more are decoded.
 BURST, MOST_BYTES = 1 << 20, 16 << 20
+FULL = "The messages of all clients together are too long at the moment: retry later."
 #: The method of a message in the ledger.
 METHOD = "WEBSOCKET"
 
@@ -48,6 +51,12 @@ _BEGIN = b'{"type":"response.create",'
 def _is_full(data: bytes, value: Mapping[str, Any]) -> bool:
     """Return True if the bytes of a message are a full request, apart from the key `type`, which comes first."""
     return data.startswith(_BEGIN) and "stream" in value and [key for key in OWN if key in value] == ["type"]
+
+
+@cache
+def _steps(loop: Loop) -> Steps:
+    """Return the queue of the connections of a process that have more to decode."""
+    return Steps(loop.call_soon)
 
 
 class Channel:
@@ -64,7 +73,8 @@ class Channel:
         self.encoder = Encoder(False, deflate)
         self._waiting: deque[Message] = deque()
         self._answered = 0  # bytes of the message that is being answered
-        self._asleep = False  # True if the decoding of more messages waits for the next round of the loop, or for an answer
+        self._partial = 0  # bytes of incomplete messages
+        self._queued = False  # True if the decoding of more messages waits for its turn (`_steps`)
         self._came = Event()
         self.increments = Increments()
         self._head = (b"", b"")  # the first part of the last message, and the same without its `type`
@@ -90,13 +100,21 @@ class Channel:
                 self.send(self.encoder.message("pong", message.data))
             elif message.kind != "pong":
                 if not self._exchange.take(len(message.data)):
-                    self.close(1013, "The messages of all clients together are too long at the moment: retry later.")
+                    self.close(1013, FULL)
                     break
                 self._waiting.append(message)
             self._came.set()
-            if message.kind == "close":  # no frame after a close frame counts, not even a ping (RFC 6455, section 5.5.1)
-                self._exchange.connection.upgraded(None)
+            if message.kind in (
+                "close",
+                "lost",
+            ):  # no frame after a close frame counts, not even a ping (RFC 6455, section 5.5.1)
+                self._stop_reading()
                 return
+        if (why := self._decoder.lost) and not self.over:  # its end may never come
+            self._waiting.append(Message("lost", why=why))
+            self._came.set()
+            self._stop_reading()
+            return
         if self._decoder.broken is not None and not self.over:
             code = 1007 if "UTF-8" in self._decoder.broken else 1002
             self.close(code, self._decoder.broken)
@@ -104,19 +122,32 @@ class Channel:
         if self.over:
             self._came.set()
 
+    def _stop_reading(self) -> None:
+        self._exchange.connection.upgraded(None)
+        self._decoder.close()
+
     def _pace(self) -> None:
         """Read and decode more if few messages wait for their answer."""
-        held = self._decoder.held and not self.over
-        self._exchange.connection.reading(len(self._waiting) < MOST_WAITING and not held)
-        size = self._answered + sum(len(message.data) for message in self._waiting)
-        if held and not self._asleep and size < MOST_BYTES:
-            self._asleep = True
-            running_loop().call_soon(self._wake)
+        size = self._decoder.size
+        if not self._exchange.take(size - self._partial) and size > self._partial and not self.over:
+            self.close(1013, FULL)
+        self._partial = size
+        self._exchange.connection.reading(len(self._waiting) < MOST_WAITING and not self._decoder.held)
+        if not self._queued and self._wants_step():
+            self._queued = True
+            _steps(running_loop()).add(self._step)
 
-    def _wake(self) -> None:
-        self._asleep = False
-        if not self.over:
+    def _wants_step(self) -> bool:
+        """Return True if decoded messages remain in the decoder, and few bytes wait for their answer."""
+        size = self._answered + sum(len(message.data) for message in self._waiting)
+        return self._decoder.held and not self.over and size < MOST_BYTES
+
+    def _step(self) -> bool:
+        """Decode one piece of a burst. Return True if there is more to decode now."""
+        if self._wants_step():
             self._feed(b"")
+        self._queued = self._wants_step()
+        return self._queued
 
     async def run(self) -> None:
         """Answer messages until one side ends the connection."""
@@ -142,8 +173,7 @@ class Channel:
         Compression takes much memory, and the garbage collector runs rarely.
         """
         self.over = True
-        self._exchange.connection.upgraded(None)
-        self._decoder.close()
+        self._stop_reading()
         self.encoder.deflate = None
         self._waiting.clear()
 
@@ -195,7 +225,12 @@ class Channel:
     async def _judge(self, exchange: WebSocketExchange, entry: Entry, data: bytes) -> None:
         try:
             found, parts, new = self._session.reader.read(data)
-            value = found or read(data)
+            if len(data) <= DECODED:
+                value = found or read(data)
+            else:  # each pass over a long text takes long: other clients get answers between two passes
+                from codex_fakes.backend.loop.threads import in_thread
+
+                value = await in_thread(read, data)
         except NotJson as error:
             refuse(exchange, entry, Violation("json", 400, "invalid_json", f"The message is not JSON: {error}."))
             return

@@ -10,7 +10,9 @@ Source: RFC 6455, RFC 7692. fake-codex does not load this module at start-up, be
 from __future__ import annotations
 
 import zlib
-from collections.abc import Generator, Iterable, Sequence
+from codecs import getincrementaldecoder
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from websockets.exceptions import InvalidHandshake, PayloadTooBig, ProtocolError
@@ -26,14 +28,15 @@ from websockets.streams import StreamReader
 from websockets.typing import ExtensionName
 from websockets.utils import accept_key
 
-__all__ = ["Decoder", "Encoder", "Message", "accept_key", "compression", "offer_accepted"]
+__all__ = ["Decoder", "Encoder", "Message", "Steps", "accept_key", "compression", "offer_accepted"]
 
 Headers = Sequence[Sequence[str]]
 _KINDS = {Opcode.TEXT: "text", Opcode.BINARY: "binary", Opcode.CLOSE: "close", Opcode.PING: "ping", Opcode.PONG: "pong"}
 _OPCODES = {kind: opcode for opcode, kind in _KINDS.items()}
 #: Bytes that are inflated and dropped of a message that is too long, so that the next one can be read; then no more is read.
 _DRAINED = 256 << 20
-_PIECE = 1 << 20
+#: A message is decompressed in pieces of so many bytes, from slices of so many bytes.
+_PIECE, _SLICE = 1 << 20, 1 << 16
 #: Frames that a reader with a burst reads at a time.
 _FRAMES = 2000
 _FLUSHED = b"\x00\x00\xff\xff"  # how a compressed message ends; it is not sent (RFC 7692, section 7.2.1)
@@ -120,84 +123,86 @@ def offer_accepted(headers: Headers) -> tuple[str, PerMessageDeflate] | None:
 
 
 class _Inflate(Extension):
-    """Decompress the frames that `Frame.parse` reads, and note which messages were lost; a lost message raises no exception.
+    """Decompress frames in pieces, and note which messages were lost; a lost message raises no exception.
 
-    The decoder of the package `websockets` is not used: after a message that is too long, it cannot read the next message.
+    The decoder of the package `websockets` is not used: it decompresses a frame in one go, and after a message that is too long,
+    it cannot read the next message.
     """
 
     name = ExtensionName("permessage-deflate")
 
-    def __init__(self, inner: PerMessageDeflate | None, limit: int) -> None:
+    def __init__(self, inner: PerMessageDeflate | None) -> None:
         self._inner = inner
-        self._limit = limit
         self._decoder: Any = None
         self.compressed = False
-        self.size = 0
         self.why = ""
         self._dead = ""
 
     def decode(self, frame: Frame, *, max_size: int | None = None) -> Frame:
-        self.size = len(frame.data)
-        self.why = ""
-        if frame.opcode in (Opcode.TEXT, Opcode.BINARY):
-            self.compressed = frame.rsv1
+        """Take the mark of compression from a frame that `Frame.parse` reads. `chunks` decompresses the frame later."""
         inner = self._inner
-        if inner is None or frame.opcode in (Opcode.CLOSE, Opcode.PING, Opcode.PONG) or not self.compressed:
+        if frame.opcode in (Opcode.CLOSE, Opcode.PING, Opcode.PONG):
             return frame
-        if frame.rsv1 and frame.opcode is Opcode.CONT:
-            raise ProtocolError("reserved bits must be 0")
-        fresh = inner.remote_no_context_takeover and frame.opcode is not Opcode.CONT
-        self._dead = "" if fresh else self._dead
-        if self._decoder is None or fresh:
-            self._decoder = zlib.decompressobj(wbits=-inner.remote_max_window_bits)
-        data = b"" if self._dead else self._inflated(bytes(frame.data) + (_FLUSHED if frame.fin else b""))
+        self.why = ""
+        if frame.opcode is not Opcode.CONT:
+            self.compressed = frame.rsv1
+            if inner is None or not frame.rsv1:
+                return frame
+            self._dead = "" if inner.remote_no_context_takeover else self._dead
+            if self._decoder is None or inner.remote_no_context_takeover:
+                self._decoder = zlib.decompressobj(wbits=-inner.remote_max_window_bits)
+            return Frame(frame.opcode, frame.data, frame.fin, False, frame.rsv2, frame.rsv3)
+        return frame
+
+    def chunks(self, frame: Frame) -> Iterator[bytes | bytearray | memoryview]:
+        """Yield the content of a data frame in pieces of at most `_PIECE` bytes.
+
+        If the content cannot be decompressed, `why` is the reason, and the pieces end.
+        """
+        data = frame.data
+        if not self.compressed:
+            if len(data) <= _PIECE:
+                yield data
+                return
+            for at in range(0, len(data), _PIECE):
+                yield memoryview(data)[at : at + _PIECE]
+            return
+        # zlib copies the input that is left after each piece: it gets little at a time.
+        for at in range(0, len(data), _SLICE):
+            yield from self._inflated(bytes(data[at : at + _SLICE]))
+        if frame.fin:
+            yield from self._inflated(_FLUSHED)
+            if not self._dead and self._decoder.eof:
+                self._dead = "a message before it ended the compression"
+
+    def _inflated(self, data: bytes) -> Iterator[bytes]:
+        while not self._dead:
+            try:
+                found: bytes = self._decoder.decompress(data, _PIECE)
+            except zlib.error as error:
+                self.why = self._dead = f"its compression is broken ({error})"
+                return
+            if found:
+                yield found
+            if len(found) < _PIECE:
+                return
+            data = self._decoder.unconsumed_tail
         self.why = self.why or self._dead
-        return Frame(frame.opcode, data, frame.fin, False, frame.rsv2, frame.rsv3)
 
-    def _inflated(self, data: bytes) -> bytes:
-        """Return the decompressed content of a message, or b"" for a message that is too long.
-
-        A message that is too long is decompressed completely, because the compression of the next message depends on it.
-        """
-        decoder = self._decoder
-        try:
-            found: bytes = decoder.decompress(data, self._limit + 1)
-            if len(found) <= self._limit:
-                return found
-            self.why, read = "it is too long", 0
-            while more := len(decoder.decompress(decoder.unconsumed_tail, _PIECE)):
-                read += more
-                if read > _DRAINED:
-                    self._dead = "a message before it was too long"
-                    break
-        except zlib.error as error:
-            self.why = self._dead = f"its compression is broken ({error})"
-        return b""
-
-    def skipped(self, head: int, size: int) -> None:
-        """Record that a frame was dropped without being decoded.
-
-        `head` is the first byte of the frame, and `size` is its length in bytes.
-        """
-        if head & 15 != Opcode.CONT:
-            self.compressed = bool(head & 64)
-        self.size, self.why = size, "it is too long"
-        if self.compressed:
-            self._dead = "a message before it was too long"
-
-    def encode(self, frame: Frame) -> Frame:
-        raise NotImplementedError
+    def give_up(self) -> None:
+        """Lose the compressed messages that need the content of the current message, because it is not decompressed."""
+        self._dead = "a message before it was too long"
 
 
 class Decoder:
     """A reader of the messages of one direction; `masked` is True for the direction of the client.
 
     A message of more than `limit` decompressed bytes becomes a "lost" message. A message with a frame of more than `limit`
-    bytes also becomes a "lost" message; such a frame is not buffered. If the peer violates the protocol, `broken` is a
-    sentence with the error, and the decoder reads nothing more; otherwise `broken` is None. `pending` is True while a
-    message is incomplete.
+    bytes also becomes a "lost" message; such a frame is not buffered. While such a message is incomplete, `lost` is already the
+    reason. If the peer violates the protocol, `broken` is a sentence with the error, and the decoder reads nothing more;
+    otherwise `broken` is None. `pending` is True while a message is incomplete.
 
-    If `burst` is not 0, `feed` stops after messages of `burst` bytes, after a lost message, and after many frames. `held` is
+    If `burst` is not 0, `feed` stops after `burst` decompressed bytes, also within a message, and after many frames. `held` is
     then True, and the next `feed` continues.
     """
 
@@ -205,21 +210,27 @@ class Decoder:
         self.broken: str | None = None
         self.held = False
         self._burst = burst
-        self._done = self._count = 0  # bytes of whole messages, and frames, since the last stop
+        self._done = self._count = 0  # decompressed bytes, and frames, since the last stop
         self.pending = False
         self._masked = masked
         self._limit = limit
-        self._inflate = _Inflate(deflate, limit)
+        self._inflate = _Inflate(deflate)
         self._stream = StreamReader()
         self._ready: list[Message] = []
         self._head = -1  # the first byte of the frame that is open
         self._opcode: Opcode | None = None  # of the message that is open
-        self._parts: list[bytes] = []
+        self._data = bytearray()  # a list of short fragments would need much more memory
+        self._utf8 = getincrementaldecoder("utf-8")()
         self._sizes: list[int] = []
         self._size = self._sent = 0
-        self._why = ""
+        self.lost = ""
         self._compressed = False
         self._frames = self._parse()
+
+    @property
+    def size(self) -> int:
+        """The number of bytes in memory: of incomplete frames, and of an incomplete message."""
+        return len(self._stream.buffer) + (0 if self.lost or self._opcode is None else self._size)
 
     def feed(self, data: bytes) -> list[Message]:
         """Take bytes; return the complete messages and control frames, in order."""
@@ -229,7 +240,7 @@ class Decoder:
         try:
             next(self._frames)
         except StopIteration:  # the protocol is broken
-            self._stream = StreamReader()
+            self._stream, self._data = StreamReader(), bytearray()
         self.pending = bool(self._stream.buffer) or self._opcode is not None
         ready, self._ready = self._ready, []
         return ready
@@ -240,32 +251,36 @@ class Decoder:
         If `close` is not called, Python releases the memory late, because the parser refers to itself.
         """
         self._frames.close()
-        self._inflate = _Inflate(None, 0)
-        self._stream = StreamReader()
+        self.held = False
+        self._inflate = _Inflate(None)
+        self._stream, self._data = StreamReader(), bytearray()
         self.broken = self.broken or "it is closed"
-        self._parts.clear()
 
     def _parse(self) -> Generator[None, None, None]:
-        while True:
-            if self._burst and (self._done >= self._burst or self._count >= _FRAMES):
-                self._done = self._count = 0
-                self.held = True
-                yield
-                self.held = False
-            self._head = -1
-            self._count += 1
-            try:
-                frame = yield from Frame.parse(self._read, mask=self._masked, max_size=self._limit, extensions=[self._inflate])
-                self._take(frame)
-            except PayloadTooBig as error:
-                # The header is read, its mask and payload are not; of control frames none is valid and as long.
-                size = error.size or 0
-                yield from self._skip(size + 4 * self._masked)
-                self._inflate.skipped(self._head, size)
-                self._take(Frame(Opcode(self._head & 15), b"", bool(self._head & 128)))
-            except ProtocolError as error:
-                self.broken = str(error)
-                return
+        try:
+            while True:
+                yield from self._rest()
+                self._head = -1
+                self._count += 1
+                try:
+                    frame = yield from Frame.parse(
+                        self._read, mask=self._masked, max_size=self._limit, extensions=[self._inflate]
+                    )
+                except PayloadTooBig as error:
+                    yield from self._drop(error.size or 0)
+                else:
+                    yield from self._take(frame)
+                    del frame
+        except ProtocolError as error:
+            self.broken = str(error)
+
+    def _rest(self) -> Generator[None, None, None]:
+        """Stop after a burst, until the next `feed`."""
+        if self._burst and (self._done >= self._burst or self._count >= _FRAMES):
+            self._done = self._count = 0
+            self.held = True
+            yield
+            self.held = False
 
     def _read(self, size: int) -> Generator[None, None, bytes | bytearray]:
         data = yield from self._stream.read_exact(size)
@@ -273,19 +288,46 @@ class Decoder:
             self._head = data[0]
         return data
 
-    def _skip(self, size: int) -> Generator[None, None, None]:
-        buffer = self._stream.buffer
+    def _drop(self, size: int) -> Generator[None, None, None]:
+        """Drop a frame that is too long, after its header."""
+        opcode = Opcode(self._head & 15)
+        if self._head & 8:
+            raise ProtocolError("control frame too long")
+        self._begin(opcode)
+        if opcode is not Opcode.CONT:
+            self._compressed = self._inflate.compressed = bool(self._head & 64)
+        if self._compressed:
+            self._inflate.give_up()
+        self._lose("it is too long")
+        self._sent += size
+        left, buffer = size + 4 * self._masked, self._stream.buffer
         while True:
-            gone = min(size, len(buffer))
+            gone = min(left, len(buffer))
             del buffer[:gone]
-            size -= gone
-            if not size:
-                return
+            left -= gone
+            if not left:
+                break
             yield
+        if self._head & 128:
+            self._whole()
 
-    def _take(self, frame: Frame) -> None:
-        kind, data = frame.opcode, bytes(frame.data)
+    def _begin(self, opcode: Opcode) -> None:
+        """Check that a data frame may come now, and begin a new message unless the frame continues one."""
+        if (opcode is Opcode.CONT) == (self._opcode is None):
+            raise ProtocolError("a continuation without its beginning" if opcode is Opcode.CONT else "a message within a message")
+        if opcode is not Opcode.CONT:
+            self._opcode, self._compressed, self.lost = opcode, self._inflate.compressed, ""
+            self._sizes, self._size, self._sent = [], 0, 0
+            self._utf8.reset()
+
+    def _lose(self, why: str) -> None:
+        if not self.lost:
+            self.lost, self._data = why, bytearray()
+
+    def _take(self, frame: Frame) -> Generator[None, None, None]:
+        kind = frame.opcode
         if kind in (Opcode.CLOSE, Opcode.PING, Opcode.PONG):
+            data = bytes(frame.data)
             if kind is Opcode.CLOSE:
                 try:
                     Close.parse(data)
@@ -293,38 +335,78 @@ class Decoder:
                     raise ProtocolError(f"its close frame is not valid ({error})") from None
             self._ready.append(Message(_KINDS[kind], data))
             return
-        if (kind is Opcode.CONT) == (self._opcode is None):
-            raise ProtocolError("a continuation without its beginning" if kind is Opcode.CONT else "a message within a message")
-        if kind is not Opcode.CONT:
-            self._opcode, self._compressed, self._why = kind, self._inflate.compressed, ""
-            self._parts, self._sizes, self._size, self._sent = [], [], 0, 0
-        self._size += len(data)
-        self._sent += self._inflate.size
-        self._why = self._why or self._inflate.why or ("it is too long" if self._size > self._limit else "")
-        if self._why:
-            self._parts.clear()
-        else:
-            self._parts.append(data)
+        self._begin(kind)
+        before = self._size
+        self._sent += len(frame.data)
+        for piece in self._inflate.chunks(frame):
+            yield from self._rest()
+            self._add(piece)
+            if self._compressed and self._size > self._limit + _DRAINED:
+                self._inflate.give_up()
+        if self._inflate.why:
+            self._lose(self._inflate.why)
         if len(self._sizes) < 10_000:  # of more the places are not worth their memory
-            self._sizes.append(len(data))
+            self._sizes.append(self._size - before)
         if frame.fin:
             self._whole()
 
+    def _add(self, piece: bytes | bytearray | memoryview) -> None:
+        """Add a part of the content to the message that is open."""
+        self._done += len(piece)
+        self._size += len(piece)
+        if self._size > self._limit:
+            self._lose("it is too long")
+        if self.lost:
+            return
+        if self._opcode is Opcode.TEXT:
+            self._check_text(piece)
+        self._data += piece
+
+    def _check_text(self, piece: bytes | bytearray | memoryview, *, final: bool = False) -> None:
+        try:
+            self._utf8.decode(piece, final)
+        except UnicodeDecodeError as error:
+            raise ProtocolError(f"a text message is not UTF-8 ({error.reason})") from None
+
     def _whole(self) -> None:
         assert self._opcode is not None
-        kind, data = _KINDS[self._opcode], b"".join(self._parts)
+        kind, why = _KINDS[self._opcode], self.lost
         fragments = tuple(self._sizes) if len(self._sizes) > 1 else ()
-        self._opcode, self._parts = None, []
-        self._done += self._burst if self._why else len(data)
-        if self._why:
-            self._ready.append(Message("lost", b"", self._compressed, fragments, self._sent, self._why))
+        if kind == "text" and not why:
+            self._check_text(b"", final=True)
+        self._opcode, self.lost = None, ""
+        if why:
+            self._ready.append(Message("lost", b"", self._compressed, fragments, self._sent, why))
             return
-        if kind == "text":
-            try:
-                data.decode()
-            except UnicodeDecodeError as error:
-                raise ProtocolError(f"a text message is not UTF-8 ({error.reason})") from None
+        data, self._data = bytes(self._data), bytearray()
         self._ready.append(Message(kind, data, self._compressed, fragments, self._sent))
+
+
+class Steps:
+    """Do the long work of many connections in turn: one step in each round of an event loop, whose `call_soon` is given.
+
+    The work that was added first is finished first, so that the memory of only one work grows at a time.
+    """
+
+    def __init__(self, call_soon: Callable[[Callable[[], None]], object]) -> None:
+        self._call_soon = call_soon
+        self._queue: deque[Callable[[], bool]] = deque()
+
+    def add(self, step: Callable[[], bool]) -> None:
+        """Call the function `step` in later rounds of the loop, as long as it returns True."""
+        self._queue.append(step)
+        if len(self._queue) == 1:
+            self._call_soon(self._run)
+
+    def _run(self) -> None:
+        more = False
+        try:
+            more = self._queue[0]()
+        finally:
+            if not more:
+                self._queue.popleft()
+            if self._queue:
+                self._call_soon(self._run)
 
 
 class _Raw(Extension):

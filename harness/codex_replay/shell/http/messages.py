@@ -43,8 +43,8 @@ class Messages:
         mine, theirs = compression(headers)
         self._watch = watch
         self._decoders: dict[str, Decoder] = {
-            "client": Decoder(True, mine, watch.limit),
-            "server": Decoder(False, theirs, watch.limit),
+            "client": Decoder(True, mine, watch.limit, burst=AT_ONCE),
+            "server": Decoder(False, theirs, watch.limit, burst=AT_ONCE),
         }
         self._began: dict[str, float] = {}
         self.count = 0
@@ -52,7 +52,10 @@ class Messages:
         self.closed_by: str | None = None
 
     def feed(self, sender: str, data: bytes) -> None:
-        """Take bytes that one side wrote, and log the messages that are now complete."""
+        """Take bytes that one side wrote, and log the messages that are now complete.
+
+        If the bytes take long to decompress, `waiting` is then True, and the next call continues.
+        """
         watch, decoder = self._watch, self._decoders[sender]
         now = watch.log.now()
         began = self._began.pop(sender, now)
@@ -63,6 +66,10 @@ class Messages:
             self._began[sender] = began
         if decoder.broken is not None:
             watch.stop_looking(f"the {sender} breaks the WebSocket protocol ({decoder.broken})")
+
+    def waiting(self, sender: str) -> bool:
+        """Return True if bytes of one side are not decompressed yet."""
+        return self._decoders[sender].held
 
     def _log(self, sender: str, message: Message, began: float | None) -> None:
         self.count += 1

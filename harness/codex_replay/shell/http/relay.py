@@ -13,12 +13,16 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from codex_replay.shell.http.client_requests import TOO_LONG
 from codex_replay.shell.http.deferred import Deferred
 from codex_replay.shell.http.upstream import Upstream
 from codex_replay.shell.http.watch import Watch
+
+if TYPE_CHECKING:
+    from codex_replay.core.wire.websocket import Steps
 
 LIMIT = 262144  # bytes that may wait for the upstream connection to be made
 #: A connection is read in pieces of at most these sizes (bytes): the first, the least and the most. A full piece makes the next
@@ -26,8 +30,16 @@ LIMIT = 262144  # bytes that may wait for the upstream connection to be made
 #: that other connections get their turn.
 FIRST, LEAST, MOST, TURN = 4096, 1024, 65536, 0.01
 #: The reasons not to read from one side: the upstream connection is being made, the other side is slow to read, many long frames
-#: wait to be logged.
-CONNECTING, SLOW, FULL = "connecting", "slow", "full"
+#: wait to be logged, messages wait to be decompressed.
+CONNECTING, SLOW, FULL, PACKED = "connecting", "slow", "full", "packed"
+
+
+@cache
+def _steps(loop: asyncio.AbstractEventLoop) -> Steps:
+    """Return the queue of the sides of all connections that have more to decompress."""
+    from codex_replay.core.wire.websocket import Steps  # few recordings have a WebSocket
+
+    return Steps(loop.call_soon)
 
 
 class Relay:
@@ -78,7 +90,7 @@ class Relay:
         the request.
         """
         if self._unreachable and self.watch.asked:
-            self.watch.disconnected("server", "reset")
+            self._disconnected("server", "reset")
             self.client.close(reset=True)
 
     def data(self, side: Side, data: bytes) -> None:
@@ -86,20 +98,63 @@ class Relay:
 
         If too many frames wait to be recorded, stop reading.
         """
-        self._pass_on(side, data)
-        log = self.watch.log
-        if isinstance(log, Deferred) and log.full:
-            side.hold_on(FULL)
-            loop = asyncio.get_running_loop()
-            log.when_room(lambda: loop.call_soon_threadsafe(side.read_on, FULL))
-
-    def _pass_on(self, side: Side, data: bytes) -> None:
         if side is self.server:
             self.watch.server(data)
+        else:
+            data = self.watch.client(data)
+        if side.kept:
+            side.kept += data
+        elif self.watch.waiting(side.name):
+            side.kept = data
+            side.hold_on(PACKED)
+            self._add_steps(side)
+        else:
+            self._pass_on(side, data)
+
+    def _add_steps(self, side: Side) -> None:
+        _steps(asyncio.get_running_loop()).add(lambda: self._step(side))
+
+    def _step(self, side: Side) -> bool:
+        """Record one piece of the messages of one side. Return True if there is more to record now.
+
+        When all pieces are recorded, pass on the bytes, and read more.
+        """
+        if not side.kept:
+            return False  # the connection has ended
+        if self._when_full(lambda: self._add_steps(side)):
+            return False
+        self.watch.more(side.name)
+        if self.watch.waiting(side.name):
+            return True
+        data, side.kept = side.kept, b""
+        self._pass_on(side, data)
+        side.read_on(PACKED)
+        return False
+
+    def _when_full(self, call: Callable[[], object]) -> bool:
+        """If too many frames wait to be recorded, return True, and call the function `call` as soon as there is room."""
+        log = self.watch.log
+        if not isinstance(log, Deferred) or not log.full:
+            return False
+        loop = asyncio.get_running_loop()
+        log.when_room(lambda: loop.call_soon_threadsafe(call))
+        return True
+
+    def _disconnected(self, sender: str, how: str) -> None:
+        """Record that the connection of one side has ended. Pass on the bytes that are not recorded yet."""
+        for side in (self.client, self.server):
+            if side.kept:
+                self.watch.stop_looking("it ended while a long WebSocket message was decompressed")
+                data, side.kept = side.kept, b""
+                self._pass_on(side, data)
+        self.watch.disconnected(sender, how)
+
+    def _pass_on(self, side: Side, data: bytes) -> None:
+        if self._when_full(lambda: side.read_on(FULL)):
+            side.hold_on(FULL)
+        if side is self.server:
             self.client.write(data)
-            return
-        data = self.watch.client(data)
-        if self.watch.refused is not None:
+        elif self.watch.refused is not None:
             self._turn_away(self.watch.refused)
         elif self.server.connected:
             self.server.write(data)
@@ -131,7 +186,7 @@ class Relay:
             if self.server.connected:
                 self.server.end()
         else:
-            self.watch.disconnected("server", "end")
+            self._disconnected("server", "end")
             self.client.close()
 
     def lost(self, side: Side, error: Exception | None) -> None:
@@ -142,10 +197,10 @@ class Relay:
         name = "client" if side is self.client else "server"
         other = self.server if side is self.client else self.client
         if error is None:
-            self.watch.disconnected(name, "end")
+            self._disconnected(name, "end")
             other.close()
         else:
-            self.watch.disconnected(name, "cut" if name == "client" and self.watch.client_ended else "reset")
+            self._disconnected(name, "cut" if name == "client" and self.watch.client_ended else "reset")
             other.close(reset=True)
 
     def finish(self, side: Side) -> None:
@@ -163,7 +218,7 @@ class Relay:
 
     def abandon(self) -> None:
         """End both connections now."""
-        self.watch.disconnected("client", "cut")
+        self._disconnected("client", "cut")
         for side in (self.client, self.server):
             side.abort()
 
@@ -176,6 +231,7 @@ class Side(asyncio.BufferedProtocol):
         self.connected = self.closed = False
         self._buffer = memoryview(bytearray(MOST))
         self._piece = FIRST
+        self.kept = b""  # the bytes that are not passed on, because they are not recorded yet
         self._holds: set[str] = set()  # the reasons not to read
         self._relay = relay
         self._transport: asyncio.Transport | None = None

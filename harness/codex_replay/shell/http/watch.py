@@ -87,6 +87,15 @@ class Watch:
         else:
             self._responses.feed(data)
 
+    def waiting(self, sender: str) -> bool:
+        """Return True if bytes of one side of a WebSocket are not recorded yet, because they take long to decompress."""
+        return self.messages is not None and not self.blind and self.messages.waiting(sender)
+
+    def more(self, sender: str) -> None:
+        """Record one more piece of the bytes for which `waiting` is True."""
+        if self.messages is not None and not self.blind:
+            self.messages.feed(sender, b"")
+
     def upgrade(self, headers: Pairs, data: bytes) -> None:
         """After an upgrade, continue with the messages of a WebSocket.
 
