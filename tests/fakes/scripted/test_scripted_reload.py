@@ -270,6 +270,19 @@ def test_a_rollback_goes_back_to_an_input_that_counts(start: Start, inputs: list
     assert sent[1:] == (["First.", "Last."] if counts else ["Last."])
 
 
+@pytest.mark.parametrize(("turns", "count", "kept"), [(1, 1, ["One.", "Two."]), (1, 2, ["One."]), (0, 1, ["One."]), (2, 9, [])])
+def test_a_rollback_goes_back_into_a_history_of_the_client(start: Start, turns: int, count: int, kept: list[str]) -> None:
+    fake = start(["Yes."] * 3)
+    told = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]} for text in ("One.", "Two.")]
+    thread = fake.client.request("thread/resume", {"threadId": fake.thread(), "history": told})["thread"]["id"]
+    for _ in range(turns):
+        fake.turn(thread)
+    fake.client.request("thread/rollback", {"threadId": thread, "numTurns": count})
+    fake.turn(thread, "Last.")
+    sent = [item["content"][0]["text"] for item in fake.ledger()[-1]["body"]["input"] if item["role"] == "user"]
+    assert [text for text in sent if not text.startswith("<")] == [*kept, "Last."]
+
+
 @pytest.mark.parametrize(("model", "forced"), [("gpt-5.2-codex", False), ("nonesuch", True)])
 def test_the_configuration_can_deny_a_model_its_reasoning(start: Start, model: str, forced: bool) -> None:
     """As the real server: a value in the configuration counts, whatever the model can do."""

@@ -213,7 +213,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "forked threads": lives("thread/fork", "thread/fork", "turn", "turn", "read", "list"),
     # 0.92.0 reads ten records of a file for the preview: after some forks, the first message is beyond them.
     "deep forks": _deep_forks(),
-    "rollbacks": lives("rollback", "rollback", "turn", "turn", "read", "thread/resume", "thread/fork"),
+    "rollbacks": lives("rollback", "rollback", "turn", "turn", "read", "thread/resume", "thread/fork", "history"),
     "archived threads": lives("archive", "archive", "unarchive", "unarchive", "turn", "read", "list", *LOADS),
     "reviews of loaded threads": lives("inline", "detached", "thread/resume", "thread/fork", "turn", "read", "rollback"),
     "loaded conversations": lives(
