@@ -9,7 +9,7 @@ from __future__ import annotations
 from codex_fakes.scripted.turns.calls import Calls, streams
 from codex_replay.protocol.turn.diff import changes_of, shown, shown_v2
 from codex_replay.protocol.turn.patch_text import BadPatch, summary_lines
-from codex_replay.protocol.turn.tools import arguments_of
+from codex_replay.protocol.turn.tools import UNCONFINED, arguments_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Patches(Calls):
         import os
 
         sandbox = self.turn.settings.sandbox
-        if sandbox["type"] in ("dangerFullAccess", "externalSandbox"):
+        if sandbox["type"] in UNCONFINED:
             return True
         if sandbox["type"] != "workspaceWrite":
             return False
