@@ -226,6 +226,45 @@ def test_the_parts_of_a_path_decide_if_a_patch_is_outside(start: Start, path: st
     assert words in output(start([{"items": [call]}, "on"]), call, sandbox="workspace-write")
 
 
+@pytest.mark.parametrize("policy", ["never", "on-request", "on-failure"])
+def test_a_patch_in_an_external_sandbox_needs_no_approval(start: Start, policy: str) -> None:
+    call = {"type": "custom_tool_call", "name": "apply_patch", "input": ADD, "call_id": "call_1"}
+    fake = start([{"items": [call]}, "on"])
+    fake.turn(fake.thread(), approvalPolicy=policy, sandboxPolicy={"type": "externalSandbox"})
+    [text] = [item["output"] for item in fake.ledger()[1]["body"]["input"] if item["type"].endswith("_output")]
+    assert text.endswith("Success. Updated the following files:\nA n.txt\n")
+
+
+@pytest.mark.parametrize("sandbox", ["externalSandbox", "dangerFullAccess"])
+@pytest.mark.parametrize("policy", ["never", "on-request", "on-failure"])
+def test_a_command_without_a_sandbox_of_codex_runs_at_once(start: Start, policy: str, sandbox: str) -> None:
+    arguments: dict[str, Any] = {"command": "make"}
+    if policy == "on-request":
+        arguments |= {"sandbox_permissions": "require_escalated", "justification": "J"}
+    result = {"stdout": "made", "denied": {"stderr": "no"}}
+    call = {"type": "function_call", "name": "shell_command", "arguments": arguments, "call_id": "call_1", "result": result}
+    fake = start([{"items": [call]}, "on"])
+    fake.turn(fake.thread(), approvalPolicy=policy, sandboxPolicy={"type": sandbox})
+    [text] = [item["output"] for item in fake.ledger()[1]["body"]["input"] if item["type"].endswith("_output")]
+    assert text.endswith("Output:\nmade")
+
+
+def test_the_paths_of_a_result_start_in_the_directory_of_the_call(start: Start) -> None:
+    command = f"cd sub && apply_patch <<'EOF'\n{ADD}EOF\n"
+    result = {"changes": {"n.txt": {"type": "add", "content": "one\n"}}}
+    call = {
+        "type": "function_call",
+        "name": "shell_command",
+        "arguments": {"command": command},
+        "call_id": "call_1",
+        "result": result,
+    }
+    fake = start([{"items": [call]}, "on"])
+    output(fake, call)
+    [begun] = [f.value["params"]["msg"] for f in fake.client.timeline if of(f.value, "codex/event/patch_apply_begin")]
+    assert [path.rpartition("/sub/")[2] for path in begun["changes"]] == ["n.txt"]
+
+
 @pytest.mark.parametrize(
     ("name", "command", "changes"),
     [

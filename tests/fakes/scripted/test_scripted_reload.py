@@ -203,6 +203,23 @@ def test_a_thread_keeps_the_provider_that_it_was_started_with(start: Start) -> N
 IMAGE = {"type": "image", "url": "data:image/png;base64,AAAA"}
 
 
+@pytest.mark.parametrize(("before", "after"), [(0, 5), (1, 1), (2, -1)])
+def test_a_first_message_beyond_ten_records_gives_no_preview(start: Start, before: int, after: int) -> None:
+    """0.92.0 reads ten records of a file: one for each thread that it is a fork of, and the items before the first message."""
+    fake = start(["One."])
+    threads = [fake.thread()]
+    for _ in range(before):
+        threads.append(fake.client.request("thread/fork", {"threadId": threads[-1]})["thread"]["id"])
+    fake.turn(threads[-1], text="Hi.")
+    spoken = len(threads) - 1
+    for _ in range(after + 1):
+        threads.append(fake.client.request("thread/fork", {"threadId": threads[-1]})["thread"]["id"])
+    shown = [fake.client.request("thread/read", {"threadId": each})["thread"]["preview"] for each in threads[spoken:]]
+    assert shown == ["Hi."] * (after + 1) + [""] * (len(shown) - after - 1)
+    listed = [each["id"] for each in fake.client.request("thread/list", {})["data"]]
+    assert listed == threads[spoken : spoken + after + 1][::-1]
+
+
 @pytest.mark.parametrize(
     ("inputs", "preview"),
     [
@@ -251,6 +268,19 @@ def test_a_rollback_goes_back_to_an_input_that_counts(start: Start, inputs: list
     fake.turn(thread, "Last.")
     sent = [item["content"][0]["text"] for item in fake.ledger()[-1]["body"]["input"] if item["role"] == "user"]
     assert sent[1:] == (["First.", "Last."] if counts else ["Last."])
+
+
+@pytest.mark.parametrize(("turns", "count", "kept"), [(1, 1, ["One.", "Two."]), (1, 2, ["One."]), (0, 1, ["One."]), (2, 9, [])])
+def test_a_rollback_goes_back_into_a_history_of_the_client(start: Start, turns: int, count: int, kept: list[str]) -> None:
+    fake = start(["Yes."] * 3)
+    told = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]} for text in ("One.", "Two.")]
+    thread = fake.client.request("thread/resume", {"threadId": fake.thread(), "history": told})["thread"]["id"]
+    for _ in range(turns):
+        fake.turn(thread)
+    fake.client.request("thread/rollback", {"threadId": thread, "numTurns": count})
+    fake.turn(thread, "Last.")
+    sent = [item["content"][0]["text"] for item in fake.ledger()[-1]["body"]["input"] if item["role"] == "user"]
+    assert [text for text in sent if not text.startswith("<")] == [*kept, "Last."]
 
 
 @pytest.mark.parametrize(("model", "forced"), [("gpt-5.2-codex", False), ("nonesuch", True)])

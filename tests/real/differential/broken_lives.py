@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codex_fakes.scripted.methods import review, table, v2
+from codex_fakes.scripted.methods import both, review, table, v2
 from codex_fakes.scripted.state import thread as scripted_thread
 
 
@@ -50,6 +50,7 @@ def _hears_raw_items_on(session: Any, request: Any, params: Any) -> None:
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "resumed threads": lambda patch: patch.setattr(v2, "load", _loads_as_it_was),
     "forked threads": lambda patch: patch.setattr(v2, "copy", _copies_no_turns),
+    "deep forks": lambda patch: patch.setattr(both, "_HEAD", 1000),
     "rollbacks": lambda patch: patch.setitem(table.METHODS, "thread/rollback", _rolls_back_one),
     "archived threads": lambda patch: patch.setattr(v2, "archive", _archives_and_keeps_loaded),
     "reviews of loaded threads": lambda patch: patch.setattr(review, "settings_again", _as_reviewed),

@@ -177,7 +177,12 @@ def _exec(lines: list[str], decision: Any, api: str, policy: str, sandbox: str, 
     # A cancel is only waited for properly in the first reply of a turn.
     if decision == "cancel":
         script = script[:1]
-    settings = {"approvalPolicy": policy, "sandbox": sandbox}
+    settings: dict[str, Any] = {"approvalPolicy": policy, "sandbox": sandbox}
+    if sandbox == "external":
+        settings, step["params"] = {"approvalPolicy": policy}, {"sandboxPolicy": {"type": "externalSandbox"}}
+        api = "v2"
+        for turn in script[1:]:  # nothing is confined, so nothing asks to leave the sandbox
+            turn["items"][0]["arguments"] |= {"sandbox_permissions": "require_escalated", "justification": "It must be."}
     return conversation([*script, GREETING, GREETING], [step, NEXT], api, settings=settings, kind_of_call="exec")
 
 
@@ -185,8 +190,12 @@ def _patches(texts_: list[str], decision: str, api: str, policy: str, sandbox: s
     script: list[Any] = [{"items": [patch(f"call_{i}", text)]} for i, text in enumerate(texts_)]
     if decision == "cancel":
         script = script[:1]
-    settings = {"approvalPolicy": policy, "sandbox": sandbox}
-    return conversation([*script, GREETING, GREETING], [{**GO, "decide": {"*": decision}}, NEXT], api, settings=settings)
+    settings: dict[str, Any] = {"approvalPolicy": policy, "sandbox": sandbox}
+    step: dict[str, Any] = {**GO, "decide": {"*": decision}}
+    if sandbox == "external":
+        settings, step["params"] = {"approvalPolicy": policy}, {"sandboxPolicy": {"type": "externalSandbox"}}
+        api = "v2"
+    return conversation([*script, GREETING, GREETING], [step, NEXT], api, settings=settings)
 
 
 def _interrupt(sort: str, before: list[Any], text: str, api: str) -> dict[str, Any]:
@@ -369,7 +378,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
         st.sampled_from([*DECISIONS, AMEND]),
         apis,
         policies,
-        st.just("danger-full-access"),
+        st.sampled_from(["danger-full-access", "danger-full-access", "external"]),
         st.booleans(),
     ),
     "patch approvals": st.builds(
@@ -378,7 +387,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
         st.sampled_from(DECISIONS),
         apis,
         policies,
-        st.sampled_from(["danger-full-access", "danger-full-access", "workspace-write", "read-only"]),
+        st.sampled_from(["danger-full-access", "danger-full-access", "workspace-write", "read-only", "external"]),
     ),
     "interrupts": st.builds(
         _interrupt,

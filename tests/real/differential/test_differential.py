@@ -50,7 +50,7 @@ FAKE = str(Path(sys.executable).with_name("fake-codex"))
 REPORTS = Path(__file__).parents[3] / "reports" / "differential"
 #: The classes of scenarios.
 KINDS = {**PLAIN, **corners.KINDS, **lives.KINDS}
-#: So many scenarios of each class, of which there are 37, and of lives of threads half as many: each is several turns long. `make
+#: So many scenarios of each class, of which there are 38, and of lives of threads half as many: each is several turns long. `make
 #: differential` asks for 40.
 USUAL = 12
 SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", USUAL))

@@ -11,6 +11,7 @@ from codex_fakes.scripted.turns.request import given, is_prompt
 from codex_fakes.scripted.turns.turn import Turn
 from codex_replay.protocol.turn.frames import fill
 
+_HEAD = 10  # the records of a file that 0.92.0 reads for the preview
 _STAMP = "%Y-%m-%dT%H-%M-%S"
 
 TYPE_CHECKING = False
@@ -130,7 +131,7 @@ def copy(session: Session, source: Thread, settings: Settings) -> Thread:
     thread = session.new_thread(settings)
     thread.preview, thread.history, thread.turns = source.preview, [*source.history, *thread.history], list(source.turns)
     thread.said = list(source.said)
-    thread.asked = source.asked
+    thread.asked, thread.before = source.asked, source.before + 1
     thread.total, thread.last, thread.window, thread.model = source.total, source.last, source.window, source.model
     thread.lead, thread.filed_under = source.lead, source.filed_under
     _open_compacted(thread)
@@ -141,9 +142,11 @@ def remember(session: Session, settings: Settings, history: list[dict[str, Any]]
     """Make a thread from a history that the client sends. A thread from a history shows no turns."""
     thread = session.new_thread(settings)
     kept = [item for item in history if thread.clock or item.get("role") != "system"]  # 0.92.0 drops messages of the system
-    thread.history = [*given(kept), *thread.history]
-    first = next((item for item in history if is_prompt(item)), {})
-    thread.preview = "".join(part.get("text", "") for part in first.get("content", []))
+    kept = given(kept)
+    first = next((n for n, item in enumerate(kept) if is_prompt(item)), len(kept))
+    thread.before += 0 if first == len(kept) else first  # without a message, the first turn counts all items
+    thread.history = [*kept, *thread.history]
+    thread.preview = "".join(part.get("text", "") for item in kept[first : first + 1] for part in item.get("content", []))
     return thread
 
 
@@ -209,6 +212,7 @@ def spoken(session: Session, providers: Any = None, sources: Any = None, *, unas
         providers = [session.config.get("model_provider") or "openai"]
     wanted = sources or ("cli", "vscode")
     kept = [thread for thread in reversed(session.threads.values()) if (thread.asked or unasked) and not thread.ephemeral]
+    kept = [thread for thread in kept if thread.clock or thread.before < _HEAD]  # without a preview, 0.92.0 does not list it
     kept = [thread for thread in kept if thread.source in wanted]
     return [thread for thread in kept if not providers or thread.filed_under in providers]
 
@@ -292,13 +296,18 @@ def stamp(thread: Thread) -> str:
     return strftime(_STAMP, gmtime(thread.created)) + f"|{thread.id}"
 
 
+def preview(thread: Thread) -> str:
+    """Return the preview that 0.92.0 reads from the file of a thread. 0.92.0 reads only the first records of the file."""
+    return "" if thread.ephemeral or thread.before >= _HEAD else thread.preview
+
+
 def as_v2(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:
     """Return the thread in the form of the v2 API, with its turns if `turns` is true."""
     if thread.clock:
         return _as_later(session, thread, turns)
     return {
         "id": thread.id,
-        "preview": "" if thread.ephemeral else thread.preview,  # it is read from the file
+        "preview": preview(thread),
         "modelProvider": thread.provider,
         "createdAt": int(thread.created),
         "updatedAt": int(thread.updated),

@@ -15,6 +15,7 @@ from codex_fakes.scripted.methods.both import (
     listed,
     load,
     loaded,
+    preview,
     remember,
     settings_again,
     stored,
@@ -189,7 +190,7 @@ def _summary(session: Session, thread: Thread) -> dict[str, Any]:
     return {
         "conversationId": thread.id,
         "path": thread.path,
-        "preview": thread.preview,
+        "preview": preview(thread),
         "timestamp": rfc3339(thread.created, milliseconds=True),
         "updatedAt": rfc3339(thread.updated),
         "modelProvider": thread.provider,

@@ -163,11 +163,10 @@ def thread_rollback(session: Session, request: Any, params: dict[str, Any]) -> N
         message = "Cannot rollback while a turn is in progress."
         thread.emit("rollback-failed", {"turn": number, "message": message})
         raise Refused(message)
-    for _ in range(min(count, len(thread.turns))):
-        thread.turns.pop()
-        users = [i for i, item in enumerate(thread.history) if is_prompt(item)]
-        if users:
-            del thread.history[users[-1] :]
+    del thread.turns[-count:]
+    users = [i for i, item in enumerate(thread.history) if is_prompt(item)]
+    if users:
+        del thread.history[users[max(len(users) - count, 0)] :]  # a history that the client gave has inputs without turns
     thread.set_estimate(context_tokens(thread, thread.settings), thread.settings.window())
     usage = usage_values(thread.total, thread.last, thread.window, thread.limits)
     thread.emit("usage", {"turn": number, **usage})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _PLAIN = (
-    "created", "updated", "preview", "asked", "archived", "cwd", "model", "git", "total", "last", "window", "lead",
+    "created", "updated", "preview", "before", "asked", "archived", "cwd", "model", "git", "total", "last", "window", "lead",
     "source", "provider", "filed_under",
     "name", "forked_from", "failed", "given", "unread", "revision", "written", "goal", "daybreak", "file_suffix",
 )  # fmt: skip
@@ -138,7 +138,7 @@ class Kept:
         A loaded thread keeps its own values of all other members, and stores them when they change.
         """
         own = _meta(thread)
-        shown = ("archived",) if thread.asked else ("archived", "asked", "preview")
+        shown = ("archived",) if thread.asked else ("archived", "asked", "preview", "before")
         for name, value in meta.items():
             if name in shown:
                 setattr(thread, name, value)

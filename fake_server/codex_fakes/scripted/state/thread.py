@@ -51,6 +51,7 @@ class Thread:
         self.model: str | None = None  # that of the latest turn; a review does not count
         self.created = self.updated = now
         self.preview = ""
+        self.before = 1  # the records in its file before the first message of the user: one for each fork, and input items
         self.asked = False  # whether the client has asked anything in it, or in what it is a fork of: else it is not listed
         self.archived = self.ephemeral = False
         self.source = "vscode"  # the program that started it: an app-server or "exec"

@@ -7,7 +7,7 @@ from posix import urandom
 from codex_fakes.scripted.state.waits import Never, Sleep, Ticket
 from codex_replay.protocol.turn.diff import AppliedDiff, TurnDiff
 from codex_replay.protocol.turn.output import chunks, for_the_model, formatted, kept
-from codex_replay.protocol.turn.tools import BadArguments, ShellCall, actions_v2
+from codex_replay.protocol.turn.tools import UNCONFINED, BadArguments, ShellCall, actions_v2
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ class Commands(Calls):
             refused = yield from self._approve_command(values, key)
             if refused:
                 return refused
-        elif "denied" in result and settings.sandbox["type"] != "dangerFullAccess":
+        elif "denied" in result and settings.sandbox["type"] not in UNCONFINED:
             self.outputs("exec-output", values, result["denied"])
             if settings.policy != "on-failure":
                 return self._ended(values, result["denied"])

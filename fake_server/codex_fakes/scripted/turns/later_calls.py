@@ -7,7 +7,7 @@ from random import randrange
 from codex_fakes.scripted.turns.calls import UNANSWERED
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.turn.output import formatted
-from codex_replay.protocol.turn.tools import ShellCall, actions_v2, arguments_of
+from codex_replay.protocol.turn.tools import UNCONFINED, ShellCall, actions_v2, arguments_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
     dangerous = shell.blocked("never", calls.settings)
     if dangerous and settings.policy == "never":
         return turn.sentence("blocked", line=shell.line)
-    escalated = shell.escalated and settings.sandbox["type"] != "dangerFullAccess"
+    escalated = shell.escalated and settings.sandbox["type"] not in UNCONFINED
     asks = (escalated or dangerous or settings.policy == "untrusted") and _unallowed(shell, thread.allowed)
     if key not in thread.approved and result.get("approval", asks):
         thread.emit("exec-waiting")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from codex_fakes.scripted.turns.calls import Calls, streams
 from codex_replay.protocol.turn.diff import changes_of, shown, shown_v2
 from codex_replay.protocol.turn.patch_text import BadPatch, summary_lines
-from codex_replay.protocol.turn.tools import arguments_of
+from codex_replay.protocol.turn.tools import UNCONFINED, arguments_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,10 +78,9 @@ class Patches(Calls):
         thread.emit("patch-begin", values)
         self.diff.begin(changes)
         key = tuple(sorted(changes))
-        sandboxed = not inside and settings.sandbox["type"] != "externalSandbox"
-        if sandboxed and not thread.clock and "denied" not in result:
+        if not inside and not thread.clock and "denied" not in result:
             result = {**result, "denied": _denial(patch)}  # the sandbox lets nothing be written there
-        if thread.clock and sandboxed and not _creatable(changes, cwd):
+        if thread.clock and not inside and not _creatable(changes, cwd):
             result = {"success": False, **result}
         if result.get("approval", asks) and not all(("file", path) in thread.approved for path in key):
             refused = yield from self._approve_patch(values, key)
@@ -147,7 +146,7 @@ class Patches(Calls):
         import os
 
         sandbox = self.turn.settings.sandbox
-        if sandbox["type"] == "dangerFullAccess":
+        if sandbox["type"] in UNCONFINED:
             return True
         if sandbox["type"] != "workspaceWrite":
             return False

@@ -159,7 +159,9 @@ class Turn:
         elif not thread.clock and begins and not is_own(thread.history[-1]["content"]):
             # Only the first input counts: if it is a review, or looks like Codex's own, the thread is not listed.
             thread.asked = True
-            thread.preview = thread.preview or values["preview"]  # the preview of a history that the client gave stays
+            if not thread.preview:  # the preview of a history that the client gave stays
+                thread.preview = values["preview"]
+                thread.before += sum(2 if item.get("opens") else 1 for item in thread.history[:-1])
         thread.model = self.settings.model
         self._listed["items"].append({"type": "userMessage", "content": values["kept"]})
         thread.emit("user-message", {"item": thread.item_id(), **values})

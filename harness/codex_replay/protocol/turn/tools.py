@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-./:@]_")
+UNCONFINED = ("dangerFullAccess", "externalSandbox")  # the sandboxes in which Codex itself confines nothing
 _IN_DOUBLE = '$`"\\'
 
 
@@ -287,7 +288,7 @@ class ShellCall:
             return False
         if dangerous(argv, settings) or policy == "untrusted":
             return True
-        return policy == "on-request" and sandbox != "dangerFullAccess" and self.escalated
+        return policy == "on-request" and sandbox not in UNCONFINED and self.escalated
 
     def blocked(self, policy: str, settings: Mapping[str, Any]) -> bool:
         """Return True if the command is dangerous and must not run, because the policy forbids asking the user."""
