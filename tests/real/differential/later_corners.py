@@ -206,6 +206,42 @@ def _mixed(sorts: list[str], said: list[str], usage: Any) -> dict[str, Any]:
     return {**told, "experimental": True, "model": "gpt-5.5"}
 
 
+# -- compaction -------------------------------------------------------------------------------------------------------------
+
+COMPACT = {"call": "thread/compact/start", "then": "turn/completed"}
+FULL = {"items": [{"type": "failed", "code": "context_length_exceeded", "message": "full"}]}
+FAILED = {"status": 400, "error": {"message": "no"}}
+#: A command, and the summary that follows it if no more than 1000 tokens are allowed; a text with as many tokens.
+BUSY: list[dict[str, Any]] = [
+    {"items": [command("call_1", *_HI)], "usage": {"input_tokens": 1500, "output_tokens": 1}},
+    GREETING,
+    {"items": ["Long."], "usage": {"input_tokens": 1500, "output_tokens": 1}},
+]
+_replies = st.one_of(
+    st.builds(
+        lambda text, tokens: {"items": [text], "usage": {"input_tokens": tokens, "output_tokens": 1}},
+        words, st.sampled_from([1, 900, 2000]),
+    ),
+    st.just(BUSY[0]),
+    st.sampled_from([FAILED, FULL, {"items": ["a"], "fault": "cut_before_completed"}, {"items": []}]),
+)  # fmt: skip
+MODELS = [{**GO, "params": {"model": model}} for model in ("gpt-5.5", "gpt-6-sol", "gpt-5.6-luna", "unknown")]
+_steps = st.sampled_from(
+    [
+        COMPACT, COMPACT, GO, *MODELS, {"load": "thread/fork"}, {"call": "thread/turns/list"}, {"call": "thread/items/list"},
+        {"call": "thread/read", "params": {"includeTurns": True}}, {"call": "thread/list"},
+    ]
+)  # fmt: skip
+
+
+def compacted(replies: list[Any], steps: list[dict[str, Any]], limit: int | None, retries: int, raw: bool) -> dict[str, Any]:
+    """Return a scenario in which a thread is compacted, by request or because more tokens than `limit` are used."""
+    told = conversation([*replies, {**GREETING, "times": "always"}], steps, settings=FREE)
+    told["conversation"]["raw"] = raw
+    config = {} if limit is None else {"config": {"model_auto_compact_token_limit": limit}}
+    return {**told, **config, "experimental": True, "model": "gpt-5.5", "retries": retries}
+
+
 _texts = st.lists(words, max_size=1).map(lambda found: [{"type": "text", "text": text} for text in found])
 _kinds = st.sampled_from(["command", "patch", "tool"])
 KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
@@ -233,6 +269,11 @@ KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "lives": st.builds(
         _life, st.sampled_from([[], [GO], [GO]]), st.lists(_LIVES, min_size=2, max_size=5), turns,
         st.sampled_from([{}, {}, {"ephemeral": True}]),
+    ),
+    "compaction": st.builds(
+        compacted, st.lists(_replies, min_size=1, max_size=5),
+        st.builds(lambda first, steps: [first, *steps], st.sampled_from([GO, COMPACT]), st.lists(_steps, min_size=1, max_size=4)),
+        st.sampled_from([None, 1000]), st.integers(0, 1), st.booleans(),
     ),
     "input": st.builds(
         _input,

@@ -23,7 +23,7 @@ from codex_fakes.scripted.state.ids import uuid_error
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import absolute
 from codex_fakes.scripted.turns.input import Input, later_preview
-from codex_replay.protocol.turn.frames import fill, usage_values
+from codex_replay.protocol.turn.frames import error_v2, fill, usage_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.methods.protocols import Method, Session
     from codex_fakes.scripted.state.thread import Thread
 
-_METHOD_NOT_SUPPORTED = -32601
+_METHOD_NOT_SUPPORTED, _INTERNAL = -32601, -32603
 
 
 # -- threads ----------------------------------------------------------------------------------------------------------------
@@ -202,7 +202,8 @@ def _usage(session: Session, thread: Thread) -> None:
     names = session.table["shapes"]["tokens"]
     values = usage_values(thread.total, thread.last, thread.settings.window(), None, names)
     ended = [turn["shown"]["id"] for turn in thread.turns if "shown" in turn]
-    thread.emit("usage", {"turn": ended[-1] if ended else "", **values})
+    place = 0 if ended and "before" in thread.turns[-1] else -1  # a compaction in the last turn: the first turn is named
+    thread.emit("usage", {"turn": ended[place] if ended else "", **values})
 
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -294,6 +295,9 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread = session.thread(params["threadId"])
     _only_inline(params["input"])
     running = thread.turn
+    if running is not None and running.kind != "turn":
+        kind = running.kind.capitalize()
+        raise Refused(f"failed to submit turn input: ActiveTurnNotSteerable {{ turn_kind: {kind} }}", _INTERNAL)
     before, thread.settings = thread.settings, thread.settings.copy()  # the turn that runs keeps its own
     place = {} if params.get("cwd") is None else {"cwd": absolute(params["cwd"], session.cwd)}
     thread.settings.change({**params, **place}, "v2")
@@ -330,6 +334,10 @@ def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
         raise Refused(f"expected active turn id `{wanted}` but found `{thread.turn.id}`")
     if not params["input"]:
         raise Refused("input must not be empty")
+    if (kind := thread.turn.kind) != "turn":
+        text = f"cannot steer a {kind} turn"
+        error = error_v2(text, {"active_turn_not_steerable": {"turn_kind": kind}})
+        raise Refused(text, data={**error, **session.table["shapes"]["error"]})
     session.answer(request, {"turnId": wanted})
     thread.steered.append(Input(params["input"], params.get("clientUserMessageId")))
 
@@ -391,4 +399,8 @@ def handler_of(method: str) -> Method | None:
         from codex_fakes.scripted.methods import config
 
         return config.METHODS[method]
+    if method == "thread/compact/start":
+        from codex_fakes.scripted.methods import review
+
+        return review.METHODS[method]
     return METHODS.get(method)

@@ -1,11 +1,11 @@
-"""Handle review/start: choose the kind of review, its thread and its texts.
+"""Handle review/start and thread/compact/start, which start turns without a message of the user.
 
-The module `scripted.turns.review` runs the review.
+For a review, choose its kind, its thread and its texts. The module `scripted.turns.review` runs the review.
 """
 
 from __future__ import annotations
 
-from codex_fakes.scripted.methods.both import as_v2, copy, settings_again
+from codex_fakes.scripted.methods.both import as_v2, copy, settings_again, submit
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.turns.review import Review
 from codex_replay.protocol.refusals import type_name
@@ -87,4 +87,16 @@ def _row(session: Session, target: Any) -> dict[str, Any]:
     return found
 
 
-METHODS: dict[str, Method] = {"review/start": review_start}
+def compact_start(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Replace the history of a thread by a summary of the model, in a turn that replaces a running turn."""
+    thread = session.thread(params["threadId"])
+    session.answer(request, {})
+    if thread.turn is not None:
+        thread.interrupt()
+        thread.history.pop()  # the model gets no note about this interrupt
+    turn = submit(session, thread, [], None)
+    turn.kind, thread.written = "compact", True
+    thread.begin(turn)
+
+
+METHODS: dict[str, Method] = {"review/start": review_start, "thread/compact/start": compact_start}

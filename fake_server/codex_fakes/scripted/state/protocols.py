@@ -52,6 +52,7 @@ class Turn(Protocol):
     """The interface of a turn that its thread and its calls use."""
 
     id: str
+    kind: str  # "turn", "review" or "compact"
     settings: Settings
     begun: bool  # whether the client has been told so
 
