@@ -201,7 +201,7 @@ def _usage(session: Session, thread: Thread) -> None:
         return
     names = session.table["shapes"]["tokens"]
     values = usage_values(thread.total, thread.last, thread.settings.window(), None, names)
-    ended = [turn["shown"]["id"] for turn in thread.turns if "shown" in turn]
+    ended = [turn["shown"]["id"] for turn in thread.turns if "shown" in turn and "review" not in turn]
     place = 0 if ended and "before" in thread.turns[-1] else -1  # a compaction in the last turn: the first turn is named
     thread.emit("usage", {"turn": ended[place] if ended else "", **values})
 
@@ -305,9 +305,8 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     report_settings(session, thread, before)
     given = Input(params["input"], params.get("clientUserMessageId"))
     turn = running or submit(session, thread, given, params.get("outputSchema"))
-    if running is None and not thread.settings.abilities().get("known"):
-        message = fill(session.table["sentences"]["unknown-model"], {"model": thread.settings.model})
-        thread.emit("model-unknown", {"message": message})
+    if running is None:
+        turn.warn_of_model()
     session.answer(request, {"turn": {**session.table["shapes"]["turn"], "id": turn.id, "rootTurnId": turn.id}})
     if running is not None:
         thread.steered.append(given)
@@ -350,8 +349,8 @@ def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> No
     thread = session.thread(params["threadId"])
     if thread.turn is None or not thread.turn.begun:
         raise Refused("no active turn to interrupt")
-    if thread.turn.id != params["turnId"]:
-        raise Refused(f"expected active turn id {params['turnId']} but found {thread.turn.id}")
+    if thread.turn.shown_id != params["turnId"]:
+        raise Refused(f"expected active turn id {params['turnId']} but found {thread.turn.shown_id}")
     thread.interrupts.append((request, "v2"))
     thread.interrupt()
 
@@ -399,7 +398,7 @@ def handler_of(method: str) -> Method | None:
         from codex_fakes.scripted.methods import config
 
         return config.METHODS[method]
-    if method == "thread/compact/start":
+    if method in ("thread/compact/start", "review/start"):
         from codex_fakes.scripted.methods import review
 
         return review.METHODS[method]

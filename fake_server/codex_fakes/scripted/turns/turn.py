@@ -44,8 +44,8 @@ class Turn:
     kind = "turn"
 
     def __init__(self, thread: Thread, model: Model, table: dict[str, Any], items: list[dict[str, Any]], schema: Any) -> None:
-        self.id = thread.turn_id()
-        self.thread = thread
+        self.id = self.shown_id = thread.turn_id()
+        self.thread = self.outer = thread  # in a review, the outer thread is the reviewed one
         self.settings = thread.settings  # overrides while it runs are for the next turn
         self.table = table
         self.schema = schema
@@ -76,6 +76,11 @@ class Turn:
         """Return a text of the real server, from "sentences" in turn.json of the Codex version."""
         text: str = fill(self.table["sentences"][key], values)
         return text
+
+    def warn_of_model(self) -> None:
+        """Send a warning if the version does not know the model. 0.92 sends none."""
+        if self.thread.clock and not self.settings.abilities().get("known"):
+            self.thread.emit("model-unknown", {"message": self.sentence("unknown-model", model=self.settings.model)})
 
     # -- the whole ----------------------------------------------------------------------------------------------------
 
@@ -131,7 +136,7 @@ class Turn:
 
         For a version after 0.92, also store the turn.
         """
-        thread, now = self.thread, time()
+        thread, now = self.outer, time()
         full = self._shown.get("full", [])
         texts = [item for item in full if item["type"] == "agentMessage" and item["text"].strip()]
         messages = texts if status == "completed" else []  # a turn that does not complete shows none
