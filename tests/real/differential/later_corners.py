@@ -236,9 +236,17 @@ _steps = st.sampled_from(
 )  # fmt: skip
 
 
+def _numbered(script: list[Any], first: int = 0) -> list[Any]:
+    """Return a copy of a script in which each call has an id of its own."""
+    script = json.loads(json.dumps(script))
+    for number, call in enumerate((item for turn in script for item in turn.get("items", ()) if "call_id" in item), first):
+        call["call_id"] = f"call_{number}"
+    return script
+
+
 def compacted(replies: list[Any], steps: list[dict[str, Any]], limit: int | None, retries: int, raw: bool) -> dict[str, Any]:
     """Return a scenario in which a thread is compacted, by request or because more tokens than `limit` are used."""
-    told = conversation([*replies, {**GREETING, "times": "always"}], steps, settings=FREE)
+    told = conversation(_numbered([*replies, {**GREETING, "times": "always"}], 1), steps, settings=FREE)
     told["conversation"]["raw"] = raw
     config = {} if limit is None else {"config": {"model_auto_compact_token_limit": limit}}
     return {**told, **config, "experimental": True, "model": "gpt-5.5", "retries": retries}
@@ -276,9 +284,7 @@ def reviewed(targets: list[Any], replies: list[Any], steps: list[dict[str, Any]]
     """Return a scenario with reviews, each followed by a step, and then a review that is refused."""
     told = [each for target, step in zip(targets, steps, strict=False) for each in ({"review": target}, step)]
     asked = [{"call": "review/start", "params": wrong}]
-    script = json.loads(json.dumps([*replies, {**GREETING, "times": "always"}]))
-    for number, call in enumerate(item for turn in script for item in turn.get("items", ()) if "call_id" in item):
-        call["call_id"] = f"call_{number}"
+    script = _numbered([*replies, {**GREETING, "times": "always"}])
     return {**conversation(script, [*told, *asked], settings=FREE), "experimental": True, "model": model}
 
 
