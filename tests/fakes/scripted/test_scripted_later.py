@@ -50,7 +50,7 @@ def _as_kept(frame: Frame) -> Frame:
 
 
 def test_there_are_recordings() -> None:
-    assert len(NAMES) == 71
+    assert len(NAMES) == 74
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -140,9 +140,9 @@ def test_the_handshake_names_the_version_and_the_home(tmp_path: Path) -> None:
 
 
 def test_a_method_that_the_fake_does_not_have_is_refused_by_name(tmp_path: Path) -> None:
-    frames, _, status = said([HELLO, {"id": 1, "method": "thread/compact/start", "params": {"threadId": "x"}}], tmp_path)
+    frames, _, status = said([HELLO, {"id": 1, "method": "fs/readFile", "params": {"path": "/x"}}], tmp_path)
     message = frames[-1]["error"]["message"]
-    missing = f"fake-codex does not have thread/compact/start of Codex {VERSION}"
+    missing = f"fake-codex does not have fs/readFile of Codex {VERSION}"
     assert message.startswith(f"{missing}: add the method's answer to the script")
     assert status == 1
 
@@ -164,6 +164,39 @@ def test_the_capabilities_are_checked_before_the_state_of_the_connection(tmp_pat
     refused = [frame["error"]["message"] for frame in frames if "error" in frame]
     assert refused == ['Invalid request: invalid type: string "yes", expected a boolean', "Already initialized"]
     assert status == 0
+
+
+def test_a_compaction_cannot_be_steered(tmp_path: Path) -> None:
+    """The errors are those of the real 0.169.0; the compaction can be interrupted, and replaces a running turn."""
+    (tmp_path / "script.json").write_text('[{"items": [{"type": "wait", "ms": 5000}, "Late."], "times": "always"}]')
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CODEX_HOME": str(tmp_path), "FAKE_CODEX_VERSION": VERSION}
+    env |= {"FAKE_CODEX_SCRIPT": str(tmp_path / "script.json"), "FAKE_CODEX_PACE": "0.01x"}
+    client = Client([FAKE, "app-server"], env=env, cwd=str(tmp_path), timeout=30)
+    try:
+        client.request("initialize", HELLO["params"])
+        client.notify("initialized")
+        thread = {"threadId": client.request("thread/start", {})["thread"]["id"]}
+        given = {**thread, "input": [{"type": "text", "text": "Go."}]}
+        client.request("turn/start", given)
+        client.wait("turn/started", lambda m: m.get("method") == "turn/started")
+        client.request("thread/compact/start", thread)
+        ended = client.wait("turn/completed", lambda m: m.get("method") == "turn/completed")
+        assert ended["params"]["turn"]["status"] == "interrupted"
+        begun = client.wait("the compaction", lambda m: m.get("method") == "item/started" and b"contextComp" in dumps(m))
+        turn = begun["params"]["turnId"]
+        steered = client.call("turn/steer", {**given, "expectedTurnId": turn})["error"]
+        info = {"activeTurnNotSteerable": {"turnKind": "compact"}}
+        assert (steered["code"], steered["message"]) == (-32600, "cannot steer a compact turn")
+        assert steered["data"] == {
+            "message": steered["message"], "codexErrorInfo": info, "additionalDetails": None, "misalignment": None
+        }  # fmt: skip
+        message = "failed to submit turn input: ActiveTurnNotSteerable { turn_kind: Compact }"
+        assert client.call("turn/start", given)["error"] == {"code": -32603, "message": message}
+        client.request("turn/interrupt", {**thread, "turnId": turn})
+        ended = client.wait("turn/completed", lambda m: m.get("method") == "turn/completed")
+        assert (ended["params"]["turn"]["id"], ended["params"]["turn"]["status"]) == (turn, "interrupted")
+    finally:
+        client.stop()
 
 
 @pytest.mark.parametrize("early", [True, False])

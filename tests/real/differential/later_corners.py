@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from hypothesis import strategies as st
@@ -206,6 +207,87 @@ def _mixed(sorts: list[str], said: list[str], usage: Any) -> dict[str, Any]:
     return {**told, "experimental": True, "model": "gpt-5.5"}
 
 
+# -- compaction -------------------------------------------------------------------------------------------------------------
+
+COMPACT = {"call": "thread/compact/start", "then": "turn/completed"}
+FULL = {"items": [{"type": "failed", "code": "context_length_exceeded", "message": "full"}]}
+FAILED = {"status": 400, "error": {"message": "no"}}
+#: A command, and the summary that follows it if no more than 1000 tokens are allowed; a text with as many tokens.
+BUSY: list[dict[str, Any]] = [
+    {"items": [command("call_1", *_HI)], "usage": {"input_tokens": 1500, "output_tokens": 1}},
+    GREETING,
+    {"items": ["Long."], "usage": {"input_tokens": 1500, "output_tokens": 1}},
+]
+_replies = st.one_of(
+    st.builds(
+        lambda text, tokens: {"items": [text], "usage": {"input_tokens": tokens, "output_tokens": 1}},
+        words, st.sampled_from([1, 900, 2000]),
+    ),
+    st.just(BUSY[0]),
+    st.sampled_from([FAILED, FULL, {"items": ["a"], "fault": "cut_before_completed"}, {"items": []}]),
+)  # fmt: skip
+_READ = {"call": "thread/read", "params": {"includeTurns": True}}
+MODELS = [{**GO, "params": {"model": model}} for model in ("gpt-5.5", "gpt-6-sol", "gpt-5.6-luna", "unknown")]
+_steps = st.sampled_from(
+    [
+        COMPACT, COMPACT, GO, *MODELS, {"load": "thread/fork"}, {"call": "thread/turns/list"}, {"call": "thread/items/list"},
+        _READ, {"call": "thread/list"},
+    ]
+)  # fmt: skip
+
+
+def _numbered(script: list[Any], first: int = 0) -> list[Any]:
+    """Return a copy of a script in which each call has an id of its own."""
+    script = json.loads(json.dumps(script))
+    for number, call in enumerate((item for turn in script for item in turn.get("items", ()) if "call_id" in item), first):
+        call["call_id"] = f"call_{number}"
+    return script
+
+
+def compacted(replies: list[Any], steps: list[dict[str, Any]], limit: int | None, retries: int, raw: bool) -> dict[str, Any]:
+    """Return a scenario in which a thread is compacted, by request or because more tokens than `limit` are used."""
+    told = conversation(_numbered([*replies, {**GREETING, "times": "always"}], 1), steps, settings=FREE)
+    told["conversation"]["raw"] = raw
+    config = {} if limit is None else {"config": {"model_auto_compact_token_limit": limit}}
+    return {**told, **config, "experimental": True, "model": "gpt-5.5", "retries": retries}
+
+
+# -- reviews ----------------------------------------------------------------------------------------------------------------
+
+_TARGETS = st.one_of(
+    st.builds(lambda text: {"type": "custom", "instructions": f"See {text}"}, words),
+    st.sampled_from(
+        [
+            {"type": "uncommittedChanges"},
+            {"type": "commit", "sha": "abcdef012345", "title": " T "},
+            {"type": "commit", "sha": "a"},
+        ]
+    ),
+)
+_WRONG = st.sampled_from(
+    [
+        {"target": {"type": "x"}}, {"target": 5}, {"target": {}}, {}, {"target": {"type": "commit", "sha": " "}},
+        {"target": {"type": "custom", "instructions": "a"}, "delivery": "detached"}, {"target": {"type": "baseBranch"}},
+    ]
+)  # fmt: skip
+_FINDING = {"title": "T", "body": "B", "confidence_score": 0.5, "priority": 1,
+    "code_location": {"absolute_file_path": "/a", "line_range": {"start": 1, "end": 2}}}  # fmt: skip
+_FOUND = {"overall_correctness": "patch is incorrect", "overall_explanation": "E", "overall_confidence_score": 0.5}
+_reviews = st.one_of(
+    st.lists(st.one_of(words, st.just(json.dumps({"findings": [_FINDING], **_FOUND}))), min_size=1, max_size=2),
+    st.builds(lambda text: [{"type": "reasoning", "summary": [text]}, "Now.", command("call_1", *_HI)], words),
+    st.just([]),
+).map(lambda items: {"items": items})
+
+
+def reviewed(targets: list[Any], replies: list[Any], steps: list[dict[str, Any]], wrong: Any, model: str) -> dict[str, Any]:
+    """Return a scenario with reviews, each followed by a step, and then a review that is refused."""
+    told = [each for target, step in zip(targets, steps, strict=False) for each in ({"review": target}, step)]
+    asked = [{"call": "review/start", "params": wrong}]
+    script = _numbered([*replies, {**GREETING, "times": "always"}])
+    return {**conversation(script, [*told, *asked], settings=FREE), "experimental": True, "model": model}
+
+
 _texts = st.lists(words, max_size=1).map(lambda found: [{"type": "text", "text": text} for text in found])
 _kinds = st.sampled_from(["command", "patch", "tool"])
 KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
@@ -233,6 +315,20 @@ KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "lives": st.builds(
         _life, st.sampled_from([[], [GO], [GO]]), st.lists(_LIVES, min_size=2, max_size=5), turns,
         st.sampled_from([{}, {}, {"ephemeral": True}]),
+    ),
+    "compaction": st.builds(
+        compacted, st.lists(_replies, min_size=1, max_size=5),
+        st.builds(lambda first, steps: [first, *steps], st.sampled_from([GO, COMPACT]), st.lists(_steps, min_size=1, max_size=4)),
+        st.sampled_from([None, 1000]), st.integers(0, 1), st.booleans(),
+    ),
+    "reviews": st.builds(
+        reviewed, st.lists(_TARGETS, min_size=1, max_size=2),
+        st.lists(st.one_of(_reviews, st.just(FAILED)), min_size=1, max_size=3),
+        st.lists(
+            st.sampled_from([GO, COMPACT, {"call": "thread/turns/list"}, _READ]),
+            min_size=2, max_size=2,
+        ),
+        _WRONG, st.sampled_from(["gpt-5.5", "unknown"]),
     ),
     "input": st.builds(
         _input,

@@ -18,7 +18,8 @@ They are what the real 0.169.0 does by chance. This is the one list of them for 
 `allowances` returns the names of those that two runs need; `count_later` prints how often each was needed, apart from what was
 equal at a second try only, which no list names.
 
-And one is named in docs/fake-codex.md: the cursors of the fake count turns and items (`masked`).
+And two are named in docs/fake-codex.md: the cursors of the fake count turns and items, and the tokens of a compacted context
+are an estimate (`masked`).
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ def masked(frames: list[Frame]) -> list[Frame]:
     """Return the frames without the values of `OPAQUE`, of which stays whether they are null."""
 
     def mask(value: Any) -> Any:
+        if isinstance(value, dict) and value.get("totalTokens") and not (value["inputTokens"] or value["outputTokens"]):
+            return {**value, "totalTokens": "estimated"}
         if isinstance(value, dict):
             return {k: "opaque" if k in OPAQUE and v is not None else mask(v) for k, v in value.items()}
         if isinstance(value, str) and value.startswith("invalid cursor: {"):

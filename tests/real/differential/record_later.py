@@ -18,6 +18,7 @@ from codex_replay.shell.codex.origin import bundle_of
 from codex_replay.shell.http.backend_process import BackendProcess
 from tests.real.differential import later_lists
 from tests.real.differential.later import ASKING, ESCALATED, FREE, GO, NEXT, TOOL, Both, at_once, command
+from tests.real.differential.later_corners import BUSY, COMPACT, FAILED, FULL, MODELS, compacted, reviewed
 from tests.real.differential.scenarios import GREETING, conversation
 
 VERSION = "0.169.0"
@@ -300,6 +301,27 @@ def conversations() -> dict[str, dict[str, Any]]:
         "threads": conversation(
             [{**GREETING, "times": "always"}],
             [GO, read, {"call": "thread/list"}, renamed, {"load": "thread/fork"}, archive, unarchive, old],
+        ),
+        "review": reviewed(
+            [{"type": "custom", "instructions": "Look."}, {"type": "commit", "sha": "abcdef012345", "title": "T"}],
+            [{"items": [command("call_1", *HI), "Now."]}, {"items": ["Good."]}, FAILED],
+            [{"call": "thread/turns/list"}, read],
+            {"target": {"type": "custom", "instructions": "a"}, "delivery": "detached"},
+            "gpt-5.5",
+        ),
+        "compaction": compacted(
+            [GREETING, FAILED, FULL, {"items": ["A summary."]}],
+            [GO, COMPACT, COMPACT, GO, MODELS[1], read, {"load": "thread/fork"}],
+            None,
+            0,
+            raw=True,
+        ),
+        "compaction-full": compacted(
+            [GREETING, *BUSY, GREETING, FAILED],
+            [COMPACT, GO, GO, GO, read],
+            1000,
+            0,
+            raw=False,
         ),
         **later_lists.examples(),
     }

@@ -124,11 +124,15 @@ def turns_kept(thread: Thread, last: str | None, before: str | None) -> int:
 
 
 def cut(thread: Thread, kept: int, items: int) -> None:
-    """Remove the turns after the first `kept` ones from a thread; `items` is the end of its turns in the model's input."""
+    """Remove the turns after the first `kept` ones from a thread; `items` is the end of its turns in the model's input.
+
+    If one of these turns compacted the history, the history from before its compaction comes back.
+    """
     thread.written = True
     if kept == len(thread.turns):
         return
-    del thread.history[thread.turns[kept]["begins"] : items]
+    whole = next((turn["before"] for turn in thread.turns[kept:] if "before" in turn), thread.history)
+    thread.history[:] = [*whole[: thread.turns[kept]["begins"]], *thread.history[items:]]
     del thread.turns[kept:]
     thread.total, thread.last = thread.turns[-1]["usage"] if thread.turns else (None, None)
     thread.unread = thread.unread if any(turn["shown"]["id"] == thread.unread for turn in thread.turns) else None

@@ -22,7 +22,7 @@ from codex_fakes.scripted.methods.later_settings import (
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import absolute
 from codex_fakes.scripted.turns.input import Input, later_preview
-from codex_replay.protocol.turn.frames import fill, usage_values
+from codex_replay.protocol.turn.frames import error_v2, fill, usage_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.methods.protocols import Method, Session
     from codex_fakes.scripted.state.thread import Thread
 
-_METHOD_NOT_SUPPORTED = -32601
+_METHOD_NOT_SUPPORTED, _INTERNAL = -32601, -32603
 
 
 # -- threads ----------------------------------------------------------------------------------------------------------------
@@ -198,8 +198,9 @@ def _usage(session: Session, thread: Thread) -> None:
         return
     names = session.table["shapes"]["tokens"]
     values = usage_values(thread.total, thread.last, thread.settings.window(), None, names)
-    ended = [turn["shown"]["id"] for turn in thread.turns if "shown" in turn]
-    thread.emit("usage", {"turn": ended[-1] if ended else "", **values})
+    ended = [turn["shown"]["id"] for turn in thread.turns if "shown" in turn and "review" not in turn]
+    place = 0 if ended and "before" in thread.turns[-1] else -1  # a compaction in the last turn: the first turn is named
+    thread.emit("usage", {"turn": ended[place] if ended else "", **values})
 
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -288,6 +289,9 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread = session.thread(params["threadId"])
     _only_inline(params["input"])
     running = thread.turn
+    if running is not None and running.kind != "turn":
+        kind = running.kind.capitalize()
+        raise Refused(f"failed to submit turn input: ActiveTurnNotSteerable {{ turn_kind: {kind} }}", _INTERNAL)
     before, thread.settings = thread.settings, thread.settings.copy()  # the turn that runs keeps its own
     place = {} if params.get("cwd") is None else {"cwd": absolute(params["cwd"], session.cwd)}
     thread.settings.change({**params, **place}, "v2")
@@ -295,9 +299,8 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     report_settings(session, thread, before)
     given = Input(params["input"], params.get("clientUserMessageId"))
     turn = running or submit(session, thread, given, params.get("outputSchema"))
-    if running is None and not thread.settings.abilities().get("known"):
-        message = fill(session.table["sentences"]["unknown-model"], {"model": thread.settings.model})
-        thread.emit("model-unknown", {"message": message})
+    if running is None:
+        turn.warn_of_model()
     session.answer(request, {"turn": {**session.table["shapes"]["turn"], "id": turn.id, "rootTurnId": turn.id}})
     if running is not None:
         thread.steered.append(given)
@@ -324,6 +327,10 @@ def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
         raise Refused(f"expected active turn id `{wanted}` but found `{thread.turn.id}`")
     if not params["input"]:
         raise Refused("input must not be empty")
+    if (kind := thread.turn.kind) != "turn":
+        text = f"cannot steer a {kind} turn"
+        error = error_v2(text, {"active_turn_not_steerable": {"turn_kind": kind}})
+        raise Refused(text, data={**error, **session.table["shapes"]["error"]})
     session.answer(request, {"turnId": wanted})
     thread.steered.append(Input(params["input"], params.get("clientUserMessageId")))
 
@@ -336,8 +343,8 @@ def turn_interrupt(session: Session, request: Any, params: dict[str, Any]) -> No
     thread = session.thread(params["threadId"])
     if thread.turn is None or not thread.turn.begun:
         raise Refused("no active turn to interrupt")
-    if thread.turn.id != params["turnId"]:
-        raise Refused(f"expected active turn id {params['turnId']} but found {thread.turn.id}")
+    if thread.turn.shown_id != params["turnId"]:
+        raise Refused(f"expected active turn id {params['turnId']} but found {thread.turn.shown_id}")
     thread.interrupts.append((request, "v2"))
     thread.interrupt()
 
@@ -385,4 +392,8 @@ def handler_of(method: str) -> Method | None:
         from codex_fakes.scripted.methods import config
 
         return config.METHODS[method]
+    if method in ("thread/compact/start", "review/start"):
+        from codex_fakes.scripted.methods import review
+
+        return review.METHODS[method]
     return METHODS.get(method)

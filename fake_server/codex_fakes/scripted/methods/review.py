@@ -1,11 +1,11 @@
-"""Handle review/start: choose the kind of review, its thread and its texts.
+"""Handle review/start and thread/compact/start, which start turns without a message of the user.
 
-The module `scripted.turns.review` runs the review.
+For a review, choose its kind, its thread and its texts. The module `scripted.turns.review` runs the review.
 """
 
 from __future__ import annotations
 
-from codex_fakes.scripted.methods.both import as_v2, copy, settings_again
+from codex_fakes.scripted.methods.both import as_v2, copy, settings_again, submit
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.turns.review import Review
 from codex_replay.protocol.refusals import type_name
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from codex_fakes.scripted.methods.protocols import Method, Session
+    from codex_fakes.scripted.state.thread import Thread
 
 
 def review_start(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -43,17 +44,27 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
         thread.emit("mcp-startup-complete")
         thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
     review = Review(thread, session.model, session.table, shown, prompt or "", hint)
-    item = {"type": "userMessage", "id": review.id, "content": [{"type": "text", "text": hint, "text_elements": []}]}
+    content = [{"type": "text", "text": hint, "text_elements": []}]
+    client = {"clientId": None} if thread.clock else {}
+    item: dict[str, Any] = {"type": "userMessage", "id": review.id, **client, "content": content}
     turn = {"id": review.id, "items": [item], "status": "inProgress", "error": None}
+    if thread.clock:
+        item |= {"startedAtMs": None, "completedAtMs": None}
+        turn, thread.written = {**session.table["shapes"]["turn"], **turn, "rootTurnId": None}, True
     session.answer(request, {"turn": turn, "reviewThreadId": thread.id})
     thread.announce("review-started", {"turnObject": turn})
     if prompt is None:
         # The turn of a review that cannot begin never ends, in the real server too.
         message = f'"{thread.settings.cwd}" is not a git repository'
-        thread.stray = error_v2(message, "other")  # the end of the next turn has it
-        thread.emit("error", {"turn": review.id, "message": message, "info": "other", "error": thread.stray})
+        more = session.table["shapes"]["error"] if thread.clock else {}
+        error = {**error_v2(message, "other"), **more}
+        thread.stray = None if thread.clock else error  # in 0.92, the end of the next turn has it
+        thread.emit("error", {"turn": review.id, "message": message, "info": "other", "error": error})
         return
-    thread.replace()
+    if thread.clock:
+        _displace(thread)
+    else:
+        thread.replace()
     thread.begin(review)
 
 
@@ -87,4 +98,21 @@ def _row(session: Session, target: Any) -> dict[str, Any]:
     return found
 
 
-METHODS: dict[str, Method] = {"review/start": review_start}
+def compact_start(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Replace the history of a thread by a summary of the model, in a turn that replaces a running turn."""
+    thread = session.thread(params["threadId"])
+    session.answer(request, {})
+    _displace(thread)
+    turn = submit(session, thread, [], None)
+    turn.kind, thread.written = "compact", True
+    thread.begin(turn)
+
+
+def _displace(thread: Thread) -> None:
+    """Interrupt the running turn, if one runs, for another turn. The model gets no note about this interrupt."""
+    if thread.turn is not None:
+        thread.interrupt()
+        thread.history.pop()
+
+
+METHODS: dict[str, Method] = {"review/start": review_start, "thread/compact/start": compact_start}

@@ -52,6 +52,8 @@ class Turn(Protocol):
     """The interface of a turn that its thread and its calls use."""
 
     id: str
+    kind: str  # "turn", "review" or "compact"
+    shown_id: str  # the id in turn/started
     settings: Settings
     begun: bool  # whether the client has been told so
 
@@ -60,6 +62,9 @@ class Turn(Protocol):
 
     def abort(self) -> None:
         """End the turn as an interrupt does."""
+
+    def warn_of_model(self) -> None:
+        """Send a warning if the version does not know the model."""
 
     def sentence(self, key: str, /, **values: Any) -> str:
         """Return a text of the real server, from "sentences" in turn.json of the Codex version."""

@@ -65,9 +65,13 @@ def changes(told: Any, settings: Settings) -> list[Item]:
     return items if rights == new_rights else [*items, _permissions(settings)]
 
 
-def review_told(settings: Settings, text: str, interrupted: bool) -> Item:
-    """Return the input that reports a review to the model of the reviewed thread. `text` is the result of the review."""
-    return _message("user", fill(_texts(settings)["reviews"]["interrupted" if interrupted else "done"], {"text": text}))
+def review_told(text: str, interrupted: bool, later: bool) -> Item:
+    """Return the input that reports a review to the model of the reviewed thread. `text` is the result of the review.
+
+    Versions after 0.92 have the texts of 0.92; that of a complete review has one line end less.
+    """
+    report = fill(load("opening")["reviews"]["interrupted" if interrupted else "done"], {"text": text})
+    return _message("user", report[:-1] if later and not interrupted else report)
 
 
 def _environment(settings: Settings) -> Item:

@@ -163,7 +163,8 @@ class Thread:
         rows = self._out.table["frames"][name]
         if not rows:
             return  # this version says nothing of it
-        all_values = {"thread": self.id, "turn": self.turn.id if self.turn is not None else "", **(values or {})}
+        running = self.turn.id if self.turn is not None else ""
+        all_values = {"thread": self.id, "turn": running, "root": running, **(values or {})}
         if self.clock:
             self._clocked(rows, all_values)
         if name in _KEPT_SAYINGS:

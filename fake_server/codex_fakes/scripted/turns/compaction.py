@@ -1,8 +1,9 @@
 """Compaction: when the context is nearly full, the model summarises the context, and the summary replaces the history.
 
-The real server compacts before the first request of a turn, and between two requests. The client gets no item for a
-compaction, only the token counts, `context_compacted` and a warning. The order and the texts of the frames are those of the
-real binary.
+The real server compacts before the first request of a turn, and between two requests; after 0.92, also when the client asks
+for it. In 0.92, the client gets no item for a compaction, only the token counts, `context_compacted` and a warning. Later
+versions report an item and no warning, and the turn ends if the model fails. The order and the texts of the frames are those
+of the real binary.
 """
 
 from __future__ import annotations
@@ -66,9 +67,25 @@ def is_full(turn: Turn) -> bool:
     return limit is not None and used_tokens(turn.thread) >= limit
 
 
-def compact(turn: Turn) -> Run:
-    """Replace the history by a summary of the model. If the model fails, the history stays unchanged, and the turn continues."""
-    thread, settings = turn.thread, turn.settings
+def old_model(turn: Turn) -> Settings | None:
+    """Return the settings with the model of the latest turn, if the new model cannot read what that model compacts.
+
+    The change of the model compacts the context, with the old model. In 0.92, each model can read the context of each other.
+    """
+    old = turn.settings.copy()
+    old.model = turn.thread.model or old.model
+    kinds = [settings.abilities().get("compaction") for settings in (old, turn.settings)]
+    return old if None not in kinds and kinds[0] != kinds[1] else None
+
+
+def compact(turn: Turn, old: Settings | None = None) -> Generator[Any, None, dict[str, Any] | None]:
+    """Replace the history by a summary of the model. If the model fails, the history stays unchanged.
+
+    `old` are other settings for the request. Return the failure, or None. In 0.92, the turn continues after a failure, which is
+    reported here.
+    """
+    thread, settings, item = turn.thread, old or turn.settings, turn.thread.item_id()
+    thread.emit("compaction-started", {"item": item})
     prompt = message("user", "input_text", settings.compact_prompt or turn.sentence("compact-prompt"))
     before, trimmed, retried = list(thread.history), 0, 0
     requests, streams = settings.retries()
@@ -82,6 +99,8 @@ def compact(turn: Turn) -> Run:
         sampling = Sampling(turn.table["model"], turn.table.get("searches"))
         if reply.failure is None:
             turn.take_limits(reply.limits)
+            if thread.clock:
+                turn.report_usage()
             yield from _read(turn, reply.acts, sampling)
             if sampling.end is not None and "completed" in sampling.end:
                 break
@@ -91,23 +110,26 @@ def compact(turn: Turn) -> Run:
             requested += 1
         elif failed.get("full") and _trim(before):
             trimmed, retried = trimmed + 1, 0
-        elif not failed.get("full") and retried < streams:
+        elif not failed.get("full") and retried < streams and ("stream" in failed["retry"] or not thread.clock):
             retried += 1
             turn.reconnecting(failed, retried, streams)
             yield Pause()
         else:
-            turn.fail(failed, ends=False)
-            return
+            if not thread.clock:
+                turn.fail(failed, ends=False)
+            return failed
     if sampling.usage is not None:
         thread.set_usage(add_usage(thread.total, sampling.usage), sampling.usage, settings.window())
     turn.report_usage()
-    if trimmed:
+    if trimmed and not thread.clock:
         thread.emit("background", {"message": turn.sentence("compact-trimmed", count=trimmed)})
     _replace(turn)
     thread.set_estimate(context_tokens(thread, settings), settings.window())
     turn.report_usage()
-    thread.emit("context-compacted")
-    thread.emit("warning", {"message": turn.sentence("compacted")})
+    thread.emit("context-compacted", {"item": item})
+    if not thread.clock:
+        thread.emit("warning", {"message": turn.sentence("compacted")})
+    return None
 
 
 def _read(turn: Turn, acts: list[Any], sampling: Sampling) -> Run:
@@ -130,6 +152,9 @@ def _read(turn: Turn, acts: list[Any], sampling: Sampling) -> Run:
             break
         yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered, len(thread.steered))
     sampling.close()
+    if thread.clock and sampling.end is not None and "completed" in sampling.end:
+        thread.raw(*sampling.items)
+        thread.raw_response(sampling.response, sampling.usage)
 
 
 def _trim(items: list[dict[str, Any]]) -> bool:
@@ -150,6 +175,8 @@ def _trim(items: list[dict[str, Any]]) -> bool:
 def _replace(turn: Turn) -> None:
     """Replace the history by the thread's first items, the user's messages and the summary."""
     thread = turn.thread
+    if thread.turns:
+        thread.turns[-1].setdefault("before", list(thread.history))  # a cut before this turn restores it
     last = next((item for item in reversed(thread.history) if item.get("role") == "assistant"), None)
     text = "".join(part.get("text", "") for part in last["content"]) if last is not None else ""
     users, left = [], _USER_TOKENS

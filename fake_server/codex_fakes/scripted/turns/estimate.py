@@ -2,7 +2,8 @@
 
 The estimate includes texts that the fake's requests lack: the base instructions of the model, the permissions and the
 user's instructions. The size of the base instructions is in turn.json. `unsent` items in the history stand for the
-permissions and the user's instructions.
+permissions and the user's instructions. In versions after 0.92, only the texts of messages count, and the size in turn.json
+includes all texts that the fake's requests lack.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def context_tokens(thread: Thread, settings: Settings) -> int:
     """Return the estimated tokens of the base instructions and of the whole history."""
     given = settings.base_instructions
     size = settings.abilities()["prompt"] if given is None else _size(given)
-    return _tokens(size) + sum(_item_tokens(item, settings) for item in thread.history)
+    return _tokens(size) + sum(_item_tokens(item, settings, thread) for item in thread.history)
 
 
 def used_tokens(thread: Thread) -> int:
@@ -34,7 +35,9 @@ def used_tokens(thread: Thread) -> int:
     return (thread.last or {}).get("total_tokens", 0) + sum(map(_reasoning_tokens, thought))
 
 
-def _item_tokens(item: dict[str, Any], settings: Settings) -> int:
+def _item_tokens(item: dict[str, Any], settings: Settings, thread: Thread) -> int:
+    if thread.clock:
+        return sum(_tokens(_size(part.get("text", ""))) for part in item.get("content", ()))
     if item["type"] == "unsent":
         return sum(_tokens(_size(dumps(text).decode())) for text in _unsent_items(item, settings))
     if item["type"] == "reasoning" and item.get("encrypted_content"):

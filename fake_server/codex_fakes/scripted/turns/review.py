@@ -15,7 +15,7 @@ from time import time
 from codex_fakes.scripted.state.ids import uuid4, uuid7
 from codex_fakes.scripted.state.settings import beginning
 from codex_fakes.scripted.state.waits import Pause
-from codex_fakes.scripted.turns.input import user_history, user_values
+from codex_fakes.scripted.turns.input import later_preview, user_history, user_values
 from codex_fakes.scripted.turns.request import message
 from codex_fakes.scripted.turns.turn import Turn
 from codex_replay.core.wire.json_text import NotJson, loads
@@ -55,10 +55,12 @@ class _Inner:
         return getattr(self._thread, name)
 
     def turn_id(self) -> str:
-        """Return the number of the next submission in the reviewer's conversation.
+        """Return the number of the next submission in the reviewer's conversation, or a uuid in versions after 0.92.
 
         Replies of the client count in the reviewed thread instead.
         """
+        if self._thread.clock:
+            return uuid7(time())
         self._submissions += 1
         return str(self._submissions)
 
@@ -93,7 +95,7 @@ class Review(Turn):
         inner: Any = _Inner(thread)
         items = [{"type": "text", "text": prompt, "text_elements": []}]
         super().__init__(inner, model, table, items, None)
-        self.id = inner.review = thread.submit()
+        self.id = inner.review = thread.turn_id()
         self.outer = thread
         config = thread.settings.config
         # The reviewer has the model of the last turn, and the settings that the thread had before the turns changed them.
@@ -107,6 +109,9 @@ class Review(Turn):
     def run(self) -> Run:
         """Run the review to its end."""
         thread = self.outer
+        if thread.clock:
+            yield from self._run_later()
+            return
         asked = {"type": "userMessage", "content": user_values(self._items)["contentV2"]}
         self._shown["items"].append(asked)
         thread.turns += [{"items": [asked], "status": "completed", "error": None}, self._shown]
@@ -128,6 +133,45 @@ class Review(Turn):
         status = "failed" if self._error is not None else "completed"
         thread.emit("task-complete", {"lastMessage": None, "status": status, "error": self._error})
 
+    def _run_later(self) -> Run:
+        """Run the review as versions after 0.92 do: its turn begins as a turn of the reviewer, which never ends."""
+        thread = self.outer
+        begins = {"begins": len(thread.history), "startedAt": int(self._begun), "review": True}
+        shape = {**self.table["shapes"]["turn"], "id": self.shown_id, "rootTurnId": self.id, "itemsView": "full"}
+        shown = {**shape, "status": "interrupted", "startedAt": int(self._begun)}
+        self._shown |= begins
+        thread.turns += [{"items": [], **begins, "shown": shown, "usage": [thread.total, thread.last]}, self._shown]
+        self.warn_of_model()
+        thread.emit("review-entered", {"hint": self._hint, "item": thread.item_id()})
+        self.warn_of_model()
+        yield from thread.gap("begin")
+        self.begun = True
+        thread.emit("turn-started", {"turn": self.shown_id, "startedAt": int(self._begun)})
+        asked = user_history(self._items)
+        self.thread.history.append(asked)
+        if not thread.ephemeral:
+            thread.preview = (thread.preview if thread.asked else "") or later_preview(asked)
+            thread.asked = thread.asked or thread.preview != ""
+        thread.emit("user-message", {"item": thread.item_id(), **user_values(self._items, True)})
+        yield Pause()
+        yield from self._samplings()
+        words = (self._last_message or "").strip() and self._last_message  # a blank text counts as no text
+        output = None if self._error is not None else review_output(words or None)
+        failed, interrupted = self.sentence("review-failed"), self.sentence("review-interrupted")
+        self._exit(output, rendered(output, failed), interrupted if output is None else None)
+        status = "failed" if self._error is not None else "completed"
+        thread.failed = status == "failed"
+        self._split()
+        values = {"lastMessage": None, "status": status, "error": self._error}
+        thread.emit("task-complete", {**values, **self._times(status, self._error)})
+
+    def _split(self) -> None:
+        """Divide the kept items: those of the reviewer belong to the turn of the reviewer; its messages are not kept."""
+        own = ("enteredReviewMode", "exitedReviewMode", "agentMessage")
+        full = self._shown.get("full", [])
+        self.outer.turns[-2]["shown"]["items"] = [item for item in full if item["type"] not in own]
+        self._shown["full"] = [item for item in full if item["type"] in own]
+
     def list_item(self, name: str, values: dict[str, Any]) -> None:
         """Add the reviewer's items that the client gets: each reasoning twice, and each message when the next message comes."""
         if name == "reasoning-completed":
@@ -143,12 +187,12 @@ class Review(Turn):
         answer = {"type": "message", "role": "assistant", "content": content}
         from codex_fakes.scripted.state.raw import review_told
 
-        report = review_told(self.outer.settings, told_model(output), interrupted)
+        report = review_told(told_model(output), interrupted, self.outer.clock)
         self.outer.history.append(report)
         self.outer.raw(report)
-        self.outer.emit("review-exited", {"output": output, "text": text})
+        self.outer.emit("review-exited", {"output": output, "text": text, "item": self.outer.item_id()})
         self.outer.raw(answer)
-        self.outer.emit("review-said", {"text": said})
+        self.outer.emit("review-said", {"text": said, "item": f"msg_{self.outer.item_id()}"})
         self._shown["items"].append({"type": "agentMessage", "text": said})
         self.outer.history.append(answer)
 
@@ -159,9 +203,12 @@ class Review(Turn):
         self._shown["status"] = "interrupted"
         note = message("user", "input_text", self.sentence("turn-aborted"))
         self.outer.history.append(note)
-        self.outer.emit("turn-aborted")
+        if self.outer.clock:
+            self._split()
+        times = self._times("interrupted", None)
+        self.outer.emit("turn-aborted", times)
         self.outer.answer_interrupts()
-        self.outer.emit("turn-interrupted")
+        self.outer.emit("turn-interrupted", times)
 
 
 def review_output(text: str | None) -> dict[str, Any] | None:

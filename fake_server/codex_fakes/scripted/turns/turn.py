@@ -11,7 +11,7 @@ from time import time
 
 from codex_fakes.scripted.state.waits import Gate, Pause, Quiet, Sleep, SleepOrSteer
 from codex_fakes.scripted.turns.calls import Aborted
-from codex_fakes.scripted.turns.compaction import compact, is_full
+from codex_fakes.scripted.turns.compaction import compact, is_full, old_model
 from codex_fakes.scripted.turns.input import later_preview, user_history, user_values
 from codex_fakes.scripted.turns.request import body_of, is_own, message
 from codex_fakes.scripted.turns.tools import Tools
@@ -44,8 +44,8 @@ class Turn:
     kind = "turn"
 
     def __init__(self, thread: Thread, model: Model, table: dict[str, Any], items: list[dict[str, Any]], schema: Any) -> None:
-        self.id = thread.turn_id()
-        self.thread = thread
+        self.id = self.shown_id = thread.turn_id()
+        self.thread = self.outer = thread  # in a review, the outer thread is the reviewed one
         self.settings = thread.settings  # overrides while it runs are for the next turn
         self.table = table
         self.schema = schema
@@ -77,6 +77,11 @@ class Turn:
         text: str = fill(self.table["sentences"][key], values)
         return text
 
+    def warn_of_model(self) -> None:
+        """Send a warning if the version does not know the model. 0.92 sends none."""
+        if self.thread.clock and not self.settings.abilities().get("known"):
+            self.thread.emit("model-unknown", {"message": self.sentence("unknown-model", model=self.settings.model)})
+
     # -- the whole ----------------------------------------------------------------------------------------------------
 
     def run(self) -> Run:
@@ -89,13 +94,18 @@ class Turn:
             self._shown |= {"begins": len(thread.history), "startedAt": int(self._begun)}
         thread.turns.append(self._shown)
         thread.delay_output("start")
-        if self._is_full():
-            yield from compact(self)
+        failed = (yield from compact(self, old)) if (old := old_model(self)) else None
+        if not failed and (self._is_full() or self.kind == "compact"):
+            failed = yield from compact(self)
         thread.emit("task-started", {"window": self.settings.window()})
-        self._user_message()
-        yield Quiet()
+        if self.kind == "turn":
+            self._user_message()
         try:
-            yield from self._samplings()
+            if self._late and failed:
+                self.fail(failed)
+            elif self.kind == "turn":
+                yield Quiet()
+                yield from self._samplings()
         except Aborted:
             self.abort()
             return
@@ -126,7 +136,7 @@ class Turn:
 
         For a version after 0.92, also store the turn.
         """
-        thread, now = self.thread, time()
+        thread, now = self.outer, time()
         full = self._shown.get("full", [])
         texts = [item for item in full if item["type"] == "agentMessage" and item["text"].strip()]
         messages = texts if status == "completed" else []  # a turn that does not complete shows none
@@ -187,11 +197,12 @@ class Turn:
             if not self._tools.ran and not thread.steered:
                 self._last_message = sampling.last_message
                 return
-            if self._is_full():
-                yield from compact(self)
+            if self._is_full() and (failed := (yield from compact(self))) and self._late:
+                self.fail(failed)
+                return
 
     def _is_full(self) -> bool:
-        return self.kind == "turn" and not self._late and is_full(self)
+        return self.kind == "turn" and is_full(self)
 
     def about(self) -> dict[str, str]:
         """Return the thread and the turn of a request, for the ledger."""
