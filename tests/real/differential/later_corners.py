@@ -246,6 +246,8 @@ def _numbered(script: list[Any], first: int = 0) -> list[Any]:
 
 def compacted(replies: list[Any], steps: list[dict[str, Any]], limit: int | None, retries: int, raw: bool) -> dict[str, Any]:
     """Return a scenario in which a thread is compacted, by request or because more tokens than `limit` are used."""
+    if FULL in replies:  # docs/fake-codex.md names what differs if the first compaction of a thread without a turn is too long
+        replies, steps = [GREETING, *replies], [GO, *steps]
     told = conversation(_numbered([*replies, {**GREETING, "times": "always"}], 1), steps, settings=FREE)
     told["conversation"]["raw"] = raw
     config = {} if limit is None else {"config": {"model_auto_compact_token_limit": limit}}

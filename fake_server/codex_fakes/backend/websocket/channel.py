@@ -104,10 +104,7 @@ class Channel:
                     break
                 self._waiting.append(message)
             self._came.set()
-            if message.kind in (
-                "close",
-                "lost",
-            ):  # no frame after a close frame counts, not even a ping (RFC 6455, section 5.5.1)
+            if message.kind in ("close", "lost"):  # no frame after a close frame counts, not even a ping (RFC 6455, 5.5.1)
                 self._stop_reading()
                 return
         if (why := self._decoder.lost) and not self.over:  # its end may never come
