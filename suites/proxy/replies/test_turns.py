@@ -34,6 +34,8 @@ BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
 SUBMISSIONS = ("sendUserTurn", "sendUserMessage", "turn/start", "turn/steer")
 #: Each piece begins with the one before, or is equal to it; a model that counts or repeats itself says such things.
 PIECES = ["ha", "ha", "ha!", "ha! ", "1", "10", "100", " ", " 100", " 100", "\n", "\n\n", "end"]
+#: Arguments with an id of 64 bits, as databases and chat services have them, and characters outside ASCII.
+PRECISE: dict[str, Any] = {"path": "«naïve» \U0001f600", "id": 9007199254740993, "also": ["", None, 0.1]}
 #: What an app-server sends when a turn begins: to the listeners of a thread (v2), and to those of a conversation (v1).
 BEGUN = ('"turn/started"', '"codex/event/task_started"')
 #: Starts of an app-server that ends at once, a second; one more for each request is fair, too.
@@ -173,6 +175,23 @@ def test_a_native_call_without_arguments(proxy: Proxy, endpoint: str, stream: bo
         raise AssertionError(
             f"The model called getFileTree without arguments. The arguments of the call must be the JSON text '{{}}', but they "
             f"are {short(calls[0].arguments)}: a client decodes the arguments of every call as JSON."
+        )
+
+
+@BOTH
+@STREAM
+@pytest.mark.needs("native-tools")
+@pytest.mark.model({**native(), "arguments": PRECISE})
+@pytest.mark.spec("arguments-of-a-native-call", "REAL-62", source="OpenAI API reference, Chat Completions", says="arguments")
+def test_the_arguments_of_a_native_call(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """The arguments of a native call keep long whole numbers and characters outside ASCII."""
+    calls = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]})).calls
+    must_be("The names of the calls after a native call of the model", [call.name for call in calls], ["getFileTree"])
+    if arguments(calls[0].arguments) != PRECISE:
+        raise AssertionError(
+            f"The arguments of a native call have changed: the model wrote {short(PRECISE)}, but the client got "
+            f"{short(calls[0].arguments)}. A number above 2**53 is not exact as a JavaScript number or as a float: pass on the "
+            "text in `arguments` of rawResponseItem/completed, or decode item/tool/call with exact numbers."
         )
 
 
