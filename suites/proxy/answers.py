@@ -108,6 +108,11 @@ def _chat_stream(done: Exchange) -> Answer:
                         "join pieces with one index to one call. Give each call of an answer a separate index."
                     )
                 part = piece.get("function") or {}
+                if call.name and part.get("name") == call.name:
+                    raise AssertionError(
+                        f"The stream repeats the name {call.name!r} in a later piece of the same call: clients join the names of "
+                        "all pieces. Send the name only in the first piece of a call."
+                    )
                 call.id += _text("id", piece.get("id"))
                 call.name += _text("function.name", part.get("name"))
                 call.arguments += _text("function.arguments", part.get("arguments"))

@@ -234,7 +234,11 @@ def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: b
     """The client gets each native tool call of the model once."""
     answer = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]}))
     calls = [(call.name, arguments(call.arguments)) for call in answer.calls]
-    must_be("(name, arguments) of the calls that the client gets", calls, [("getFileTree", {"path": "a"})])
+    must_be(
+        "(name, arguments) of the calls that the client gets (in a stream, their pieces joined)",
+        calls,
+        [("getFileTree", {"path": "a"})],
+    )
 
 
 @BOTH

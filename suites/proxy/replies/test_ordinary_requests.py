@@ -97,7 +97,7 @@ def test_a_model_that_says_nothing(proxy: Proxy, endpoint: str, stream: bool) ->
     done = proxy.post(endpoint, {"stream": stream}, ok=False)
     must_be(f"The status of the answer to {done.method} {done.path} after a completed turn without a text", done.status, 200)
     answer = read(done)
-    must_be("The text of the answer", answer.text, "")
+    must_be("The text of the answer to a model that only reasons (its reasoning is not a text for the user)", answer.text, "")
     must_be("The reason for its end", answer.ended, "stop" if endpoint == "chat" else "completed")
 
 

@@ -36,6 +36,9 @@ SUBMISSIONS = ("sendUserTurn", "sendUserMessage", "turn/start", "turn/steer")
 PIECES = ["ha", "ha", "ha!", "ha! ", "1", "10", "100", " ", " 100", " 100", "\n", "\n\n", "end"]
 #: Arguments with an id of 64 bits, as databases and chat services have them, and characters outside ASCII.
 PRECISE: dict[str, Any] = {"path": "«naïve» \U0001f600", "id": 9007199254740993, "also": ["", None, 0.1]}
+#: A message that the model writes for 3 s, and what an app-server sends when the turn ends.
+SPREAD = ["First. ", *["More. "] * 60]
+ENDED = ('"turn/completed"', '"codex/event/task_complete"')
 #: What an app-server sends when a turn begins: to the listeners of a thread (v2), and to those of a conversation (v1).
 BEGUN = ('"turn/started"', '"codex/event/task_started"')
 #: Starts of an app-server that ends at once, a second; one more for each request is fair, too.
@@ -149,6 +152,24 @@ WHOLE = {"type": "message", "role": "assistant", "id": "msg_whole", "content": [
 
 
 @BOTH
+@pytest.mark.model(
+    turns=[{"items": [{"type": "text", "text": "".join(SPREAD), "deltas": SPREAD}], "delay_ms": 50, "times": "always"}]
+)
+@pytest.mark.spec(
+    "stream-during-the-turn", "EDIT-15", source="OpenAI API reference", says="stream: data is sent as it is generated"
+)
+def test_a_stream_has_the_text_during_the_turn(proxy: Proxy, endpoint: str) -> None:
+    """A client that asks for a stream gets the first words while the model still writes."""
+    done = proxy.post(endpoint, {"stream": True}, stop_after="First.")
+    if ends := [frame.t for frame in done.frames if any(end in frame.raw for end in ENDED) and frame.t < done.ended]:
+        raise AssertionError(
+            f"The stream had no text until the turn had ended: the model wrote for 3 s, and the client got its first word "
+            f"{done.ended - ends[0]:.1f} s after the end of the turn. Pass on each item/agentMessage/delta (or "
+            "codex/event/agent_message_delta) when it comes, and do not collect the text."
+        )
+
+
+@BOTH
 @STREAM
 @pytest.mark.model({"type": "item", "item": WHOLE})
 @pytest.mark.spec("message-without-deltas", source="OpenAI API reference, Responses", says="response.output_item.done")
@@ -187,7 +208,9 @@ def test_the_arguments_of_a_native_call(proxy: Proxy, endpoint: str, stream: boo
     """The arguments of a native call keep long whole numbers and characters outside ASCII."""
     calls = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]})).calls
     must_be("The names of the calls after a native call of the model", [call.name for call in calls], ["getFileTree"])
-    if arguments(calls[0].arguments) != PRECISE:
+    if not isinstance(given := arguments(calls[0].arguments), dict):
+        raise AssertionError(f"The arguments of a native call must be one JSON object, but they are {short(given)}.")
+    if given != PRECISE:
         raise AssertionError(
             f"The arguments of a native call have changed: the model wrote {short(PRECISE)}, but the client got "
             f"{short(calls[0].arguments)}. A number above 2**53 is not exact as a JavaScript number or as a float: pass on the "
