@@ -283,6 +283,22 @@ def streams_at_the_end_of_the_turn() -> None:
 
 
 @variant
+def native_calls_in_reverse() -> None:
+    old = app._carry
+
+    async def carry(source: AsyncIterator[Any], *given: Any) -> None:
+        async def turned() -> AsyncIterator[Any]:
+            pieces = [piece async for piece in source]
+            calls = [piece for piece in pieces if isinstance(piece, chunks.Call)]
+            for piece in pieces:
+                yield calls.pop() if isinstance(piece, chunks.Call) else piece
+
+        await old(turned(), *given)
+
+    app._carry = carry
+
+
+@variant
 def tools_dropped() -> None:
     for name in ("chat_request", "responses_request"):
         old = getattr(app, name)
