@@ -15,6 +15,12 @@ CUT = (
     "each read."
 )
 
+#: A hint for an answer that has the text of the model twice.
+TWICE = (
+    "The answer has the whole text twice: the app-server sends a message in deltas, and again as a whole (item/completed). Take "
+    "the text from only one of the two."
+)
+
 
 @dataclass
 class Call:
@@ -51,6 +57,7 @@ def must_say(done: Exchange, text: str) -> None:
     if got != text:
         at = next((n for n, (a, b) in enumerate(zip(got, text, strict=False)) if a != b), min(len(got), len(text)))
         cut = "" if "\ufffd" in text or "\ufffd" not in got else f" {CUT}"
+        cut = f" {TWICE}" if text and got == text * 2 else cut
         raise AssertionError(
             f"The text of the answer ({where if done.is_stream else whole}; status {done.status}) must be the text of the model. "
             f"From character {at} on, expected {text[at : at + 60]!r}, got {got[at : at + 60]!r}; expected {len(text)} "
@@ -108,6 +115,11 @@ def _chat_stream(done: Exchange) -> Answer:
                         "join pieces with one index to one call. Give each call of an answer a separate index."
                     )
                 part = piece.get("function") or {}
+                if call.name and part.get("name") == call.name:
+                    raise AssertionError(
+                        f"The stream repeats the name {call.name!r} in a later piece of the same call: clients join the names of "
+                        "all pieces. Send the name only in the first piece of a call."
+                    )
                 call.id += _text("id", piece.get("id"))
                 call.name += _text("function.name", part.get("name"))
                 call.arguments += _text("function.arguments", part.get("arguments"))

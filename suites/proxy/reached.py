@@ -97,6 +97,21 @@ def must_reach_as_image(proxy: Proxy, url: str, where: str) -> None:
         raise AssertionError(f"{where} did not reach the model.\n{shown(bodies[0], 1)}")
 
 
+def must_reach_once(proxy: Proxy, *texts: tuple[str, str]) -> None:
+    """Check that each request to the model has the given texts in order, and each text only once."""
+    __tracebackhide__ = True
+    must_reach(proxy, *texts)
+    for number, body in enumerate(model_bodies(proxy), 1):
+        for where, text in texts:
+            paths = [path for path, found in strings(body) for _ in range(found.count(text))]
+            if len(paths) > 1:
+                raise AssertionError(
+                    f"{where} of the client's request ({text!r}) reached the model {len(paths)} times ({', '.join(paths)} of "
+                    f"request {number}). Send it in one place: developerInstructions, or baseInstructions, of thread/start or "
+                    "newConversation."
+                )
+
+
 def must_not_be_the_users(proxy: Proxy, where: str, text: str) -> None:
     """Check that no request to the model has a text in a message of the user.
 

@@ -26,6 +26,15 @@ def must_be(where: str, got: Any, wanted: Any) -> None:
         raise AssertionError(f"{where} must be {short(wanted)}, but it is {short(got)}.")
 
 
+def must_count(where: str, got: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    """Check token counts; the AssertionError names the mistake if each count is too large."""
+    __tracebackhide__ = True
+    more = all(isinstance(a, int) and a >= b for a, b in zip(got, wanted, strict=True))
+    hint = " The answer counts more tokens than the model: leave out those of earlier requests, and count each once."
+    if got != wanted:
+        raise AssertionError(f"{where} must be {short(wanted)}, but it is {short(got)}.{hint if more else ''}")
+
+
 def must_be_same(where: str, got: Any, wanted: Any) -> None:
     """Check that a value equals the expected one, including the order of keys."""
     __tracebackhide__ = True

@@ -24,6 +24,8 @@ TYPES: dict[str, Any] = {
     "object": lambda it: isinstance(it, dict),
 }
 
+#: How a failure names a type whose own name does not say enough.
+READ = {"word": "text without blanks around it", "count": "whole number of 0 or more", "time": "number of seconds above 0"}
 #: A union of objects, chosen by their `type`; a type that it does not name is another object of the API.
 LOGPROBS = ("null", [{"token": "text"}])
 PART = {"type": {"output_text": {"text": "text", "annotations?": [{"type": "word"}], "logprobs?": LOGPROBS}}}
@@ -174,5 +176,5 @@ def _misfit_word(where: str, value: Any, shape: str) -> str:
         )
     if any(TYPES[name](value) for name in shape.split("|")):
         return ""
-    words = shape.replace("word", "text without blanks around it").split("|")
+    words = [READ.get(name, name) for name in shape.split("|")]
     return f"{where} must be {' or '.join(words)}, but it is {short(value)}."

@@ -202,6 +202,11 @@ def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
     proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree", description="Lists herons.")]})
     for body in model_bodies(proxy):
         message = json.dumps(body, ensure_ascii=False)
+        if "getFileTree" not in message and "getfiletree" in message.lower():
+            raise AssertionError(
+                "The tool reached the model, but its name has other upper and lower case letters than the client's getFileTree: "
+                "the client does not know a call of the changed name. Pass on the names of tools unchanged."
+            )
         for word, what in (
             ("getFileTree", "the name of the tool"),
             ("Where to begin", "the schema of its parameters"),
@@ -222,7 +227,7 @@ def test_a_tool_without_a_description_is_served(proxy: Proxy, endpoint: str) -> 
     must_be(f"The status of the answer to POST {done.path} with a tool without a description", done.status, 200)
     must_say(done, "Hi.")
     for body in model_bodies(proxy):
-        assert "getFileTree" in json.dumps(body, ensure_ascii=False), "the request to the model does not contain the tool"
+        assert "getfiletree" in json.dumps(body, ensure_ascii=False).lower(), "the request to the model does not contain the tool"
 
 
 @BOTH
@@ -234,7 +239,11 @@ def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: b
     """The client gets each native tool call of the model once."""
     answer = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]}))
     calls = [(call.name, arguments(call.arguments)) for call in answer.calls]
-    must_be("(name, arguments) of the calls that the client gets", calls, [("getFileTree", {"path": "a"})])
+    must_be(
+        "(name, arguments) of the calls that the client gets (in a stream, their pieces joined)",
+        calls,
+        [("getFileTree", {"path": "a"})],
+    )
 
 
 @BOTH

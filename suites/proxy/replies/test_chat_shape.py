@@ -11,7 +11,7 @@ from codex_replay.plugin.proxy.fixture import Event, Proxy
 from suites.proxy.answers import must_say
 from suites.proxy.expected import WORKS
 from suites.proxy.failures import must_be_served_without, with_optional
-from suites.proxy.saying import must_be, short, usage_of
+from suites.proxy.saying import must_be, must_count, short, usage_of
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hello, «world» \U0001f600.")]
 
@@ -47,7 +47,7 @@ def test_usage(proxy: Proxy) -> None:
     """`usage` has the token counts of the model, not an estimate."""
     usage = usage_of(proxy.chat())
     counts = (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"])
-    must_be("(prompt_tokens, completion_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
+    must_count("(prompt_tokens, completion_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
 
 
 @pytest.mark.spec("chat-stream-form", source="OpenAI API reference, Chat Completions", says="The chat completion chunk object")
@@ -107,14 +107,15 @@ def test_usage_of_a_stream(proxy: Proxy) -> None:
     last = done.events[-2:][0].value
     must_be("`choices` of the last chunk before [DONE]", last["choices"], [])
     usage = last["usage"]
-    must_be("(prompt_tokens, completion_tokens) of its `usage`", (usage["prompt_tokens"], usage["completion_tokens"]), (1234, 56))
+    counts = (usage["prompt_tokens"], usage["completion_tokens"])
+    must_count("(prompt_tokens, completion_tokens) of its `usage`", counts, (1234, 56))
 
 
 @pytest.mark.spec("chat-stream-no-usage", source="OpenAI API reference, Chat Completions", says="stream_options.include_usage")
 def test_no_usage_of_a_stream(proxy: Proxy) -> None:
     """Without include_usage, every chunk has a choice."""
     bare = [event.data for event in chunks(proxy)[:-1] if not event.value["choices"]]
-    must_be("The number of chunks without a choice (the request has no include_usage)", bare, [])
+    must_be("The chunks without a choice, of which a request without include_usage gets none,", bare, [])
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

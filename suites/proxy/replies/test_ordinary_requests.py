@@ -21,7 +21,7 @@ from codex_replay.plugin.proxy.http import Chunks
 from suites.proxy.answers import must_say, read
 from suites.proxy.expected import ENDLESS, ENDPOINTS, WORKS, asking
 from suites.proxy.failures import FREED, must_be_served_with_calls
-from suites.proxy.reached import model_bodies, strings
+from suites.proxy.reached import model_bodies, must_reach_once, strings
 from suites.proxy.saying import must_be, short
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
@@ -97,7 +97,7 @@ def test_a_model_that_says_nothing(proxy: Proxy, endpoint: str, stream: bool) ->
     done = proxy.post(endpoint, {"stream": stream}, ok=False)
     must_be(f"The status of the answer to {done.method} {done.path} after a completed turn without a text", done.status, 200)
     answer = read(done)
-    must_be("The text of the answer", answer.text, "")
+    must_be("The text of the answer to a model that only reasons (its reasoning is not a text for the user)", answer.text, "")
     must_be("The reason for its end", answer.ended, "stop" if endpoint == "chat" else "completed")
 
 
@@ -268,6 +268,24 @@ def test_a_long_answer_holds_up_no_other_client(proxy: Proxy, endpoint: str) -> 
         ) from None
     finally:
         client.hang_up()
+
+
+@BOTH
+@pytest.mark.model("Hi.")
+@pytest.mark.spec(
+    "system-texts-once",
+    "HAND-40",
+    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    says="A list of messages comprising the conversation so far",
+)
+def test_system_texts_come_once(proxy: Proxy, endpoint: str) -> None:
+    """Two system texts (and `instructions`) reach the model in order and once each, because a repeated text costs tokens."""
+    texts = ["Answer as a pirate would.", "Never name a ship."]
+    messages = [*({"role": "system", "content": text} for text in texts), {"role": "user", "content": proxy.prompt()}]
+    name, more = ("messages", {}) if endpoint == "chat" else ("input", {"instructions": "Speak in rhymes of herrings."})
+    proxy.post(endpoint, {name: messages, **more}, env={"PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false"})
+    must_reach_once(proxy, *((f"{name}[{number}] (role system)", text) for number, text in enumerate(texts)))
+    must_reach_once(proxy, *more.items())
 
 
 @BOTH

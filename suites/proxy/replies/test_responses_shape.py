@@ -12,7 +12,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.answers import must_say
 from suites.proxy.expected import WORKS, each_way, native, tool
-from suites.proxy.saying import must_be, only, short, usage_of
+from suites.proxy.saying import must_be, must_count, only, short, usage_of
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hello, «world» \U0001f600.")]
 
@@ -56,7 +56,7 @@ def test_usage(proxy: Proxy) -> None:
     """`usage` has the token counts of the model, in an answer without a stream and at the end of a stream."""
     usage = usage_of(proxy.responses())
     counts = (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"])
-    must_be("(input_tokens, output_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
+    must_count("(input_tokens, output_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
 
 
 @pytest.mark.spec(

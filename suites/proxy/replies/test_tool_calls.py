@@ -15,7 +15,7 @@ from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from codex_replay.plugin.proxy.vectors import Vector, load_vectors
 from suites.proxy.answers import read
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, IN_TEXT, NOTE, WORKS, asking, each_way, native, tool
-from suites.proxy.failures import must_come_of_the_text, settle
+from suites.proxy.failures import must_come_of_the_text, settle, with_optional
 from suites.proxy.found_calls import must_fit, squeezed
 from suites.proxy.saying import must_be
 
@@ -195,6 +195,25 @@ def test_finish_reason(proxy: Proxy, stream: bool, way: str) -> None:
 def test_no_tools_no_calls(proxy: Proxy, endpoint: str) -> None:
     """If the request has no tools, the answer has no calls."""
     must_be("The calls that a client without tools gets", read(proxy.post(endpoint)).calls, [])
+
+
+@each_way([model_item(VECTORS["one"], 7)], [native()])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec(
+    "tool-choice-none",
+    source="OpenAI API reference, Chat Completions: tool_choice; Responses: tool_choice",
+    says="`none` means the model will not call any tool and instead generates a message",
+)
+def test_tool_choice_none(proxy: Proxy, endpoint: str, stream: bool, way: str) -> None:
+    """With `tool_choice: "none"`, the answer has no calls, although the model makes one; a proxy may refuse tool_choice."""
+    body = {"tools": [tool(endpoint)], "stream": stream}
+    done, kept = with_optional(proxy, lambda **more: proxy.post(endpoint, {**body, **more}), tool_choice="none")
+    if kept and (names := [call.name for call in read(done).calls]):
+        raise AssertionError(
+            f'The client forbade calls (`tool_choice: "none"`), but its answer has calls of {names} ({way}): the client did not '
+            "expect calls and does not run them. Do not look for calls in the text, and do not pass on native calls."
+        )
 
 
 @pytest.mark.needs("text-tools", "tool_call", "obsidian-xml")

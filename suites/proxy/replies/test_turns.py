@@ -34,6 +34,10 @@ BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
 SUBMISSIONS = ("sendUserTurn", "sendUserMessage", "turn/start", "turn/steer")
 #: Each piece begins with the one before, or is equal to it; a model that counts or repeats itself says such things.
 PIECES = ["ha", "ha", "ha!", "ha! ", "1", "10", "100", " ", " 100", " 100", "\n", "\n\n", "end"]
+#: Arguments with an id of 64 bits, as databases and chat services have them, and characters outside ASCII.
+PRECISE: dict[str, Any] = {"path": "«naïve» \U0001f600", "id": 9007199254740993, "also": ["", None, 0.1]}
+#: A message that the model writes for 3 s.
+SPREAD = ["First. ", *["More. "] * 60, "Last."]
 #: What an app-server sends when a turn begins: to the listeners of a thread (v2), and to those of a conversation (v1).
 BEGUN = ('"turn/started"', '"codex/event/task_started"')
 #: Starts of an app-server that ends at once, a second; one more for each request is fair, too.
@@ -85,13 +89,14 @@ def test_a_stream_that_codex_repeats(proxy: Proxy, endpoint: str, stream: bool) 
     second request."""
     done = proxy.post(endpoint, {"stream": stream}, env={"CODEX_REPLAY_STREAM_RETRIES": "1"}, ok=False)
     got = read(done).text if done.status == 200 else f"(answered {done.answered}: {done.shown()})"
-    if got != "At the second try.":
+    if "At the second try." not in got:
         retried = any(frame.sender == "server" and '"willRetry":true' in frame.raw for frame in done.frames)
         why = "An `error` with willRetry true ended the answer, although Codex asks the model again. " if retried else ""
         raise AssertionError(
             f"{why}The answer must have the text of the second request, 'At the second try.', but it has {short(got)}. "
             "Wait for the end of the turn."
         )
+    must_say(done, "At the second try.")
     # If a proxy submits the prompt twice, chance decides whether the app-server joins the two: each counts.
     asked = max(len(proxy.model_calls()), 1 + len(done.calls(*SUBMISSIONS)))
     must_be("The number of requests that the model got, the broken one and its repetition", asked, 2)
@@ -147,6 +152,24 @@ WHOLE = {"type": "message", "role": "assistant", "id": "msg_whole", "content": [
 
 
 @BOTH
+@pytest.mark.model(
+    turns=[{"items": [{"type": "text", "text": "".join(SPREAD), "deltas": SPREAD}], "delay_ms": 50, "times": "always"}]
+)
+@pytest.mark.spec(
+    "stream-during-the-turn", "EDIT-15", source="OpenAI API reference", says="stream: data is sent as it is generated"
+)
+def test_a_stream_has_the_text_during_the_turn(proxy: Proxy, endpoint: str) -> None:
+    """A client that asks for a stream gets the first words while the model still writes."""
+    done = proxy.post(endpoint, {"stream": True}, stop_after="First.")
+    if whole := [frame.t for frame in done.frames if frame.sender == "server" and "Last." in frame.raw]:
+        raise AssertionError(
+            f"The stream had no text while the model wrote, for 3 s: the client got the first word {done.ended - whole[0]:.1f} s "
+            "after the app-server had sent the last word. Pass on each item/agentMessage/delta (or "
+            "codex/event/agent_message_delta) when it comes, and do not collect the text."
+        )
+
+
+@BOTH
 @STREAM
 @pytest.mark.model({"type": "item", "item": WHOLE})
 @pytest.mark.spec("message-without-deltas", source="OpenAI API reference, Responses", says="response.output_item.done")
@@ -173,6 +196,40 @@ def test_a_native_call_without_arguments(proxy: Proxy, endpoint: str, stream: bo
         raise AssertionError(
             f"The model called getFileTree without arguments. The `arguments` of the call in the answer must be the text '{{}}', "
             f"because clients decode this text as JSON. The proxy sent {short(calls[0].arguments)}."
+        )
+
+
+@BOTH
+@STREAM
+@pytest.mark.needs("native-tools")
+@pytest.mark.model({**native(), "arguments": PRECISE})
+@pytest.mark.spec("arguments-of-a-native-call", "REAL-62", source="OpenAI API reference, Chat Completions", says="arguments")
+def test_the_arguments_of_a_native_call(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """The arguments of a native call keep long whole numbers and characters outside ASCII."""
+    calls = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]})).calls
+    must_be("The names of the calls after a native call of the model", [call.name for call in calls], ["getFileTree"])
+    if not isinstance(given := arguments(calls[0].arguments), dict):
+        raise AssertionError(f"The arguments of a native call must be one JSON object, but they are {short(given)}.")
+    if given != PRECISE:
+        raise AssertionError(
+            f"The arguments of a native call have changed: the model wrote {short(PRECISE)}, but the client got "
+            f"{short(calls[0].arguments)}. A number above 2**53 is not exact as a JavaScript number or as a float: pass on the "
+            "text in `arguments` of rawResponseItem/completed, or decode item/tool/call with exact numbers."
+        )
+
+
+@BOTH
+@STREAM
+@pytest.mark.needs("native-tools")
+@pytest.mark.model(native(path="first"), native(call_id="call_10", path="second"))
+@pytest.mark.spec("order-of-native-calls", "REAL-62", source="OpenAI API reference", says="tool_calls: generated by the model")
+def test_the_order_of_native_calls(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """The client gets two native calls of one reply in the order in which the model made them."""
+    calls = read(proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]})).calls
+    if [arguments(call.arguments) for call in calls] == [{"path": "second"}, {"path": "first"}]:  # tool-calls-ids counts them
+        raise AssertionError(
+            "The client got the two native calls of the model in reverse order. The app-server requests the outputs "
+            "(item/tool/call) in any order: take the calls in the order of rawResponseItem/completed."
         )
 
 

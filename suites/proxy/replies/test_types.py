@@ -14,7 +14,7 @@ from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import arguments, read
 from suites.proxy.expected import ENDPOINTS, WORKS, each_way, format_of, native, tool
 from suites.proxy.failures import AT_ONCE, THINKS, failure, must_come_of_the_fault, with_optional
-from suites.proxy.saying import must_be, must_be_answered
+from suites.proxy.saying import must_be, must_be_answered, must_count
 from suites.proxy.shapes import CHUNK, COMPLETION, ERROR, EVENTS, MODELS, RESPONSE, must_fit
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
@@ -162,7 +162,7 @@ def test_usage_adds_up(proxy: Proxy, endpoint: str, stream: bool) -> None:
     taken, given = ("input", "output") if endpoint == "responses" else ("prompt", "completion")
     usage = found[-1]
     counts = (usage[f"{taken}_tokens"], usage[f"{given}_tokens"], usage["total_tokens"])
-    must_be(f"({taken}_tokens, {given}_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
+    must_count(f"({taken}_tokens, {given}_tokens, total_tokens) of `usage`", counts, (1234, 56, 1290))
     for side, part, wanted in ((taken, "cached_tokens", 34), (given, "reasoning_tokens", 5)):
         details = usage.get(f"{side}_tokens_details") or {}
         must_be(f"{part} of usage.{side}_tokens_details, if it has that member,", details.get(part, wanted), wanted)
@@ -275,7 +275,8 @@ def test_one_head_and_one_choice(proxy: Proxy, way: str) -> None:
     must_be("delta.role of the first chunk", choices[0]["delta"].get("role"), "assistant")
     pieces = [piece for choice in choices for piece in choice["delta"].get("tool_calls") or []]
     opened = [piece["index"] for piece in pieces if piece.get("id")]
-    must_be("`index` of the pieces that begin a call (which have its id)", opened, [] if way == "text" else [0])
+    where = "`index` of the pieces with the id of a call (only the first piece of a call has it)"
+    must_be(where, opened, [] if way == "text" else [0])
     for piece in pieces:
         assert piece["index"] in opened, f"a piece of a call has the index {piece['index']}, but no piece with an id began it"
     calls = [(call.name, arguments(call.arguments)) for call in read(done).calls]

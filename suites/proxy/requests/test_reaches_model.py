@@ -193,7 +193,7 @@ def test_tools_are_not_dropped(proxy: Proxy, endpoint: str) -> None:
         must_be_served_without(proxy, endpoint, given, "tools")
         return
     must_be_answered(done, 200, "with tools (or 400, with an error that names `tools`)")
-    if not all("getFileTree" in json.dumps(body) for body in model_bodies(proxy)):
+    if not all("getfiletree" in json.dumps(body).lower() for body in model_bodies(proxy)):
         raise AssertionError(
             f"{done.method} {done.path} with tools was answered 200, but the tools did not reach the model: the proxy dropped "
             "them silently, and the client waits for calls that never come. Pass the tools to the model, or refuse the request "

@@ -117,7 +117,7 @@ def test_the_turn_is_in_the_thread(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.spec("threads-fresh", "PAY-02")
 def test_each_request_has_a_thread_of_its_own(proxy: Proxy, endpoint: str) -> None:
     """The proxy opens a new thread for each request."""
-    first, second = opened(proxy.post(endpoint)), opened(proxy.post(endpoint))
+    first, second = (proxy.post(endpoint).params("turn/start")["threadId"] for _ in range(2))
     assert first != second, f"Two requests share the thread {first!r}; each must open its own."
 
 

@@ -355,7 +355,8 @@ def understand(body, chat):
                 said = f"{call['function']['name']} {call['function']['arguments']}"
                 texts.append({"type": "text", "text": f"(call {call['id']}) {said}"})
     developer = ([] if chat and not KEEPS_SYSTEM else system) + ([body["instructions"]] if body.get("instructions") else [])
-    tools = [tool.get("function", tool) for tool in body.get("tools") or [] if tool.get("type") == "function"]
+    declared = [] if body.get("tool_choice") == "none" else body.get("tools") or []
+    tools = [tool.get("function", tool) for tool in declared if tool.get("type") == "function"]
     opening = {"model": body.get("model") or MODELS[0], "cwd": CWD, "approvalPolicy": POLICY, "sandbox": "read-only"}
     opening |= {"ephemeral": True, "experimentalRawEvents": True, "developerInstructions": "\n\n".join(developer) or None}
     if tools:

@@ -380,7 +380,7 @@ async function answer(request, response) {
   await ready
   const { opening, turn, message, tools } = payloads(body, chat)
   try {
-    const parts = pieces(await converse(opening, turn, message), tools)
+    const parts = pieces(await converse(opening, turn, message), body.tool_choice === 'none' ? [] : tools)
     const mode = request.headers['x-proxy-output-mode'] ?? env.PROXY_RESPONSES_OUTPUT_MODE
     if (chat) chatAnswer(response, body, parts)
     else responsesAnswer(response, body, parts, mode)

@@ -314,7 +314,8 @@ function understand(body, chat) {
   const { input, system } = gather(messages, chat)
   const developer = [...(chat && !KEEPS_SYSTEM ? [] : system), ...(body.instructions ? [body.instructions] : [])]
   // Codex takes only functions; a tool of another type is left out.
-  const tools = (body.tools ?? []).filter((tool) => tool.type === 'function').map((tool) => tool.function ?? tool)
+  const declared = body.tool_choice === 'none' ? [] : body.tools ?? []
+  const tools = declared.filter((tool) => tool.type === 'function').map((tool) => tool.function ?? tool)
   const dynamicTools = tools.map((t) => ({ name: t.name, description: t.description ?? '', inputSchema: t.parameters ?? {} }))
   const opening = {
     model: body.model ?? MODELS[0], cwd: CWD, approvalPolicy: POLICY, sandbox: 'read-only', experimentalRawEvents: true,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hmac
+import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 from codex_replay.reference.proxy import app, exchange
+from codex_replay.reference.proxy.answering import chunks
 from codex_replay.reference.proxy.answering.events import AgentMessage, Delta, Native
 from codex_replay.reference.proxy.asking import normalise, payloads
 from codex_replay.reference.proxy.asking.normalise import Transcript
@@ -216,6 +218,84 @@ def no_arguments_are_an_empty_text() -> None:
         return event._replace(arguments="") if isinstance(event, Native) and event.arguments in ("{}", {}) else event
 
     after(exchange, "read_event", emptied)
+
+
+@variant
+def native_arguments_through_floats() -> None:
+    def again(event: Any, *_: Any) -> Any:
+        if not isinstance(event, Native) or not isinstance(event.arguments, str):
+            return event
+        return event._replace(arguments=json.dumps(json.loads(event.arguments, parse_int=float)))
+
+    after(exchange, "read_event", again)
+
+
+@variant
+def texts_searched_in_spite_of_the_choice() -> None:
+    def searching(sorter: Any, asked: Any, *_: Any) -> None:
+        if asked.tools.choice == "none":
+            sorter._parser = sorter._new_parser()
+
+    old = chunks._Sorter.__init__
+    chunks._Sorter.__init__ = lambda self, *given: (old(self, *given), searching(self, *given))[0]
+
+
+@variant
+def native_calls_in_spite_of_the_choice() -> None:
+    Tools.dynamic, dynamic = lambda self: dynamic(self._replace(choice="auto")), Tools.dynamic
+    old = Exchange._take
+
+    def take(self: Any, event: Any, calls: Any) -> bool:
+        asked = self._asked
+        self._asked = asked._replace(tools=asked.tools._replace(choice="auto"))
+        try:
+            return old(self, event, calls)
+        finally:
+            self._asked = asked
+
+    Exchange._take = take
+
+
+@variant
+def system_texts_twice() -> None:
+    for name in ("chat_request", "responses_request"):
+        after(app, name, lambda asked, *_: asked._replace(system=asked.system * 2))
+
+
+@variant
+def only_the_last_system_text() -> None:
+    for name in ("chat_request", "responses_request"):
+        after(app, name, lambda asked, *_: asked._replace(system=asked.system[-1:]))
+
+
+@variant
+def streams_at_the_end_of_the_turn() -> None:
+    old = app._carry
+
+    async def carry(source: AsyncIterator[Any], *given: Any) -> None:
+        async def late() -> AsyncIterator[Any]:
+            for piece in [piece async for piece in source]:
+                yield piece
+
+        await old(late(), *given)
+
+    app._carry = carry
+
+
+@variant
+def native_calls_in_reverse() -> None:
+    old = app._carry
+
+    async def carry(source: AsyncIterator[Any], *given: Any) -> None:
+        async def turned() -> AsyncIterator[Any]:
+            pieces = [piece async for piece in source]
+            calls = [piece for piece in pieces if isinstance(piece, chunks.Call)]
+            for piece in pieces:
+                yield calls.pop() if isinstance(piece, chunks.Call) else piece
+
+        await old(turned(), *given)
+
+    app._carry = carry
 
 
 @variant
