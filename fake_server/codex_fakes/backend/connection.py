@@ -69,6 +69,7 @@ class Connection:
         self._holding = False
         self._broken: tuple[int, str] | None = None
         self._dropped = 0  # bytes after a refusal
+        self._lingers = False  # True if what the client still sends is dropped
         self._transport = transport
         #: What takes the bytes after an upgrade, and those that came before it was there.
         self._reader: Callable[[bytes], None] | None = None
@@ -109,10 +110,11 @@ class Connection:
         A message that is not HTTP is answered with 400, after the answers to the messages before it.
         """
         if self._broken is not None:
-            self._dropped += len(data) if self._broken[0] else 0
+            self._dropped += len(data) if self._broken[0] or self._lingers else 0
             if self._dropped > LINGER_BYTES:
                 self._transport.abort()
-            self._after_upgrade(data)
+            if not self._lingers:
+                self._after_upgrade(data)
             return
         self._moved = self._moved if self._request is not None else self._clock()
         try:
@@ -334,8 +336,14 @@ class Connection:
         body = sentence.encode()
         lines = [f"HTTP/1.1 {status} {reason(status)}", "content-type: text/plain", f"content-length: {len(body)}"]
         self.write("\r\n".join([*lines, "connection: close", "", ""]).encode() + body)
+        self.linger()
+
+    def linger(self) -> None:
+        """End the answers of this connection. Read and drop what the client still sends, so that the client can read them."""
         if not self._transport.is_closing():
+            self._lingers = True
             self._transport.write_eof()
+            self._transport.resume_reading()
             running_loop().call_later(LINGER, self._transport.close)
 
     async def wait_for(self, waiting: Awaitable[T]) -> T:

@@ -102,6 +102,9 @@ class Wire(Protocol):
     def close(self) -> None:
         """Close the connection when the pending bytes are written."""
 
+    def linger(self) -> None:
+        """Close the connection like `close`, but first drop for a while what the client still sends."""
+
     def reset(self) -> None:
         """Close the connection with RST, and drop the pending bytes."""
 

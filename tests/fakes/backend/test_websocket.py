@@ -355,6 +355,7 @@ def raw(session: BackendSession, more: str = "") -> socket.socket:
         (b"\x81\x00", 1002),
         (b"\x81\x81\0\0\0\0\xff", 1007),
         (b"\x82\x81\0\0\0\0\xff", 1003),
+        (b"\x88\x83\0\0\0\0\x03\xe8\xff", 1007),
         (b"\x88\x82\0\0\0\0\x03\xe8", 1000),
         (b"\x88\x82\0\0\0\0\x03\xe8" + b"\x89\x80\0\0\0\0", 1000),  # a ping after the close frame
         (b"\x88\x82\0\0\0\0\x03\xe8" + b"\x83\x80\0\0\0\0", 1000),  # a broken frame after the close frame
@@ -479,3 +480,15 @@ def test_a_message_is_refused_before_its_end_if_it_is_too_long(backend: BackendP
         sock.sendall(b"\x81\xff" + (1 << 62).to_bytes(8, "big") + bytes(4))
         sock.settimeout(20)
         assert sock.recv(4096)[2:4] == (1009).to_bytes(2, "big")
+
+
+def test_a_client_that_still_sends_gets_the_close_frame(backend: BackendProcess) -> None:
+    """A connection that is closed with unread bytes is reset, and the client loses the close frame."""
+    session = backend.session("late", {"websocket": "on", "turns": ["a"]})
+    with closing(raw(session)) as sock:
+        sock.settimeout(20)
+        sock.sendall(b"\x83\x80\0\0\0\0" + bytes(8 << 20))
+        found = b""
+        while piece := sock.recv(4096):
+            found += piece
+        assert found[2:4] == (1002).to_bytes(2, "big")

@@ -380,6 +380,22 @@ def test_a_download_that_stands_still_is_ended(npm: FakeNpm, old: Path, cache: P
     assert leftovers(cache) == []
 
 
+@pytest.mark.parametrize(("most", "memory"), [(900, 0), (5000, 6000)], ids=["download", "memory"])
+def test_an_answer_of_a_registry_that_never_ends_is_refused(
+    most: int, memory: int, npm: FakeNpm, old: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(npm_module, "_MOST", most)
+    monkeypatch.setattr(npm_module, "_resident", lambda pid: memory)
+    monkeypatch.setattr(npm_module, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(npm_module, "_STALL_SECONDS", 20.0)
+    npm.publish(old)
+    npm.plan("view", {"stall": True})
+    with pytest.raises(CodexInstallError, match=r"The npm registry sent more than 0 MB for @openai/codex@0\.92\.0"):
+        ensure("0.92.0")
+    assert npm.calls("pack") == []
+    assert leftovers(cache) == []
+
+
 @pytest.mark.parametrize("out", ["", "not json", "[]", "{}", '{"dist.integrity": 5}', '"0.92.0"'])
 def test_an_answer_of_npm_without_an_integrity_is_refused(out: str, npm: FakeNpm, cache: Path) -> None:
     npm.plan("view", {"out": out})

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
@@ -40,11 +43,18 @@ def answer(connection: ServerConnection) -> None:
             connection.send(message)
 
 
+HEAD = (
+    b"GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+    b"sec-websocket-extensions: permessage-deflate\r\n\r\n"
+)
+
+
 @contextmanager
-def recording(out: Path, *options: str) -> Iterator[str]:
+def recording(out: Path, *options: str, upstream: int | None = None) -> Iterator[str]:
     with serve(answer, "127.0.0.1", 0, max_size=None) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        port = server.socket.getsockname()[1]
+        port = upstream or server.socket.getsockname()[1]
         command = [*PROGRAM, "--out", str(out), "--upstream", f"http://127.0.0.1:{port}", "--codex", "0.169.0", *options]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout is not None
@@ -162,3 +172,55 @@ def test_a_web_page_is_refused_before_the_upgrade(tmp_path: Path) -> None:
     with recording(out) as url, pytest.raises(InvalidStatus, match="403"):
         connect(f"{url}/v1/responses", additional_headers={"Origin": "https://example.com"}).close()
     assert said(out) == []
+
+
+def test_another_client_is_served_before_long_messages_are_decompressed(tmp_path: Path) -> None:
+    """Six connections send 60 MB of zeros each: the request that comes after them reaches the server before the last of them."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    data = (b"".join(packer.compress(bytes(1 << 20)) for _ in range(60)) + packer.flush(zlib.Z_SYNC_FLUSH))[:-4]
+    bomb = b"\xc1\xfe" + len(data).to_bytes(2, "big") + bytes(4) + data
+    came: list[str] = []
+
+    def take(sock: socket.socket) -> None:
+        with sock, sock.makefile("rb") as file:
+            head = [line for line in iter(file.readline, b"\r\n") if line]
+            if not head:
+                return
+            if b" /plain " in head[0]:
+                came.append("plain")
+                sock.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                return
+            sock.sendall(
+                b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+                b"sec-websocket-extensions: permessage-deflate\r\n\r\n"
+            )
+            if file.read(len(bomb)) == bomb:
+                came.append("bomb")
+                sock.sendall(b"\x88\x00")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    threading.Thread(target=take, args=(server.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        port = server.getsockname()[1]
+        with recording(tmp_path / "run.ndjson", upstream=port) as url, ExitStack() as stack:
+            parts = urlsplit(url)
+            address = (str(parts.hostname), int(parts.port or 0))
+            socks = [stack.enter_context(socket.create_connection(address, timeout=60)) for _ in range(6)]
+            for sock in socks:
+                sock.sendall(HEAD)
+                assert b" 101 " in sock.recv(4096)
+            for sock in socks:
+                sock.sendall(bomb)
+            plain = stack.enter_context(socket.create_connection(address, timeout=60))
+            plain.sendall(b"GET /plain HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert plain.recv(4096).startswith(b"HTTP/1.1 200")
+            assert all(sock.recv(4096) == b"\x88\x00" for sock in socks)
+        assert "bomb" in came[came.index("plain") :]
+    with CassetteReader(str(tmp_path / "run.ndjson")) as reader:
+        frames = [frame.payload for frame in reader if frame.kind == "ws"]
+    assert [next(iter(payload)) for payload in frames].count("omitted") == 6

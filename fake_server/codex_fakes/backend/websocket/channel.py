@@ -91,7 +91,7 @@ class Channel:
         """Send a close frame and close the connection."""
         self.send(self.encoder.close(code, why.encode()))
         self.over = True
-        self._exchange.connection.close()
+        self._exchange.connection.linger()
 
     def _feed(self, data: bytes) -> None:
         """Take bytes from the client of the WebSocket. Answer pings immediately, and queue messages."""

@@ -331,7 +331,9 @@ class Decoder:
             if kind is Opcode.CLOSE:
                 try:
                     Close.parse(data)
-                except (ProtocolError, UnicodeDecodeError) as error:
+                except UnicodeDecodeError:
+                    raise ProtocolError("its close frame is not valid (the reason is not UTF-8)") from None
+                except ProtocolError as error:
                     raise ProtocolError(f"its close frame is not valid ({error})") from None
             self._ready.append(Message(_KINDS[kind], data))
             return

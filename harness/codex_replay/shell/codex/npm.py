@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,8 @@ PACKAGE = "@openai/codex"
 _POLL_SECONDS = 0.1
 # npm waits forever on a silent connection; this many seconds without a new byte end the attempt.
 _STALL_SECONDS = 120.0
+# The most memory (on Linux) and the largest download of npm, in bytes: npm keeps an endless answer of a registry in memory.
+_MOST = 2 << 30
 _FLAGS = (
     "--json",
     "--loglevel=error",
@@ -151,6 +154,11 @@ class Npm:
                 size = fetched(self.folder)
                 if verb == "pack":
                     self.grown(spec, max(0, size - before))
+                if max(size - before, _resident(process.pid)) > _MOST:
+                    raise CodexInstallError(
+                        f"The npm registry sent more than {_MOST >> 20} MB for {spec}: check `npm config get registry`; nothing"
+                        " was installed."
+                    ) from None
                 if size != old:
                     last_growth = now
                 elif now - last_growth > _STALL_SECONDS:
@@ -158,6 +166,14 @@ class Npm:
                         f"The download of {spec} received nothing for {_STALL_SECONDS:.0f} seconds: check the network and"
                         " install again; nothing was installed."
                     ) from None
+
+
+def _resident(pid: int) -> int:
+    """Return the memory of a process in bytes, or 0 if the system does not have it in /proc."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * resource.getpagesize()
+    except (OSError, LookupError):
+        return 0
 
 
 def find_npm() -> str:
