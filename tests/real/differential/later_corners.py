@@ -246,12 +246,15 @@ def _numbered(script: list[Any], first: int = 0) -> list[Any]:
 
 def compacted(replies: list[Any], steps: list[dict[str, Any]], limit: int | None, retries: int, raw: bool) -> dict[str, Any]:
     """Return a scenario in which a thread is compacted, by request or because more tokens than `limit` are used."""
-    if FULL in replies:  # docs/fake-codex.md names what differs if the first compaction of a thread without a turn is too long
-        replies, steps = [GREETING, *replies], [GO, *steps]
     told = conversation(_numbered([*replies, {**GREETING, "times": "always"}], 1), steps, settings=FREE)
     told["conversation"]["raw"] = raw
     config = {} if limit is None else {"config": {"model_auto_compact_token_limit": limit}}
     return {**told, **config, "experimental": True, "model": "gpt-5.5", "retries": retries}
+
+
+def _compacted(replies: list[Any], steps: list[dict[str, Any]], *more: Any) -> dict[str, Any]:
+    """Return a random scenario without what docs/fake-codex.md names: a full context in a compaction before the first turn."""
+    return compacted([GREETING, *replies], [GO, *steps], *more) if FULL in replies else compacted(replies, steps, *more)
 
 
 # -- reviews ----------------------------------------------------------------------------------------------------------------
@@ -319,9 +322,9 @@ KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         st.sampled_from([{}, {}, {"ephemeral": True}]),
     ),
     "compaction": st.builds(
-        compacted, st.lists(_replies, min_size=1, max_size=5),
+        _compacted, st.lists(_replies, min_size=1, max_size=5),
         st.builds(lambda first, steps: [first, *steps], st.sampled_from([GO, COMPACT]), st.lists(_steps, min_size=1, max_size=4)),
-        st.sampled_from([None, 1000]), st.integers(0, 1), st.booleans(),
+        st.sampled_from([None, 1500]), st.integers(0, 1), st.booleans(),
     ),
     "reviews": st.builds(
         reviewed, st.lists(_TARGETS, min_size=1, max_size=2),

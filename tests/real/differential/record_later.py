@@ -316,6 +316,16 @@ def conversations() -> dict[str, dict[str, Any]]:
             0,
             raw=True,
         ),
+        # A server that reads the file of a thread names the last turn that counted tokens, and not the last turn, which failed.
+        "usage-of-a-file": able(
+            conversation(
+                [GREETING, FAILED, GREETING, {"items": ["a"], "fault": "cut_before_completed"}, GREETING],
+                [
+                    *(GO, GO, {"load": "thread/fork"}, {"load": "thread/resume"}, archive, unarchive, {"load": "thread/resume"}),
+                    *(GO, GO, {"load": "thread/fork"}),
+                ],
+            )
+        ),
         "compaction-full": compacted(
             [GREETING, *BUSY, GREETING, FAILED],
             [COMPACT, GO, GO, GO, read],

@@ -85,7 +85,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
     was_unloaded = not thread.loaded
     if was_unloaded:
         thread.settings = settings_of_old(session, thread, params, KEPT)
-        thread.loaded, thread.reads = True, session.experimental
+        thread.loaded, thread.reads, thread.failed = True, session.experimental, False
         thread.open()
     if not thread.listeners:
         session.listen(thread, "v2")
@@ -99,7 +99,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
         answer["initialTurnsPage"] = pages.turns_page(session, thread, params["initialTurnsPage"])
     session.answer(request, answer)
     if whole or was_unloaded:
-        _usage(session, thread)
+        _usage(session, thread, from_file=was_unloaded)
     notes.report_goal(session, thread)
     session.ask_again(thread)
 
@@ -172,7 +172,7 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     warn_of_tier(session, thread)
     session.answer(request, _opened(session, thread, turns=whole))
     if whole:
-        _usage(session, thread)
+        _usage(session, thread, from_file=True)
     thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
 
 
@@ -192,15 +192,22 @@ def _deprecated(session: Session, name: str) -> None:
     session.send({"method": "deprecationNotice", "params": notice})
 
 
-def _usage(session: Session, thread: Thread) -> None:
-    """Report the token usage of a loaded thread, if the thread has any."""
+def _usage(session: Session, thread: Thread, *, from_file: bool) -> None:
+    """Report the token usage of a loaded thread, if the thread has any.
+
+    If the server has just read the thread's file, the report names the last turn that counted tokens, otherwise the last turn.
+    """
     if thread.total is None:
         return
     names = session.table["shapes"]["tokens"]
     values = usage_values(thread.total, thread.last, thread.settings.window(), None, names)
-    ended = [turn["shown"]["id"] for turn in thread.turns if "shown" in turn and "review" not in turn]
-    place = 0 if ended and "before" in thread.turns[-1] else -1  # a compaction in the last turn: the first turn is named
-    thread.emit("usage", {"turn": ended[place] if ended else "", **values})
+    turns = [turn for turn in thread.turns if "shown" in turn and "review" not in turn]
+    named = turns[-1:]
+    if turns and "before" in thread.turns[-1]:
+        named = turns[:1]  # a compaction in the last turn: the first turn is named
+    elif from_file:
+        named = [turn for turn in turns if turn.get("counted")][-1:] or named
+    thread.emit("usage", {"turn": named[0]["shown"]["id"] if named else "", **values})
 
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:

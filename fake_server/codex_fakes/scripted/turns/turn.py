@@ -375,6 +375,7 @@ class Turn:
         """Report the token counts and the rate limits."""
         thread = self.thread
         names = self.table["shapes"]["tokens"] if thread.clock else None
+        self._shown["counted"] = thread.total is not None
         thread.emit("usage", usage_values(thread.total, thread.last, thread.window, thread.limits, names))
 
     # -- what goes wrong ----------------------------------------------------------------------------------------------
