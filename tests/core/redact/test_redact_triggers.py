@@ -58,6 +58,16 @@ def test_a_dump_of_control_characters_hides_no_trigger(escape: str, text: str) -
     faithful(Triggers(FINDERS), FINDERS, [data.lower().encode()])
 
 
+@pytest.mark.parametrize("text", ["sk-%s", "password=%s"])
+def test_nor_where_a_piece_of_the_dump_ends(text: str) -> None:
+    data = ("\\u0001" * 6 + text.replace("%s", "Ab1" * 12) + "\\u0002" * 6).lower().encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redact_triggers, "_CONTROLS_FROM", 1)
+        for window in range(1, len(data) + 1):
+            patch.setattr(redact_triggers, "_WINDOW", window)
+            faithful(Triggers(FINDERS), FINDERS, [data])
+
+
 def test_a_finder_without_a_trigger_is_always_asked() -> None:
     finders = (Finder("", lambda text, low: iter(())), Finder("key", lambda text, low: iter(())))
     faithful(Triggers(finders), finders, [b"", b"a", b"a", b'a"key"b', b'"'])

@@ -274,6 +274,9 @@ def test_what_waits_for_the_server_goes_before_what_comes_when_it_is_reached() -
         def client(self, data: bytes) -> bytes:
             return data
 
+        def waiting(self, sender: str) -> bool:
+            return False
+
     watch: Any = Seen()
     relay = Relay(watch, Upstream("http://127.0.0.1:9"), None, print, lambda relay: None)
     relay.data(relay.client, b"first")
