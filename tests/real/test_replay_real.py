@@ -136,7 +136,7 @@ def test_the_url_of_the_model_is_no_difference(name: str) -> None:
 def test_an_answer_waits_for_what_the_client_sent_in_its_middle() -> None:
     """The recorded client sent a second turn/start before the model's response.completed, so that the turns joined."""
     code, said = replay(ROOT / "cassettes/app_server/test_steering/the_turn_after.ndjson")
-    assert (code, said.strip().splitlines()[-1].partition(":")[0]) == (0, "identical")
+    assert (code, said.strip().splitlines()[-1].partition(":")[0]) == (0, "identical"), said
 
 
 def test_what_the_home_of_the_replay_does_not_have_is_said_beforehand() -> None:
