@@ -102,7 +102,8 @@ def play_fake(root: Path, url: str, scenario: dict[str, Any]) -> tuple[list[Fram
     """Run a scenario on the scripted fake, as a program; return its frames and its requests to the model."""
     home = HermeticHome(root, url)
     script = root / "script.json"
-    script.write_bytes(dumps(scenario["script"]))
+    cwd = str(home.work / "0")
+    script.write_bytes(dumps(scenario["script"]).replace(b"{cwd}", cwd.encode()))  # `vocabulary` has results with the directory
     ledger = root / "ledger.ndjson"
     env = {**home.env, "FAKE_CODEX_SCRIPT": str(script), "FAKE_CODEX_LEDGER": str(ledger)}
     client = Client([FAKE, "app-server"], env=env, cwd=str(home.work), timeout=WAIT)
@@ -110,7 +111,7 @@ def play_fake(root: Path, url: str, scenario: dict[str, Any]) -> tuple[list[Fram
         initialize(client)
         begin = len(client.timeline)
         # As with the real one: another place than the server's own, which some threads have.
-        Conversation(client, scenario["conversation"], str(home.work / "0")).play()
+        Conversation(client, scenario["conversation"], cwd).play()
         client.close()
         return client.timeline[begin:], [json.loads(line) for line in ledger.read_text().splitlines()]
     finally:
