@@ -74,14 +74,14 @@ def send_words(server: Server, conversation: str, words: str = "Go on.") -> None
     assert server.request("sendUserMessage", {"conversationId": conversation, "items": v1_items(words)}) == {}
 
 
-def item_started(server: Server, type: str) -> dict[str, Any]:  # noqa: A002 - the protocol's name
-    """Wait until an item of the given type starts; return the item."""
+def wait_item(server: Server, type: str, which: str = "completed") -> dict[str, Any]:  # noqa: A002 - the protocol's name
+    """Wait until the next item of the given type has started or completed; return the item."""
 
     def matches(message: Any) -> bool:
-        item = message.get("params", {}).get("item", {}) if message.get("method") == "item/started" else {}
+        item = message.get("params", {}).get("item", {}) if message.get("method") == f"item/{which}" else {}
         return bool(item.get("type") == type)
 
-    found: dict[str, Any] = server.wait(f"The start of a {type}", matches)["params"]["item"]
+    found: dict[str, Any] = server.wait(f"item/{which} of a {type}", matches)["params"]["item"]
     return found
 
 
@@ -111,13 +111,8 @@ def wait_message(server: Server) -> None:
     """Wait until the model's next message is complete."""
     if has_events(server):
         server.notification("codex/event/agent_message")
-        return
-
-    def matches(message: Any) -> bool:
-        item = message.get("params", {}).get("item", {}) if message.get("method") == "item/completed" else {}
-        return bool(item.get("type") == "agentMessage")
-
-    server.wait("The end of an agentMessage", matches)
+    else:
+        wait_item(server, "agentMessage")
 
 
 def items_of(server: Server, type: str, which: str = "completed") -> list[dict[str, Any]]:  # noqa: A002 - the protocol's name

@@ -21,7 +21,6 @@ from suites.app_server.turns import (
     asked_upstream,
     conversation,
     ended,
-    item_started,
     items_of,
     last_words,
     msgs,
@@ -30,6 +29,7 @@ from suites.app_server.turns import (
     send_words,
     start,
     texts,
+    wait_item,
     wait_usage,
 )
 
@@ -145,7 +145,7 @@ def test_a_running_command(app_server: AppServer) -> None:
         server.notification("thread/tokenUsage/updated")
         server.notification("item/commandExecution/outputDelta", delta="begun\n")
     else:
-        item_started(server, "commandExecution")
+        wait_item(server, "commandExecution", "started")
     request = server.post("turn/interrupt", {"threadId": thread, "turnId": turn_id(server)})
     server.reply_to(request)
     ended(server, thread)

@@ -13,7 +13,7 @@ import pytest
 from codex_replay.plugin import AppServer
 from suites.app_server.dialect import COUNTED_FIRST, LAST_LINE
 from suites.app_server.expected import all_of, shell_call, text
-from suites.app_server.turns import ASKS, FREE, asked, item_started, items_of, methods, open_thread, run, start, wait_message
+from suites.app_server.turns import ASKS, FREE, asked, items_of, methods, open_thread, run, start, wait_item, wait_message
 
 #: The model sends "Hello" and then nothing more.
 GATED = {"items": [text("Hello"), {"type": "gate", "name": "never"}]}
@@ -54,7 +54,7 @@ def test_end_of_input_in_a_command(app_server: AppServer) -> None:
         server.notification("thread/tokenUsage/updated")
         server.notification("item/commandExecution/outputDelta", delta="begun\n")
     else:
-        item_started(server, "commandExecution")
+        wait_item(server, "commandExecution", "started")
     assert server.close() == 0
     assert items_of(server, "commandExecution") == []
     assert all_of(server, "turn/completed") == []

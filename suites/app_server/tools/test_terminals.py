@@ -11,7 +11,7 @@ from typing import Any
 from codex_replay.plugin import AppServer, Server
 from suites.app_server.dialect import has_events, in_events, turn_id
 from suites.app_server.expected import all_of, text
-from suites.app_server.turns import FREE, ended, item_started, items_of, last_words, msgs, open_thread, run, start
+from suites.app_server.turns import FREE, ended, items_of, last_words, msgs, open_thread, run, start, wait_item
 
 #: The reason why a recording shows one of several correct orders.
 CHUNKS = "the output of a terminal comes in chunks of any size, and the end of its command at any time"
@@ -49,7 +49,8 @@ def test_a_command_to_its_end(app_server: AppServer) -> None:
 
 def test_input(app_server: AppServer) -> None:
     """If a command waits in its terminal, the server reports the model's input as an interaction, and the command continues."""
-    # The server drops what it has not read when the command ends: so the command ends a moment after its last words.
+    # The server drops what it has not read when the command ends: so the command ends a moment after its last words. The
+    # second call waits long, because the turn could otherwise end before the command, and the server would kill it.
     waits = "read word; printf 'got %s' $word; sleep 0.3"
     begin = call("exec_command", "call_1", cmd=waits, tty=True, yield_time_ms=1500)
     server = app_server([{"items": [begin]}], config=CONFIG, racy=CHUNKS)
@@ -58,8 +59,8 @@ def test_input(app_server: AppServer) -> None:
     if has_events(server):
         process = server.notification("codex/event/exec_command_begin")["msg"]["process_id"]
     else:
-        process = item_started(server, "commandExecution")["processId"]
-    answer = call("write_stdin", "call_2", session_id=int(process), chars="hello\n", yield_time_ms=1500)
+        process = wait_item(server, "commandExecution", "started")["processId"]
+    answer = call("write_stdin", "call_2", session_id=int(process), chars="hello\n", yield_time_ms=10_000)
     go_on(server, {"items": [answer]}, {"items": [text("Done")]})  # while the first call still waits for output
     assert ended(server, thread)["status"] == "completed"
     assert msgs(server, "terminal_interaction") == in_events(
@@ -68,7 +69,8 @@ def test_input(app_server: AppServer) -> None:
     assert all_of(server, "item/commandExecution/terminalInteraction") == [
         {"threadId": thread, "turnId": turn_id(server), "itemId": "call_1", "processId": process, "stdin": "hello\n"}
     ]
-    (done,) = items_of(server, "commandExecution")
+    done = wait_item(server, "commandExecution")  # which may complete after the turn
+    assert items_of(server, "commandExecution") == [done]
     assert (done["id"], done["status"], done["exitCode"]) == ("call_1", "completed", 0)
     assert "got hello" in done["aggregatedOutput"]
     assert last_words(server) == ["Done"]
