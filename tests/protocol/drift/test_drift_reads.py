@@ -94,6 +94,14 @@ def test_a_method_or_a_rule_can_be_ignored(mine: Path) -> None:
     assert said.endswith(" Not counted: 1 change (--ignore, --reads, --sends).")
 
 
+def test_versions_of_which_every_change_is_left_out_are_not_called_equal(mine: Path, tmp_path: Path) -> None:
+    (tmp_path / "used.txt").write_text("turn/interrupt\n")
+    done = run("0.92.0", mine, "--reads", tmp_path / "used.txt", "--sends", tmp_path / "used.txt")
+    count = len(json.loads(run("0.92.0", mine, "--json").stdout)["findings"])
+    said = f"No change from 0.92.0 to mine.json concerns your client. Not counted: {count} changes (--ignore, --reads, --sends)."
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, said)
+
+
 def test_a_name_that_is_nowhere_is_refused(mine: Path) -> None:
     done = run("0.92.0", mine, "--ignore", "item/strated")
     assert done.exit_code == 2

@@ -180,6 +180,8 @@ def verdict(report: Report) -> str:
         spared = f", so {_affected(0, cassettes['cases'], lower=True)}" if cassettes else ""
         left = len(report["uncompared"])
         far = f" in what could be compared; {_some(left, 'part', 'parts')} could not be" if left else ""
+        if report.get("ignored"):
+            return f"No change from {report['from']} to {report['to']} concerns your client{spared}{far}.{_ignored(report)}"
         return f"Nothing changed between {report['from']} and {report['to']}{spared}{far}."
     if cassettes:
         used = len({number for numbers in cassettes["hits"].values() for number in numbers})
