@@ -47,7 +47,7 @@ class ModelCall:
 class FakeCodex:
     """A replacement for `codex` with a scripted model.
 
-    Each start of the fake codex in a test begins with the first turn of the script.
+    Each start of the fake codex in a test begins with the first turn of the script, except after `keep_threads()`.
 
     `path` is the executable file of the fake codex; `command` starts it as an app-server. The settings apply to all later
     starts of the fake codex.
@@ -62,7 +62,8 @@ class FakeCodex:
         self._env: dict[str, str] = {}
         self._replays = Replays(program, folder)
         self._partial = False
-        self._codex = versions.DEFAULT
+        self._version = self._codex = versions.DEFAULT
+        self._settings: dict[str, Any] = {}
         self._start = ""
         for name in ("home", "models"):
             (folder / name).mkdir(parents=True)
@@ -70,13 +71,33 @@ class FakeCodex:
 
     # -- before the client starts ------------------------------------------------------------------------------------------
 
+    def version(self, codex: str) -> None:
+        """Imitate another version of Codex, such as "0.169.0", when the fake codex plays a script.
+
+        Raises ValueError for a version that fake-codex cannot imitate, and for a key of `config` that this version does not have.
+        """
+        from codex_replay.protocol.data_tables import unavailable
+
+        if missing := unavailable("turn", codex):
+            raise ValueError(missing)
+        self._check(self._settings, codex)
+        self._version = codex
+        if "FAKE_CODEX_CASSETTE" not in self._env:
+            self._codex = codex
+        self._write()
+
+    def keep_threads(self) -> None:
+        """Keep the threads, and the position in the script, from one start of the fake codex to the next."""
+        self._env["FAKE_CODEX_STATE"] = str(self._folder / "state")
+        self._write()
+
     def script(self, script: object) -> None:
         """Set the script of the model: turns, or a whole script (docs/scripts.md). Raises `BadScript` for an invalid script."""
         from codex_replay.protocol.script.script import parse
 
         parse(script)
         (self._folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
-        self._codex = versions.DEFAULT
+        self._codex = self._version
         for name in ("FAKE_CODEX_CASSETTE", "FAKE_CODEX_MATCH"):
             self._env.pop(name, None)
         self._env["FAKE_CODEX_SCRIPT"] = str(self._folder / "script.json")
@@ -88,16 +109,21 @@ class FakeCodex:
         Raises ValueError for a value that TOML cannot express, and for an unknown key, because Codex would silently ignore the
         key.
         """
-        from codex_replay.protocol.data_tables import load
-        from codex_replay.protocol.schema.known import nearest
         from codex_replay.shell.codex.home import toml
 
-        keys: list[str] = load("config-keys")["keys"]
+        self._check(settings, self._version)
+        self._settings = settings
+        (self._folder / "home" / "config.toml").write_text(toml(settings), encoding="utf-8")
+
+    def _check(self, settings: dict[str, Any], codex: str) -> None:
+        from codex_replay.protocol.data_tables import load
+        from codex_replay.protocol.schema.known import nearest
+
+        keys: list[str] = load("config-keys", codex)["keys"]
         for key in settings:
             if key not in keys:
                 meant = f"; did you mean {near!r}?" if (near := nearest(key, keys)) else ", which ignores it."
-                raise ValueError(f"{key!r} is not a key of the config.toml of Codex {versions.DEFAULT}{meant}")
-        (self._folder / "home" / "config.toml").write_text(toml(settings), encoding="utf-8")
+                raise ValueError(f"{key!r} is not a key of the config.toml of Codex {codex}{meant}")
 
     def cassette(self, path: Path | str, *, partial: bool = False, match: str = "method") -> None:
         """Replay a recording, or a directory of recordings, instead of a script. Raises `CassetteError` for an invalid recording.
@@ -173,6 +199,8 @@ class FakeCodex:
     def _write(self) -> None:
         home = str(self._folder / "home")
         env = {"HOME": home, "CODEX_HOME": home, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **self._env}
+        if "FAKE_CODEX_CASSETTE" not in env:  # a cassette names its version, and has no threads to keep
+            env["FAKE_CODEX_VERSION"] = self._version
         tap = [*program("codex_replay.shell.rpc.wire_tap"), str(self._folder / "wire.ndjson"), "--", "/bin/sh", "-c"]
         # Each start writes a ledger of its own; making a directory is how two that start at once do not get the same.
         ledger = f'cd "{self._folder}/models"; n=0; until mkdir $n 2>/dev/null; do n=$((n+1)); done; cd "$OLDPWD"'
