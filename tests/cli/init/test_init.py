@@ -89,15 +89,26 @@ def test_a_proxy_that_needs_a_later_codex_is_tried_with_the_newest(tmp_path: Pat
 
 
 @pytest.mark.parametrize("configured", [True, False])
-def test_the_version_of_the_fake_can_be_named(tmp_path: Path, configured: bool) -> None:
+@pytest.mark.parametrize(("verb", "chosen"), [("proxy", "test_models"), ("editor", "test_client_info")])
+def test_the_version_of_the_fake_can_be_named(tmp_path: Path, verb: str, chosen: str, configured: bool) -> None:
     words = [] if configured else ["--app-server", "fake@0.169.0"]
     if configured:
         (tmp_path / "codex-replay.toml").write_text('[tool.codex-replay]\napp-server = "fake@0.169.0"\n')
-    data = found(tmp_path, "proxy", REFERENCE["proxy"], *words, chosen="test_models")
+    data = found(tmp_path, verb, REFERENCE[verb], *words, chosen=chosen)
     configuration = tomllib.loads((tmp_path / "codex-replay.toml").read_text())["tool"]["codex-replay"]
     assert (data["files"][0]["action"], configuration["app-server"]) == ("append" if configured else "create", "fake@0.169.0")
     report = json.loads(Path(data["run"]["report"], "report.json").read_bytes())
     assert (report["codex"], data["run"]["failed"]) == ("0.169.0", 0)
+
+
+def test_the_first_run_has_the_options_of_later_runs(tmp_path: Path) -> None:
+    """Options of the project that do not belong to the subject; the report and the list of failures are those of `init`."""
+    (tmp_path / "codex-replay.toml").write_text(
+        '[tool.codex-replay]\nvalidate = "no"\nreport = "elsewhere"\nbaseline = "no.yaml"\n'
+    )
+    data = found(tmp_path, "editor", REFERENCE["editor"], chosen="test_client_info")
+    report = json.loads(Path(data["run"]["report"], "report.json").read_bytes())
+    assert report["validated"] is False
 
 
 def test_only_a_fake_of_a_version_can_be_named(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ WAIT = "30"
 _WAITS = "How long to wait for the subject to start, and for each answer."
 #: How long the first run takes, on two idle cores: 76 failed cases of an editor, most of them timeouts, took 12 minutes (loaded).
 _TAKES = "one to four minutes, and longer if many cases time out, because each failed case is rerun, with the full time limit"
+#: Options of a run that the first run chooses itself.
+_BY_INIT = ("baseline", "report")
 _DRY_STEP = "Run the command without --dry-run."
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -73,11 +75,9 @@ _KIND = click.option(
 )
 
 
-_APP_SERVER = click.option(
-    "--app-server",
-    metavar="fake@VERSION",
-    help=f"The only Codex to try, and the app-server of later runs. Default: Codex {DEFAULT}, then {STEPS[-1]}.",
-)
+def _app_server(default: str) -> Option:
+    text = f"The only Codex to try, and the app-server of later runs. Default: Codex {DEFAULT}{default}."
+    return click.option("--app-server", metavar="fake@VERSION", help=text)
 
 
 def _add(verb: str, what: str, more: Option = lambda command: command) -> None:
@@ -105,8 +105,12 @@ def _add(verb: str, what: str, more: Option = lambda command: command) -> None:
         raise SystemExit(_init(verb, subject, wait, dry_run, as_json, app_server))
 
 
-_add("proxy", "Try a proxy in front of `codex app-server`; name its command or its URL.", _APP_SERVER)
-_add("editor", "Try an editor client (docs/editor-client.md); name its command, with {codex} as the path of codex.", _KIND)
+_add("proxy", "Try a proxy in front of `codex app-server`; name its command or its URL.", _app_server(f", then {STEPS[-1]}"))
+_add(
+    "editor",
+    "Try an editor client (docs/editor-client.md); name its command, with {codex} as the path of codex.",
+    lambda command: _KIND(_app_server("")(command)),
+)
 _add("lite", "Try a client of the Responses backend (docs/lite-client.md); name its command.")
 
 
@@ -135,9 +139,9 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
     _refuse_missing_file(subject, folder)
     configured = str(own.table.get("app-server", ""))
     fake = app_server or (configured if configured.startswith("fake@") else None)
-    if fake is not None and verb == "proxy" and not fake.startswith("fake@"):
+    if fake is not None and not fake.startswith("fake@"):
         raise Unable(f"--app-server {fake}: give fake@VERSION, because init uses a scripted fake. Nothing was written.")
-    found = _try(verb, subject, folder, wait, *([fake] if verb == "proxy" else []))
+    found = _try(verb, subject, folder, wait, *([fake] if verb != "lite" else []))
     name = _name(folder)
     known = folder / f"known-{verb}.yaml"
     written = replace(found, options={}) if configured == found.options.get("app-server") else found
@@ -156,7 +160,10 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
         from codex_replay.cli.init.first_run import complete_report, first_run
 
         aside(f"running the suite {SUITE_OF[role]} once: {_TAKES}")
-        run = first_run(role, _table(role, name, found), table.path.name, found.profile, _report_folder(folder, role, name))
+        options = {key: value for key, value in own.table.items() if not isinstance(value, dict) and key not in _BY_INIT}
+        as_later = _table(role, name, replace(found, options={**options, **found.options}))
+        report = folder / "reports" / f"{SUITE_OF[role]}-{slug(name)}"  # that of a later `codex-replay run`
+        run = first_run(role, as_later, table.path.name, found.profile, report)
     listed = (run is not None and run.baseline is not None) or (dry_run and found.judged)
     if listed and table.action != "keep":
         found.row["baseline"] = known.name
@@ -172,11 +179,6 @@ def _init(verb: str, words: tuple[str, ...], wait: float, dry_run: bool, as_json
             steps.insert(0 if run.baseline is not None else 1, look)
     _finish(found, verb, files, run, steps, dry_run, as_json)
     return 0
-
-
-def _report_folder(folder: Path, role: str, name: str) -> Path:
-    """Return the report folder that a later `codex-replay run` with this configuration will use."""
-    return folder / "reports" / f"{SUITE_OF[role]}-{slug(name)}"
 
 
 def _configuration(folder: Path) -> Configuration:

@@ -105,19 +105,20 @@ def find_proxy(subject: str, folder: str, wait: float, report_on: Tell, app_serv
 _PROFILES = {"default": "both: the proxy follows PROXY_PROFILE"}
 
 
-def find_editor(subject: str, folder: str, wait: float, report_on: Tell) -> Found:
-    """Try an editor client; raises `pytest.UsageError` if its command is invalid."""
+def find_editor(subject: str, folder: str, wait: float, report_on: Tell, app_server: str | None = None) -> Found:
+    """Try an editor client; raises `pytest.UsageError` if its command is invalid, `BadSubject` if `app_server` is."""
     from codex_replay.plugin.editor_client.probe import try_editor
 
     report_on("starting the editor and sending it a prompt")
-    found = try_editor(subject, wait)
+    found = try_editor(subject, wait, app_server or "fake")
     lines = [
         ("sends", ", ".join(found.methods) or "nothing"),
         ("reports", ", ".join(found.reports) or "nothing"),
         ("turn", f"completed after {found.seconds:.1f} s" if found.seconds else "not completed"),
     ]
     data = asdict(found)
-    return Found(lines, {"command": subject}, wrong=data.pop("wrong"), data=data)
+    options = {"app-server": app_server} if app_server else {}
+    return Found(lines, {"command": subject}, wrong=data.pop("wrong"), data=data, options=options)
 
 
 def find_lite(subject: str, folder: str, wait: float, report_on: Tell) -> Found:

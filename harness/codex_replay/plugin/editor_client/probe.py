@@ -41,12 +41,12 @@ def _no_backend() -> BackendProcess:
     raise AssertionError("the fake needs no backend")
 
 
-def try_editor(command: str, wait: float) -> FoundEditor:
+def try_editor(command: str, wait: float, app_server: str = "fake") -> FoundEditor:
     """Start the editor, send one prompt, and end the editor; `wait` is the time limit for one report, in seconds.
 
-    Raises `pytest.UsageError` if the command is invalid."""
+    Raises `pytest.UsageError` if the command is invalid, and `BadSubject` if `app_server` is."""
     with tempfile.TemporaryDirectory(prefix="codex-replay-init-") as made:
-        client = EditorClient(command, parse_app_server("fake"), Path(made), wait, _no_backend, "init")
+        client = EditorClient(command, parse_app_server(app_server), Path(made), wait, _no_backend, "init")
         begun = time.monotonic()
         try:
             editor = client([{"items": [ANSWER], "times": "always"}])
