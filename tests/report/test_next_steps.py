@@ -11,7 +11,7 @@ from codex_replay.report.next_steps import next_steps
 
 
 def case(outcome: str, message: str = "") -> dict[str, Any]:
-    return {"outcome": outcome, "message": message, "again": f"codex-replay run {message[:1]}"}
+    return {"outcome": outcome, "message": message, "again": f"codex-replay run {message[:1]}", "nodeid": message[:1]}
 
 
 def report(*cases: dict[str, Any], **more: Any) -> Report:
@@ -38,6 +38,13 @@ def test_many_stale_lines_are_counted() -> None:
 def test_the_cause_to_fix_first(messages: list[str], cause: str) -> None:
     found = next_steps(report(case("passed"), *(case("failed", message) for message in messages)))
     assert found == [f"Fix the {cause}", "Rerun one of these cases: codex-replay run A"]
+
+
+def test_a_failure_that_passed_when_rerun_is_not_to_be_fixed_first() -> None:
+    cases = [case("failed", message) for message in ("A is late.", "A is late.", "B is wrong.")]
+    first = "Fix the most common cause (1 of 1 failed case, without 2 that passed when rerun): B is wrong."
+    assert next_steps(report(*cases), racy={"A"}) == [first, "Rerun one of these cases: codex-replay run B"]
+    assert next_steps(report(*cases[:2]), racy={"A"})[0] == "Fix the one cause of every failure: A is late."
 
 
 def test_listed_failures_are_not_to_be_fixed() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from codex_replay.plugin.base.progress import BY_INIT
 from codex_replay.plugin.reporting.baseline_file import UNEXPLAINED, Line, Rate, one_line, parse, render
 from codex_replay.plugin.reporting.changes import MOST, Change, batches, plan, rerun
 from codex_replay.report.data import Alone, read_report
@@ -107,6 +108,13 @@ def test_a_failure_that_passes_alone_is_reported_as_racy_by_name(gate) -> None:
     assert (report["verdict"], report["racy"], found["outcome"]) == ("verified", ["one"], "known")
     assert [each["outcome"] for each in found["alone"]] == ["passed"]
     assert "one was to fail" in found["message"], "the first result is kept"
+
+
+def test_the_first_run_of_init_names_a_failure_that_failed_again(gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(BY_INIT, "1")
+    _, report = gate("[]", "--update-baseline", one="f", two1="fp", two2="fp")
+    assert "one was to fail" in report["next"][0]
+    assert "(1 of 1 failed case, without 2 that passed when rerun)" in report["next"][0]
 
 
 def test_one_race_does_not_hide_a_failure(gate_both) -> None:

@@ -164,6 +164,7 @@ class Collector:
             verdict.interrupt()
         gate = self.session.config.pluginmanager.get_plugin("codex-replay-baseline-gate")
         verdict.stale, verdict.listed = getattr(gate, "stale", []), getattr(gate, "listed", ("", 0))
+        verdict.passed_again = {each.nodeid for each in getattr(gate, "changes", ()) if each.kind == "new" and not each.confirmed}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:

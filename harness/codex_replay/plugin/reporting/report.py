@@ -121,7 +121,7 @@ class Reporter:
         for case, dirty in zip(clean["cases"], report["cases"], strict=True):
             case["again"] = again.line(dirty["nodeid"], redact)
         listed = bool(self._config.option.update_baseline) and not report.get("stopped_early") and BY_INIT not in os.environ
-        self.next = next_steps(clean, map(self._redactor.text, self._advice), listed)
+        self.next = next_steps(clean, map(self._redactor.text, self._advice), listed, verdict.passed_again)
         if self.next:
             clean["next"] = self.next
         return write_all(self.folder, clean, self._traces(clean["cases"], traces))

@@ -40,6 +40,7 @@ class Verdict:
         self.planned = 0  # how many cases were chosen
         self.stale: list[str] = []
         self.racy: list[str] = []
+        self.passed_again: set[str] = set()  # the node ids of new failures that passed when rerun
         self.listed: tuple[str, int] = ("", 0)  # the baseline file that the run wrote, and how many failed cases it lists
         self.unclaimed = 0  # how many cases were skipped because they need an undeclared capability
         self.coverage: Coverage | None = None
