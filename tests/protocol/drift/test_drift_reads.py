@@ -102,6 +102,16 @@ def test_versions_of_which_every_change_is_left_out_are_not_called_equal(mine: P
     assert (done.exit_code, done.stdout.splitlines()[0]) == (0, said)
 
 
+@pytest.mark.parametrize("option", ["--cassettes", "--reads", "--sends"])
+def test_a_recording_that_was_cut_short_is_named(mine: Path, tmp_path: Path, option: str) -> None:
+    lines = (ROOT / f"cassettes/app_server/{V2}.ndjson").read_bytes().splitlines(keepends=True)
+    (tmp_path / "short").mkdir()
+    (tmp_path / "short" / "cut.ndjson").write_bytes(b"".join(lines[:12]))
+    done = run("0.92.0", mine, option, tmp_path / "short")
+    assert done.exit_code in (0, 1)
+    assert "cut.ndjson: the recording was cut short after line 12 (it has no footer)." in done.stderr
+
+
 def test_a_name_that_is_nowhere_is_refused(mine: Path) -> None:
     done = run("0.92.0", mine, "--ignore", "item/strated")
     assert done.exit_code == 2

@@ -24,6 +24,7 @@ from codex_replay.shell.codex.bundles import bundle_of, experimental_of, load_ow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from codex_replay.core.cassette.frames import Frame
     from codex_replay.protocol.drift.findings import Drift
 
 #: How many of the changes that break are shown without --all.
@@ -196,7 +197,6 @@ def _is_list(path: str) -> bool:
 def _used_methods(option: str, path: str) -> list[str]:
     """Return the methods and fields that a client reads or sends: the lines of a file, or the methods in its recordings."""
     from codex_replay.protocol.drift.reads import used_in
-    from codex_replay.shell.cassettes.file import CassetteReader
 
     if _is_list(path):
         try:
@@ -209,8 +209,7 @@ def _used_methods(option: str, path: str) -> list[str]:
         return names
     found: set[str] = set()
     for name in _cassettes(path):
-        with contextlib.closing(CassetteReader(os.path.join(path, name) if name else path)) as cassette:
-            found |= used_in((frame.sender, frame.value) for frame in cassette if frame.seam == "rpc" and frame.whole)
+        found |= used_in((frame.sender, frame.value) for frame in _frames(path, name))
     if not found:
         raise Unable(
             f"{option} {path}: its cassettes have no messages of an app-server, so they do not show which messages a client uses."
@@ -242,7 +241,6 @@ def _warn_of_unknown(option: str, path: str, wanted: list[str], bundles: list[Bu
 def _used(drift: Drift, folder: str) -> dict[str, list[int]]:
     """Return for each cassette, by name, the findings that affect it; `folder` is a folder of cassettes, or one cassette."""
     from codex_replay.protocol.drift.users import Usage
-    from codex_replay.shell.cassettes.file import CassetteReader
 
     names = _cassettes(folder)
     if not names:
@@ -250,18 +248,26 @@ def _used(drift: Drift, folder: str) -> dict[str, list[int]]:
     usage = Usage(drift)
     used, silent = {}, 0
     for name in _tracked(names):
-        path = os.path.join(folder, name) if name else folder
-        with contextlib.closing(CassetteReader(path)) as cassette:
-            frames = (frame for frame in cassette if frame.seam == "rpc" and frame.whole)
-            first = list(itertools.islice(frames, 1))
-            silent += not first
-            messages = ((frame.sender, frame.value) for frame in itertools.chain(first, frames))
-            used[os.path.splitext(name or os.path.basename(folder))[0]] = usage.hits(messages)  # type: ignore[arg-type]
+        frames = _frames(folder, name)
+        first = list(itertools.islice(frames, 1))
+        silent += not first
+        messages = ((frame.sender, frame.value) for frame in itertools.chain(first, frames))
+        used[os.path.splitext(name or os.path.basename(folder))[0]] = usage.hits(messages)  # type: ignore[arg-type]
     if silent == len(names):
         raise Unable(f"No cassette in {folder} has frames of an app-server, so none can be affected: {_OTHER_SEAM}")
     if silent:
         aside(f"{silent} of the {len(names)} cassettes in {folder} have no frames of an app-server: {_OTHER_SEAM}")
     return used
+
+
+def _frames(folder: str, name: str) -> Iterator[Frame]:
+    """Yield the whole app-server frames of a cassette; report on stderr if the recording is truncated."""
+    from codex_replay.shell.cassettes.file import CassetteReader
+
+    with contextlib.closing(CassetteReader(os.path.join(folder, name) if name else folder)) as cassette:
+        yield from (frame for frame in cassette if frame.seam == "rpc" and frame.whole)
+        if cassette.truncated:
+            aside(cassette.truncated)
 
 
 def _cassettes(folder: str) -> list[str]:
