@@ -264,6 +264,19 @@ def test_what_nobody_uses_breaks_nobody(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("mine.ndjson", "There is no bundle file mine.ndjson: check the path, or name a Codex version such as 0.92.0."),
+        ("0.92", "'0.92' is not a Codex version"),
+        ("/dev/null", "/dev/null is a device: name a file or a folder."),
+    ],
+)
+def test_what_is_not_a_bundle_is_refused(named: str, said: str) -> None:
+    with pytest.raises(BundleError, match=re.escape(said)):
+        bundles.bundle_of(named)
+
+
 def test_no_cassettes_is_a_sentence(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
         done = run("0.92.0", "0.92.0", "--cassettes", folder)

@@ -15,6 +15,7 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def bundle_of(named: str, told: Told = lambda text: None) -> Bundle:
         return load(named)
     if os.path.exists(named):
         return load_own(named)
-    if os.sep in named or named.endswith(".json"):
+    if os.sep in named or os.path.splitext(named)[1][1:].isalpha():
         raise BundleError(f"There is no bundle file {named}: check the path, or name a Codex version such as {versions.DEFAULT}.")
     try:
         return load_file(cached(named) or generate(named, told), named)
@@ -94,6 +95,8 @@ def load_own(path: str) -> Bundle:
     A user's file is checked, because it may have been edited, or may not be a schema bundle; a generated bundle is trusted.
     Raises `BundleError` if the file or folder is not a schema bundle.
     """
+    if stat.S_ISCHR(os.stat(path).st_mode):  # reading /dev/zero would never end
+        raise BundleError(f"{path} is a device: name a file or a folder. {MADE}")
     # Loaded for such files alone: it takes longer than comparing two bundles.
     import jsonschema_rs
 
