@@ -144,6 +144,14 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     return None if name is None else pytest.Module.from_parent(parent, path=module_path, nodeid=name)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `-k` choose a case by the name of its check, which reports and baselines show."""
+    if SESSION in item.config.stash:
+        from codex_replay.plugin.reporting.baseline import names_of
+
+        item.extra_keyword_matches.update(names_of(item)[:-1])
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the cases of other profiles; refuse an unknown profile, or a `spec` marker that cites an unknown statement."""
     if SESSION not in config.stash:

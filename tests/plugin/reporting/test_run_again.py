@@ -117,6 +117,17 @@ def test_the_first_run_of_init_names_a_failure_that_failed_again(gate, monkeypat
     assert "(1 of 1 failed case, without 2 that passed when rerun)" in report["next"][0]
 
 
+@pytest.mark.parametrize(("name", "passed"), [("good", 1), ("two", 2), ("two[2]", 1), ("good or two[1]", 2)])
+def test_the_name_of_a_check_chooses_its_cases(pytester: pytest.Pytester, name: str, passed: int) -> None:
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\n")
+    suite = SUITE.replace('"good"', '"check-good"').replace('"two"', '"check-two"')
+    pytester.makepyfile(**{"suites/test_it": suite})
+    for file in ("two1", "two2"):
+        (pytester.path / "suites" / file).write_text("p")
+    chosen = name.replace("good", "check-good").replace("two", "check-two")
+    pytester.runpytest_inprocess(*ALONE, "-p", "no:xdist", "-k", chosen).assert_outcomes(passed=passed, deselected=4 - passed)
+
+
 def test_one_race_does_not_hide_a_failure(gate_both) -> None:
     result, report = gate_both("[]", one="fp", two2="f")
     assert result.ret == 1
