@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import pkgutil
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from importlib.metadata import PathDistribution, distributions
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,29 @@ def load_all() -> None:
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not found.name.endswith(".__main__"):
                 importlib.import_module(found.name)
+    read_once()
+
+
+def read_once() -> None:
+    """Find out what each run would find out anew: where each module's source is, and what the installed packages are.
+
+    The first traceback of a process looks up the real path of every loaded module. A worker has 2,000 of them.
+    """
+    importlib.import_module("yaml")
+    inspect.getmodule(compile("", "no such file", "exec"))
+    read = PathDistribution.read_text
+    texts: dict[tuple[str, str], str | None] = {}
+
+    def read_text(distribution: PathDistribution, filename: str) -> str | None:
+        name = str(distribution._path), filename  # type: ignore[attr-defined]
+        if name not in texts:
+            texts[name] = read(distribution, filename)
+        return texts[name]
+
+    PathDistribution.read_text = read_text  # type: ignore[assignment, method-assign]
+    for distribution in distributions():
+        if any(each.group == "pytest11" for each in distribution.entry_points):
+            assert distribution.files, distribution.metadata["Name"]
 
 
 class NoTraces:
