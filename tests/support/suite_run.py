@@ -93,7 +93,7 @@ def read_once() -> None:
     texts: dict[tuple[str, str], str | None] = {}
 
     def read_text(distribution: PathDistribution, filename: str) -> str | None:
-        name = str(distribution._path), filename  # type: ignore[attr-defined]
+        name = str(distribution._path), filename
         if name not in texts:
             texts[name] = read(distribution, filename)
         return texts[name]
