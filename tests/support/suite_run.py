@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import pkgutil
 import subprocess
@@ -10,12 +11,15 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from importlib.metadata import PathDistribution, distributions
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from codex_replay.plugin.base.places import PACKAGED
+from codex_replay.shell.process import subject
 from tests.support.forked import fork, fork_xdist_workers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +81,30 @@ def load_all() -> None:
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not found.name.endswith(".__main__"):
                 importlib.import_module(found.name)
+    read_once()
+
+
+def read_once() -> None:
+    """Find out what each run would find out anew: where each module's source is, and what the installed packages are.
+
+    The first traceback of a process looks up the real path of every loaded module. A worker has 2,000 of them.
+    """
+    for name in ("jsonschema", "yaml"):
+        importlib.import_module(name)
+    inspect.getmodule(compile("", "no such file", "exec"))
+    read = PathDistribution.read_text
+    texts: dict[tuple[str, str], str | None] = {}
+
+    def read_text(distribution: PathDistribution, filename: str) -> str | None:
+        name = str(distribution._path), filename
+        if name not in texts:
+            texts[name] = read(distribution, filename)
+        return texts[name]
+
+    PathDistribution.read_text = read_text  # type: ignore[assignment, method-assign]
+    for distribution in distributions():
+        if any(each.group == "pytest11" for each in distribution.entry_points):
+            assert distribution.files, distribution.metadata["Name"]
 
 
 class NoTraces:
@@ -129,7 +157,10 @@ def prepare_pytester(request: pytest.FixtureRequest, options: str) -> None:
 
 
 def fork_pytester(request: pytest.FixtureRequest) -> None:
-    """Let `pytester` start pytest in forks; another program, and pytest by another command line, is a process of its own."""
+    """Let `pytester`, and the reruns of its runs, start pytest in forks.
+
+    Another program, and pytest by another command line, is a process of its own.
+    """
     if "pytester" in request.fixturenames:
         pytester = request.getfixturevalue("pytester")
         start = pytester.popen
@@ -138,7 +169,16 @@ def fork_pytester(request: pytest.FixtureRequest) -> None:
             alone = list(cmdargs[:2]) == [sys.executable, "-mpytest"]
             return forked(cmdargs, stdout, stderr) if alone else start(cmdargs, stdout, stderr, stdin)
 
-        request.getfixturevalue("monkeypatch").setattr(pytester, "popen", popen)
+        patch = request.getfixturevalue("monkeypatch")
+        patch.setattr(pytester, "popen", popen)
+        patch.setattr(subject, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": popen_of_library}))
+
+
+def popen_of_library(argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a program for the library; pytest, which reruns cases in a process of their own, is forked."""
+    if list(argv[:3]) != [sys.executable, "-m", "pytest"]:
+        return subprocess.Popen(argv, **options)
+    return fork(guest(options["cwd"], argv[3:]), options.pop("env"), **options)
 
 
 def forked(cmdargs: Sequence[str], stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:

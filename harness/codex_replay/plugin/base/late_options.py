@@ -37,6 +37,7 @@ class LateOptions:
 
     def __init__(self, parser: pytest.Parser) -> None:
         self._parser = parser
+        self._count = self._options()
         self._owners = dict.fromkeys((name for name, _ in self._others()), "")
 
     def _others(self) -> Iterator[tuple[str, str]]:
@@ -46,8 +47,14 @@ class LateOptions:
                 for option in group.options:
                     yield from ((name, group.name) for name in option.names())
 
+    def _options(self) -> int:
+        return sum(len(group.options) for group in self._parser._groups)
+
     def pytest_plugin_registered(self, plugin_name: str) -> None:
         """Record which options a newly loaded plugin has added."""
+        if self._count == (count := self._options()):  # most plugins add none
+            return
+        self._count = count
         for name, _ in self._others():
             self._owners.setdefault(name, plugin_name)
 
