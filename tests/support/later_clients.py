@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from base64 import b64decode
 from typing import Any
 
 from tests.fakes.scripted.conversing import Conversation, is_started
@@ -147,3 +148,30 @@ class Calls(Later):
         if isinstance(value, list):
             return [self._meant(inner) for inner in value]
         return self.known.get(value, value) if isinstance(value, str) and value.startswith("$") else value
+
+
+class Commands(Calls):
+    """A client that runs commands of its own (`run`), and waits for their output (`printed`: bytes) and for their end (`end`)."""
+
+    def play(self) -> None:
+        """Play the steps in their order."""
+        self.running: dict[str, Any] = {}
+        self.read: dict[str, int] = {}
+        for step in self.told["commands"]:
+            if "run" in step:
+                self.running[step["run"].get("processId", "")] = self.client.post("command/exec", step["run"])
+            elif "printed" in step:
+                self._read(*step["printed"])
+            elif "pause" in step:
+                time.sleep(step["pause"])
+            elif "end" in step:
+                self.client.reply_to(self.running.pop(step["end"]))
+            else:
+                self.client.call(step["ask"], step["params"])
+
+    def _read(self, name: str, size: int) -> None:
+        method = "command/exec/outputDelta"
+        while self.read.get(name, 0) < size:
+            delta = self.client.notification(method, processId=name)["deltaBase64"]
+            self.read[name] = self.read.get(name, 0) + len(b64decode(delta))
+        self.read[name] -= size

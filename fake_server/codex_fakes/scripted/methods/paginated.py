@@ -403,4 +403,8 @@ def handler_of(method: str) -> Method | None:
         from codex_fakes.scripted.methods import review
 
         return review.METHODS[method]
+    if method.startswith("command/exec"):
+        from codex_fakes.scripted.methods import machine
+
+        return machine.LATER.get(method)
     return METHODS.get(method)
